@@ -1,0 +1,60 @@
+"""`scrapy extract`: print what would be read from saved pages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.pages import page_record, read_page
+from moviecrawler.urls import site_of
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(ScrapyCommand):
+    """One JSON object a line and file: what the page says, or why it could not be read."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        """Return the arguments' form."""
+        return "[--url URL] FILE..."
+
+    def short_desc(self) -> str:
+        """Return one line for the list of commands."""
+        return "Print what would be read from saved pages, one JSON object a line"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--url`."""
+        super().add_options(parser)
+        parser.add_argument("--url", help="where the page came from; recognised from the page itself when not given")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read every file; exit code 1 when one of them could not be read."""
+        if not args:
+            raise UsageError("name at least one file", print_help=False)
+        if opts.url is not None and (len(args) > 1 or site_of(opts.url) is None):
+            raise UsageError(
+                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}",
+                print_help=False,
+            )
+        for name in args:
+            record = self._read(name, opts.url)
+            sys.stdout.buffer.write(msgspec.json.encode({"file": name, **record}) + b"\n")
+
+    def _read(self, name: str, url: str | None) -> dict[str, Any]:
+        try:
+            return page_record(read_page(Path(name).read_bytes(), url))
+        except ExtractionError as error:
+            self.exitcode = 1
+            return {"error": str(error)}
+        except OSError as error:
+            self.exitcode = 1
+            return {"error": f"can't be read: {error.strerror or error}"}

@@ -1,0 +1,1 @@
+"""Telling a refusal from a page."""

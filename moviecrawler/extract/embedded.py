@@ -1,0 +1,232 @@
+"""Data that pages carry inside scripts: found by bytes, decoded without building a tree of the page.
+
+A title page is 0.5 to 2 MB, and a full parse of its markup costs more than everything else together.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import msgspec
+
+from moviecrawler.errors import ExtractionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_SCRIPT = re.compile(rb"<script\b([^>]*)>", re.IGNORECASE)
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_DECLARED_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([A-Za-z0-9_-]+)""", re.IGNORECASE)
+_DEEPEST = 100
+"""How deep decoded data may nest; the sites' deepest is about 30."""
+
+
+class ShapeError(ValueError):
+    """Data is there, but not in the shape that its reader knows. `field` is where."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Make every failure of a reader of pages an ExtractionError that names the page.
+
+    The reader takes the page's `body` and, second, its `url`.
+    """
+
+    @functools.wraps(function)
+    def read(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except ShapeError as error:
+            raise ExtractionError(error.field, _url_of(args, kwargs), error.reason) from error
+        except (ValueError, RecursionError) as error:
+            raise ExtractionError("page", _url_of(args, kwargs), str(error) or type(error).__name__) from error
+
+    return read
+
+
+def _url_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    url = kwargs.get("url", args[1] if len(args) > 1 else None)
+    return url if isinstance(url, str) else None
+
+
+def decode_text(body: bytes) -> str:
+    """Return a page's text.
+
+    Some pages declare ISO 8859-1 and are UTF-8, some are UTF-8 with a few bad bytes: so it is UTF-8 unless most of
+    what is not ASCII isn't.
+    """
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        text = body.decode(errors="replace")
+    declared = _DECLARED_CHARSET.search(body[:4096])
+    foreign = sum(byte >= 0x80 for byte in body)  # noqa: PLR2004 - the first byte that is not ASCII
+    if declared and declared[1].lower() not in {b"utf-8", b"utf8"} and text.count("\ufffd") * 2 > foreign:
+        return body.decode("cp1252", errors="replace")
+    return text
+
+
+def script(body: bytes, script_id: str) -> bytes | None:
+    """Return what stands in `<script id="script_id">`, or None when the page has no such script.
+
+    Raises ShapeError when the script is never closed: the page was cut.
+    """
+    for quote in (b'"', b"'"):
+        at = body.find(b"id=" + quote + script_id.encode() + quote)
+        while at != -1:
+            opened = body.rfind(b"<", 0, at)
+            if body[opened : opened + 7].lower() == b"<script":
+                start = body.find(b">", at) + 1
+                end = body.find(b"</script", start)
+                if not start or end == -1:
+                    raise ShapeError(script_id, "the page ends inside this script")
+                return body[start:end].strip()
+            at = body.find(b"id=" + quote + script_id.encode() + quote, at + 1)
+    return None
+
+
+def scripts(body: bytes, attribute: bytes) -> Iterator[bytes]:
+    """Yield the contents of every script whose tag has `attribute` in it, such as b"application/ld+json"."""
+    for tag in _SCRIPT.finditer(body):
+        if attribute in tag[1]:
+            end = body.find(b"</script", tag.end())
+            if end == -1:
+                raise ShapeError("script", f"the page ends inside a script of {attribute.decode()}")
+            yield body[tag.end() : end].strip()
+
+
+def decode_json(raw: bytes, shape: Any = Any) -> Any:
+    """Decode JSON, into `shape` where given (a msgspec type: what it doesn't name is skipped, not built).
+
+    Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send, become U+FFFD.
+    Raises ShapeError when it is not JSON at all, or has not that shape.
+    """
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except RecursionError:
+        raise ShapeError("JSON", "nested too deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        reason = str(error)
+    try:
+        lenient = json.loads(raw.decode(errors="replace"), strict=False, parse_constant=_refuse_constant)
+        return msgspec.convert(_without_surrogates(lenient), type=shape)
+    except RecursionError:
+        raise ShapeError("JSON", "nested too deep") from None
+    except ValueError:
+        raise ShapeError("JSON", reason) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ShapeError("JSON", f"{name} is not a JSON value")
+
+
+def _without_surrogates(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ShapeError("JSON", "nested too deep")
+    if isinstance(value, str):
+        return _LONE_SURROGATES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k, depth): _without_surrogates(v, depth + 1) for k, v in value.items()}
+    return value
+
+
+def json_ld(body: bytes) -> list[dict[str, Any]]:
+    """Return the page's JSON-LD objects in order, those of lists and `@graph`s one by one."""
+    found: list[dict[str, Any]] = []
+    for raw in scripts(body, b"application/ld+json"):
+        if raw:
+            decoded = decode_json(raw)
+            for item in decoded if isinstance(decoded, list) else [decoded]:
+                if isinstance(item, dict):
+                    graph = item.get("@graph")
+                    found.extend(o for o in graph if isinstance(o, dict)) if isinstance(graph, list) else found.append(item)
+    return found
+
+
+# --- Reading decoded JSON -------------------------------------------------------------------------------------------
+# Each takes the data and the path to a value in it. A key that is missing or null on the way gives None: the page has
+# no such value. Anything of another type than expected is a ShapeError: the page has one that we can't read.
+
+
+def dig(data: Any, *path: str | int) -> Any:
+    """Return what stands at `path`, or None when a step of it is missing or null."""
+    for depth, step in enumerate(path):
+        if data is None:
+            return None
+        if isinstance(step, int):
+            if not isinstance(data, list):
+                raise ShapeError(_name(path[: depth + 1]), f"expected a list, not {_brief(data)}")
+            data = data[step] if -len(data) <= step < len(data) else None
+        else:
+            if not isinstance(data, dict):
+                raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+            data = data.get(step)
+    return data
+
+
+def dig_text(data: Any, *path: str | int) -> str | None:
+    """Return the text at `path`, white space folded and HTML entities resolved; None when it is empty."""
+    value = dig(data, *path)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ShapeError(_name(path), f"expected text, not {_brief(value)}")
+    return fold(html.unescape(value)) or None
+
+
+def dig_integer(data: Any, *path: str | int) -> int | None:
+    """Return the whole number at `path`."""
+    value = dig(data, *path)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        raise ShapeError(_name(path), f"expected a whole number, not {_brief(value)}")
+    return int(value)
+
+
+def dig_number(data: Any, *path: str | int) -> float | None:
+    """Return the number at `path`."""
+    value = dig(data, *path)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ShapeError(_name(path), f"expected a number, not {_brief(value)}")
+    return float(value)
+
+
+def dig_list(data: Any, *path: str | int) -> list[Any]:
+    """Return the list at `path`, without its nulls; empty when there is none."""
+    value = dig(data, *path)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ShapeError(_name(path), f"expected a list, not {_brief(value)}")
+    return [item for item in value if item is not None]
+
+
+def fold(text: str) -> str:
+    """Return a text with every run of white space as one space, and none at its ends."""
+    return " ".join(text.split())
+
+
+def _name(path: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, path)) or "page"
+
+
+def _brief(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004 - a length that fits a log line

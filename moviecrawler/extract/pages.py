@@ -1,0 +1,95 @@
+"""Reading a page of unknown kind: which site and page it is, then what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract import imdb, metacritic, rottentomatoes
+from moviecrawler.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moviecrawler.items import Credit, Entry, Movie, Page, Site
+
+_SITES: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
+
+
+def read_page(body: bytes, url: str | None = None) -> Page:
+    """Return what a page of any of the three sites says, by its URL when given, else by what the page itself shows.
+
+    Raises ExtractionError when it is none of theirs, or not in a shape that is known.
+    """
+    site = site_of(url) if url else None
+    for name in [site] if site else _SITES:
+        kind = _SITES[name].kind_of(body, url)
+        if kind is not None:
+            read: Callable[[bytes, str | None], Page] = _SITES[name].READERS[kind]
+            return read(body, url)
+    raise ExtractionError("page", url, "not a page of IMDb, Metacritic or Rotten Tomatoes that is known here")
+
+
+def page_record(page: Page) -> dict[str, Any]:
+    """Return a page as one JSON object: `kind`, then `item` for a movie, and `entries`, `total`, `next` for a list."""
+    record: dict[str, Any] = {"site": page.site, "kind": page.kind}
+    if page.movie is not None:
+        record["item"] = _movie_record(page.movie)
+    if page.listing is not None:
+        record["entries"] = [_entry_record(entry) for entry in page.listing.entries]
+        record["total"] = page.listing.total
+        record["next"] = page.listing.next
+    return record
+
+
+def _movie_record(movie: Movie) -> dict[str, Any]:
+    def names(credits_: list[Credit]) -> list[str]:
+        return [credit.name for credit in credits_]
+
+    return {
+        "site_id": movie.site_id,
+        "imdb_id": movie.imdb_id,
+        "url": movie.url,
+        "title": movie.title,
+        "original_title": movie.original_title,
+        "title_kind": movie.kind,
+        "title_type": movie.title_type,
+        "year": movie.year,
+        "end_year": movie.end_year,
+        "release_date": movie.release_date,
+        "runtime_minutes": movie.runtime_minutes,
+        "genres": movie.genres,
+        "countries": movie.countries,
+        "languages": movie.languages,
+        "certificate": movie.certificate,
+        "directors": names(movie.people("director")),
+        "writers": names(movie.people("writer")),
+        "creators": names(movie.people("creator")),
+        "cast": [{"name": c.name, "character": c.character, "id": c.person_id} for c in movie.people("cast")],
+        "plot": movie.plot,
+        "poster_url": movie.poster_url,
+        "scores": [{"kind": s.kind, "value": s.value, "count": s.count} for s in movie.scores],
+        "amounts": [{"kind": a.kind, "value": a.value, "currency": a.currency} for a in movie.amounts],
+        "imdb_top250_rank": movie.imdb_top250_rank,
+        "imdb_top250_tv_rank": movie.imdb_top250_tv_rank,
+        "popularity_rank": movie.popularity_rank,
+        "series_id": movie.series_id,
+        "series_title": movie.series_title,
+        "season": movie.season,
+        "episode": movie.episode,
+    }
+
+
+def _entry_record(entry: Entry) -> dict[str, Any]:
+    rating = next((score for score in entry.scores if score.kind == "imdb"), None)
+    return {
+        "site_id": entry.site_id,
+        "title": entry.title,
+        "year": entry.year,
+        "title_kind": entry.kind,
+        "rank": entry.rank,
+        "release_date": entry.release_date,
+        "rating": rating.value if rating else None,
+        "votes": rating.count if rating else None,
+        "scores": [{"kind": s.kind, "value": s.value, "count": s.count} for s in entry.scores],
+    }

@@ -1,0 +1,153 @@
+"""Numbers, counts, durations and dates, as the sites write them.
+
+Every function takes the text of one value and raises ValueError when it is not one: nothing is guessed, and
+nothing that can't be read becomes 0.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+_INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$")
+_COUNT = re.compile(r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s|$)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
+_ISO_DURATION = re.compile(r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?$")
+_WORDED_DURATION = re.compile(
+    r"^(?:(?P<h>\d+)\s*(?:h|hr|hrs|hour|hours)\b\.?)?[\s,]*(?:(?P<m>\d+)\s*(?:m|min|mins|minute|minutes)\b\.?)?$",
+    re.IGNORECASE,
+)
+_LONGEST_RUNTIME = 10_000
+_FIRST_YEAR, _LAST_YEAR = 1870, 2100
+_YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)")
+_DATE_FORMS = (
+    re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:$|T)"),
+    re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})$"),
+    re.compile(r"^(?P<month>[A-Za-z]{3,9})\.?\s+(?P<d>\d{1,2}),?\s+(?P<y>\d{4})(?!\d)"),
+    re.compile(r"^(?P<d>\d{1,2})\s+(?P<month>[A-Za-z]{3,9})\.?,?\s+(?P<y>\d{4})(?!\d)"),
+    re.compile(r"^(?P<month>[A-Za-z]{3,9})\.?,?\s+(?P<y>\d{4})(?!\d)"),
+)
+
+
+def parse_integer(text: str) -> int:
+    """Return a whole number written with or without thousands separators.
+
+    >>> parse_integer("2,836,665"), parse_integer("1.646.089"), parse_integer("350")
+    (2836665, 1646089, 350)
+    """
+    text = text.strip()
+    if not _INTEGER.match(text):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(re.sub(r"\D", "", text))
+
+
+def parse_decimal(text: str) -> float:
+    """Return a number with a decimal point or a decimal comma.
+
+    >>> parse_decimal("8.5"), parse_decimal("8,5"), parse_decimal("9")
+    (8.5, 8.5, 9.0)
+    """
+    text = text.strip()
+    if not re.fullmatch(r"\d{1,9}(?:[.,]\d{1,9})?", text, re.ASCII):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text.replace(",", "."))
+
+
+def parse_count(text: str) -> tuple[int, bool]:
+    """Return how many a page says, and whether that is exact: "2.5M" and "5,000+" only say about how many.
+
+    >>> parse_count("737,977"), parse_count("2.5M"), parse_count("5,000+ Ratings")
+    ((737977, True), (2500000, False), (5000, False))
+    """
+    found = _COUNT.match(text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is not a count")
+    number, unit = found["number"], found["unit"].lower()
+    if not unit:
+        return parse_integer(number), not found["more"]
+    whole, _, decimals = number.replace(",", "").partition(".")
+    digits = int(whole + decimals) * _UNITS[unit]
+    return digits // 10 ** len(decimals), False
+
+
+def parse_runtime(text: str) -> int:
+    """Return a duration in minutes, 1 to 10,000; seconds are dropped.
+
+    >>> [parse_runtime(t) for t in ("PT2H22M", "PT126M", "2 hr. 11 min.", "1h 58m", "95 minutes", "2h")]
+    [142, 126, 131, 118, 95, 120]
+    """
+    text = text.strip()
+    found = _ISO_DURATION.match(text) or _WORDED_DURATION.match(text)
+    if not found:
+        raise ValueError(f"{text!r} is not a duration")
+    parts = found.groupdict()
+    minutes = int(parts.get("days") or 0) * 1440 + int(parts["h"] or 0) * 60 + int(parts["m"] or 0)
+    return check_runtime(minutes)
+
+
+def check_runtime(minutes: int) -> int:
+    """Return `minutes`, or raise ValueError when no title can be that long."""
+    if not 1 <= minutes <= _LONGEST_RUNTIME:
+        raise ValueError(f"{minutes} minutes is not a runtime")
+    return minutes
+
+
+def check_year(year: int) -> int:
+    """Return `year`, or raise ValueError when no title can be of that year."""
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise ValueError(f"{year} is not a year of release")
+    return year
+
+
+def parse_year(text: str) -> int:
+    """Return the first year of release named in a text.
+
+    >>> parse_year("(1994)"), parse_year("TV Series 2005–2022")
+    (1994, 2005)
+    """
+    found = _YEAR.search(text)
+    if not found:
+        raise ValueError(f"{text!r} names no year")
+    return int(found[1])
+
+
+def iso_date(year: int, month: int | None = None, day: int | None = None) -> str | None:
+    """Return `YYYY-MM-DD` or `YYYY-MM`, or None for a bare year, which is not a date. Raises ValueError.
+
+    >>> iso_date(1999, 3, 31), iso_date(1999, 3), iso_date(1999)
+    ('1999-03-31', '1999-03', None)
+    """
+    check_year(year)
+    if month is None:
+        return None
+    date(year, month, 1 if day is None else day)
+    return f"{year:04}-{month:02}" if day is None else f"{year:04}-{month:02}-{day:02}"
+
+
+def parse_date(text: str) -> str:
+    """Return a date as ISO 8601, to the day or the month; what follows the year is not read.
+
+    >>> parse_date("Oct 22, 2021, Wide"), parse_date("24 July 2008 (USA)"), parse_date("2013-12-18")
+    ('2021-10-22', '2008-07-24', '2013-12-18')
+    """
+    text = text.strip()
+    for form in _DATE_FORMS:
+        found = form.match(text)
+        if found:
+            parts = found.groupdict()
+            name = parts.get("month")
+            month = _month(name) if name else int(parts["m"])
+            day = parts.get("d")
+            parsed = iso_date(int(parts["y"]), month, int(day) if day else None)
+            assert parsed is not None  # noqa: S101 - every form above has a month
+            return parsed
+    raise ValueError(f"{text!r} is not a date")
+
+
+def _month(name: str) -> int:
+    short = name[:3].lower()
+    if short not in _MONTHS:
+        raise ValueError(f"{name!r} is not a month")
+    return _MONTHS.index(short) + 1

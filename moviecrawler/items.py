@@ -1,0 +1,188 @@
+"""What is read from the sites: one `Movie` a page and site, and the `Listing`s that lead to them.
+
+None always means that the page has no such value. What could not be read is an `ExtractionError`, never a None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Site = Literal["imdb", "metacritic", "rottentomatoes"]
+"""The three sites, by the names of their spiders."""
+
+TitleKind = Literal["movie", "series", "episode", "game", "short", "video", "music", "other"]
+"""What a title is. A TV movie is a movie, a mini series is a series; `other` is anything else a site lists."""
+
+Role = Literal["director", "writer", "creator", "cast"]
+
+ScoreKind = Literal["imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter"]
+
+SCORE_SCALES: dict[ScoreKind, int] = {
+    "imdb": 10,
+    "metascore": 100,
+    "metacritic_user": 10,
+    "tomatometer": 100,
+    "popcornmeter": 100,
+}
+"""The highest value of each score; the lowest is 1 for `imdb` and 0 for the others."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Score:
+    """One score of a title, as the site shows it."""
+
+    kind: ScoreKind
+    """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics';
+    `popcornmeter` is Rotten Tomatoes' audience score, under whatever name the page's age gave it."""
+    value: float
+    """0 to `scale`. A title without a score has no `Score` at all."""
+    count: int | None = None
+    """Votes, ratings or reviews behind the value; None when the page gives none or only a band ("250,000+")."""
+
+    @property
+    def scale(self) -> int:
+        """The highest value that this score can have."""
+        return SCORE_SCALES[self.kind]
+
+
+@dataclass(slots=True, kw_only=True)
+class Credit:
+    """One person's part in a title."""
+
+    name: str
+    """As the page writes it."""
+    role: Role
+    position: int
+    """1 is the first of this role on the page: the billing order for `cast`."""
+    person_id: str | None = None
+    """The site's own id: `nm0000206` on IMDb, `celebrity/…` on Rotten Tomatoes, `person/…` on Metacritic."""
+    character: str | None = None
+    """Who a member of the cast plays, several joined by " / ", without notes such as "(voice)"."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Amount:
+    """A sum of money that a page states."""
+
+    kind: Literal["budget", "opening_weekend", "domestic", "worldwide"]
+    value: int
+    """In whole units of `currency`, above 0."""
+    currency: str
+    """ISO 4217, such as USD."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Movie:
+    """What one page of one site says of one title. Keyed by (site, site_id)."""
+
+    site: Site
+    site_id: str | None
+    """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug`; Metacritic `movie/slug`, `tv/slug[/season-n]`.
+    None only for a piece of a page that does not name itself; such a movie is never stored."""
+    url: str | None
+    """The title's canonical URL on the live site; None exactly when `site_id` is."""
+    title: str
+    """As displayed, in the language of the page."""
+    kind: TitleKind
+    imdb_id: str | None = None
+    """`tt` and at least seven digits: on IMDb the site_id, elsewhere what the page itself names."""
+    original_title: str | None = None
+    """None when the page gives none, or the same as `title`."""
+    title_type: str | None = None
+    """IMDb's own finer word: movie, tvMovie, tvSeries, tvMiniSeries, tvEpisode, short, video, videoGame…"""
+    year: int | None = None
+    """Year of first release as displayed, 1870 to 2100."""
+    end_year: int | None = None
+    """Last year of a series; None while it runs, and for everything else."""
+    release_date: str | None = None
+    """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page says no more: the date that the page shows first, which is
+    that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
+    runtime_minutes: int | None = None
+    """1 to 10,000."""
+    genres: list[str] = field(default_factory=list)
+    countries: list[str] = field(default_factory=list)
+    """Countries of origin, by the names that the page uses."""
+    languages: list[str] = field(default_factory=list)
+    certificate: str | None = None
+    """The short form shown: R, PG-13, TV-14, or what the visitor's country uses."""
+    plot: str | None = None
+    poster_url: str | None = None
+    """A real poster; a site's placeholder picture is None."""
+    credits: list[Credit] = field(default_factory=list)
+    """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
+    scores: list[Score] = field(default_factory=list)
+    """At most one of each kind; empty when the title is unrated."""
+    amounts: list[Amount] = field(default_factory=list)
+    """Budget and box office; at most one of each kind."""
+    imdb_top250_rank: int | None = None
+    """1 to 250 in IMDb's Top 250 movies."""
+    imdb_top250_tv_rank: int | None = None
+    """1 to 250 in IMDb's Top 250 series."""
+    popularity_rank: int | None = None
+    """IMDb's moviemeter: 1 is what most people look at this week."""
+    series_id: str | None = None
+    """For an episode: site_id of its series."""
+    series_title: str | None = None
+    season: int | None = None
+    episode: int | None = None
+    """0 and up, as some seasons start with a special numbered 0."""
+    list_name: str | None = None
+    """The list that led here, such as `top`; None for a title that was asked for by id."""
+    list_rank: int | None = None
+    """1 is the list's first."""
+    list_computed: bool = False
+    """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
+    scraped_at: datetime | None = None
+    """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
+
+    def people(self, role: Role) -> list[Credit]:
+        """Return the credits of one role, in page order."""
+        return [credit for credit in self.credits if credit.role == role]
+
+    def score(self, kind: ScoreKind) -> Score | None:
+        """Return the score of that kind, or None when the title has none."""
+        return next((score for score in self.scores if score.kind == kind), None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """One row of a list page."""
+
+    site_id: str
+    title: str
+    year: int | None = None
+    kind: TitleKind | None = None
+    """None where the list does not say."""
+    rank: int | None = None
+    """The place that the list itself gives the row; None for lists that are not ranked."""
+    release_date: str | None = None
+    """As in `Movie`."""
+    scores: list[Score] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Listing:
+    """A chart, search, browse, finder or calendar page."""
+
+    site: Site
+    entries: list[Entry]
+    """In page order; a title that the page lists twice stands here twice."""
+    total: int | None = None
+    """How many entries the whole list has, where the page says so."""
+    next: str | None = None
+    """The URL or cursor of the next page; None on the last one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Page:
+    """What was read from one page: a movie, a listing, or both (a series' page with its episodes)."""
+
+    site: Site
+    kind: str
+    """The page kind: title, reference, fullcredits, chart, search, find, calendar, movie, tv, browse, backend…"""
+    movie: Movie | None = None
+    listing: Listing | None = None

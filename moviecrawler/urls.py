@@ -1,0 +1,93 @@
+"""Ids and URLs of titles on the three sites, and how to tell one from the other."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from moviecrawler.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+
+HOMES: dict[Site, str] = {
+    "imdb": "https://www.imdb.com",
+    "metacritic": "https://www.metacritic.com",
+    "rottentomatoes": "https://www.rottentomatoes.com",
+}
+"""Scheme and host of each live site: what canonical URLs begin with, wherever a page was fetched from."""
+
+_ID_IN_PATH: dict[Site, re.Pattern[str]] = {
+    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt\d{7,})(?:/|$)"),
+    "metacritic": re.compile(r"^/?(?P<id>(?:movie|tv|game|music)/[^/]+(?:/season-\d+)?)(?:/|$)"),
+    "rottentomatoes": re.compile(r"^/?(?P<id>(?:m|tv)/[^/]+)(?:/|$)"),
+}
+_ID: dict[Site, re.Pattern[str]] = {
+    "imdb": re.compile(r"^tt\d{7,10}$"),
+    "metacritic": re.compile(r"^(?:movie|tv)/[^/\s?#]+(?:/season-\d+)?$"),
+    "rottentomatoes": re.compile(r"^(?:m|tv)/[^/\s?#]+$"),
+}
+_ID_FORM: dict[Site, str] = {
+    "imdb": "tt0111161",
+    "metacritic": "movie/dune-part-two",
+    "rottentomatoes": "m/dune_part_two",
+}
+
+
+def site_of(url: str) -> Site | None:
+    """Return which live site a URL belongs to, or None.
+
+    >>> site_of("https://m.imdb.com/title/tt0111161/")
+    'imdb'
+    >>> site_of("https://example.com/title/tt0111161/") is None
+    True
+    """
+    host = (urlsplit(url).hostname or "").removeprefix("www.")
+    for site, home in HOMES.items():
+        domain = home.removeprefix("https://www.")
+        if host == domain or host.endswith("." + domain):
+            return site
+    return None
+
+
+def id_in_url(site: Site, url: str) -> str | None:
+    """Return the id of the title that a URL (or a path) of `site` names, or None when it names none.
+
+    >>> id_in_url("imdb", "https://www.imdb.com/title/tt0111161/fullcredits/?ref_=tt_cl")
+    'tt0111161'
+    >>> id_in_url("metacritic", "/tv/the-wire/season-1/critic-reviews/")
+    'tv/the-wire/season-1'
+    >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/m/iron_man/")
+    'm/iron_man'
+    """
+    found = _ID_IN_PATH[site].match(urlsplit(url).path)
+    return found["id"] if found else None
+
+
+def title_url(site: Site, site_id: str, home: str | None = None) -> str:
+    """Return the canonical URL of a title; below `home` (a scheme and host) instead of the live site when given.
+
+    >>> title_url("imdb", "tt0111161")
+    'https://www.imdb.com/title/tt0111161/'
+    >>> title_url("rottentomatoes", "m/iron_man", "http://127.0.0.1:8000")
+    'http://127.0.0.1:8000/m/iron_man'
+    """
+    base = (home or HOMES[site]).rstrip("/")
+    path = {"imdb": f"/title/{site_id}/", "metacritic": f"/{site_id}/", "rottentomatoes": f"/{site_id}"}[site]
+    return base + path
+
+
+def parse_title_id(site: Site, text: str) -> str:
+    """Return the id that a person means by `text`: the id itself, or any URL of the title.
+
+    Raises ConfigurationError, with the text and the form expected, when it is neither.
+
+    >>> parse_title_id("metacritic", "https://www.metacritic.com/movie/dune/")
+    'movie/dune'
+    """
+    text = text.strip()
+    candidate = id_in_url(site, text) if "://" in text else text.strip("/")
+    if candidate is None or not _ID[site].match(candidate):
+        raise ConfigurationError(f"{text!r} is not a title of {site}; give an id such as {_ID_FORM[site]}, or its URL")
+    return candidate
