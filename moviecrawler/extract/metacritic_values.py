@@ -1,0 +1,113 @@
+"""What all generations of Metacritic's pages share: ids, dates, certificates, posters and the ranges of scores."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from moviecrawler.extract.embedded import ShapeError
+from moviecrawler.extract.values import parse_date, parse_year
+from moviecrawler.items import SCORE_SCALES, Credit, Movie, Score
+from moviecrawler.urls import title_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moviecrawler.items import Role, ScoreKind, TitleKind
+
+KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
+"""What the first part of a site_id says of a title."""
+
+# Games had their platform in the path until 2023 (`/game/pc/slug`), albums have their artist (`/music/slug/artist`).
+_ID: Final = re.compile(
+    r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/season-\d+)?"
+    r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)",
+)
+_SEASON: Final = re.compile(r"/season-(\d+)$")
+_YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_UNDATED: Final = frozenset({"tba", "tbd", "tba - coming soon", "unknown"})
+_RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
+_PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
+_NOTE: Final = re.compile(r"\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
+
+
+def id_in(url: str | None) -> str | None:
+    """Return the site_id of the title that a URL or a path names, or None when it names none.
+
+    >>> id_in("https://www.metacritic.com/tv/the-lighthouse/season-2/critic-reviews/")
+    'tv/the-lighthouse/season-2'
+    """
+    found = _ID.match(urlsplit(url).path) if url else None
+    return found["id"] if found else None
+
+
+def new_movie(site_id: str, title: str) -> Movie:
+    """Return a title with what its id says of it."""
+    season = _SEASON.search(site_id)
+    return Movie(
+        site="metacritic",
+        site_id=site_id,
+        url=title_url("metacritic", site_id),
+        title=title,
+        kind=KINDS[site_id.partition("/")[0]],
+        season=int(season[1]) if season else None,
+    )
+
+
+def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:
+    """Return the credits of one role, nobody twice.
+
+    `people` are names in page order, each with the path of the person's page, which is the id, and the part played.
+    """
+    found: dict[str, Credit] = {}
+    for name, link, character in people:
+        path = urlsplit(link).path.strip("/") if link else ""
+        person_id = path if path.startswith("person/") else None
+        credit = Credit(
+            name=name,
+            role=role,
+            position=len(found) + 1,
+            person_id=person_id,
+            character=_NOTE.sub("", character) or None if character else None,
+        )
+        found.setdefault(person_id or name, credit)
+    return list(found.values())
+
+
+def new_score(kind: ScoreKind, value: float, count: int | None) -> Score:
+    """Return a score. Raises ShapeError when it is not on its scale, or is of fewer than one review."""
+    if not 0 <= value <= SCORE_SCALES[kind]:
+        raise ShapeError("scores", f"{kind} {value:g} is not between 0 and {SCORE_SCALES[kind]}")
+    if count is not None and count < 1:
+        raise ShapeError("scores", f"{kind} {value:g} of {count} reviews")
+    return Score(kind=kind, value=value, count=count)
+
+
+def read_date(text: str | None) -> tuple[str | None, int | None]:
+    """Return a release date and its year as far as a page names them: lists may name neither, or no day ("Dec 22").
+
+    >>> read_date("Mar 8, 2024"), read_date("Dec 22"), read_date("2024"), read_date("TBA")
+    (('2024-03-08', 2024), (None, None), (None, 2024), (None, None))
+    """
+    if text is None or text.lower() in _UNDATED or re.fullmatch(r"[A-Za-z]{3,9}\.? +\d{1,2}", text):
+        return None, None
+    if _YEAR.fullmatch(text):
+        return None, parse_year(text)
+    day = parse_date(text)
+    return day, int(day[:4])
+
+
+def read_certificate(text: str | None) -> str | None:
+    """Return the short form of a certificate: details pages say "Rated R for language".
+
+    >>> read_certificate("Rated PG-13 for some violence"), read_certificate("Not Rated")
+    ('PG-13', 'Not Rated')
+    """
+    rated = _RATED.match(text) if text else None
+    return rated["certificate"] if rated else text
+
+
+def read_poster(url: str | None) -> str | None:
+    """Return the address of a real poster: `…/products/movies/250h-movie.jpg` and the site's icons are none."""
+    return None if url is None or _PLACEHOLDER.search(url) else url
