@@ -1,0 +1,249 @@
+"""IMDb pages that carry no usable JSON: the tree of one, and what all pages about a title have in common."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from parsel import Selector
+
+from moviecrawler.extract.embedded import ShapeError, decode_text, dig_text, fold, json_ld
+from moviecrawler.extract.values import check_year, parse_count, parse_decimal, parse_integer
+from moviecrawler.items import Movie, Score
+from moviecrawler.urls import id_in_url, title_url
+
+if TYPE_CHECKING:
+    from parsel import SelectorList
+
+    from moviecrawler.items import TitleKind
+
+_END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>(?:\s|<!--(?:(?!-->).)*-->)*$", re.IGNORECASE | re.DOTALL)
+_TAIL = 4096
+_PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
+
+_HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:-[^()]*)?$")
+_YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
+
+LABELS: dict[str, tuple[TitleKind, str]] = {
+    "TV Series": ("series", "tvSeries"),
+    "TV Mini-Series": ("series", "tvMiniSeries"),
+    "TV Mini Series": ("series", "tvMiniSeries"),
+    "TV Episode": ("episode", "tvEpisode"),
+    "TV Movie": ("movie", "tvMovie"),
+    "TV": ("movie", "tvMovie"),
+    "TV Special": ("other", "tvSpecial"),
+    "TV Short": ("short", "tvShort"),
+    "Short": ("short", "short"),
+    "Video": ("video", "video"),
+    "V": ("video", "video"),
+    "Video Game": ("game", "videoGame"),
+    "VG": ("game", "videoGame"),
+    "Music Video": ("music", "musicVideo"),
+    "Podcast Series": ("other", "podcastSeries"),
+    "Podcast Episode": ("other", "podcastEpisode"),
+}
+"""What IMDb writes before the year of anything that is not a feature film, and its kind and titleType."""
+
+_SCHEMA_KINDS: dict[str, TitleKind] = {
+    "Movie": "movie",
+    "TVSeries": "series",
+    "TVEpisode": "episode",
+    "VideoGame": "game",
+    "MusicVideoObject": "music",
+    "CreativeWork": "other",
+    "PodcastSeries": "other",
+    "PodcastEpisode": "other",
+}
+_OPEN_GRAPH_KINDS: dict[str, TitleKind] = {
+    "video.movie": "movie",
+    "video.tv_show": "series",
+    "video.episode": "episode",
+}
+# Where each generation of pages writes the title, best first.
+_HEADINGS = (
+    ".subpage_title_block [itemprop=name] a",  # credits, episodes, reviews… 2013-23
+    ".title_wrapper h1",  # 2015-21
+    ".titlereference-header [itemprop=name]",  # /reference 2017-22
+    "#overview-top h1",  # 2011-15
+    "#tn15title h1",  # to 2011, subpages to 2013
+    "h5[itemprop=name] a",  # m.imdb.com
+    "h1[data-testid]",  # from 2021
+)
+
+
+class Document:
+    """A page's tree and its JSON-LD. Raises ShapeError when the page was cut off."""
+
+    def __init__(self, body: bytes, url: str | None) -> None:
+        whole = _END_OF_PAGE.search(body[-_TAIL:])
+        if not whole and re.search(rb"<(?:html|body)\b", body, re.IGNORECASE):
+            raise ShapeError("page", "the page ends early")
+        self.root = Selector(text=decode_text(body), type="html")
+        self.linked_data = json_ld(body)
+        self.url = url
+
+    @property
+    def title_data(self) -> dict[str, Any]:
+        """The JSON-LD object about the title; empty when there is none."""
+        return next((item for item in self.linked_data if _schema_kind(item)), {})
+
+    @property
+    def address(self) -> str:
+        """The page's address as it states it, or else the one that it was fetched from; empty when neither is known."""
+        return next((address for address in self._stated_addresses() if address), self.url or "")
+
+    def site_id(self) -> str:
+        """Return the id of the title that the page is about."""
+        stated = self._stated_addresses()
+        page_ids = self.root.xpath("//meta[@property='pageId' or @property='imdb:pageConst']/@content").getall()
+        stated += [f"/title/{page_id}" for page_id in page_ids]
+        stated.append(dig_text(self.title_data, "url") or "")
+        named = {title_id for address in stated if (title_id := id_in_url("imdb", address))}
+        if not named and self.url:
+            named = {id_in_url("imdb", self.url) or ""} - {""}
+        if len(named) != 1:
+            raise ShapeError("site_id", f"the page names {' and '.join(sorted(named)) or 'no title'}")
+        return named.pop()
+
+    def _stated_addresses(self) -> list[str]:
+        return self.root.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content").getall()
+
+    def title(self) -> tuple[str, str | None]:
+        """Return the title as displayed, and the original one where the page gives another."""
+        linked_name = dig_text(self.title_data, "name")
+        title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
+        title = title or dig_text(self.title_data, "alternateName") or linked_name
+        if title is None:
+            raise ShapeError("title", "no heading that is known")
+        original = self._original_title() or linked_name
+        return title, original if original != title else None
+
+    def _original_title(self) -> str | None:
+        for element in self.root.xpath("//*[@class='originalTitle'] | //*[@class='title-extra'][i]"):
+            if text := own_text(element):
+                return text.strip('"')
+        label = self.root.xpath("//*[@class='titlereference-original-title-label']/preceding-sibling::text()[1]")
+        if label and (text := fold(label.get(""))):
+            return text
+        # "Original title: …", the words in the visitor's language.
+        labelled = first_text(self.root, "[data-testid=hero-title-block__original-title]")
+        return labelled.partition(": ")[2] or None if labelled else None
+
+    def kind(self) -> tuple[TitleKind, str | None]:
+        """Return what the title is, and its titleType where the page tells."""
+        label = _head(self.root)[0]
+        if label in LABELS:
+            return LABELS[label]
+        open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
+        kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph, "other" if label else "movie")
+        if kind == "movie" and (first_text(self.root, "#tn15title h1") or "").startswith('"'):
+            # To 2011, series stood in quotes: "Tin Parliament" (2002).
+            return ("episode", "tvEpisode") if self.root.css("#tn15title h1 em") else ("series", "tvSeries")
+        return kind, None
+
+    def movie(self) -> Movie:
+        """Return what every page about a title says of it: id, title, kind and years."""
+        site_id = self.site_id()
+        title, original_title = self.title()
+        kind, title_type = self.kind()
+        _, year, end_year = _head(self.root)
+        return Movie(
+            site="imdb",
+            site_id=site_id,
+            imdb_id=site_id,
+            url=title_url("imdb", site_id),
+            title=title,
+            original_title=original_title,
+            kind=kind,
+            title_type=title_type,
+            year=year,
+            end_year=end_year if kind == "series" else None,
+        )
+
+
+def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
+    schema_type = data.get("@type")
+    return _SCHEMA_KINDS.get(schema_type) if isinstance(schema_type, str) else None
+
+
+def _head(root: Selector) -> tuple[str, int | None, int | None]:
+    """Return label, year and last year from the page's `<title>`: Lantern Row (TV Series 1999) - Episodes - IMDb."""
+    stated = root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
+    for found in map(_HEAD_TITLE.search, map(fold, stated)):
+        if found:
+            label, year, end_year, _ = release_words(found["words"])
+            return found["medium"] or label, year, end_year
+    return "", None, None
+
+
+def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
+    r"""Return label, first year, last year, and whether years are a span, of words that stand in parentheses.
+
+    >>> release_words("TV Series 1999\u20132013"), release_words("2013 TV Movie"), release_words("2005\u2013 ")
+    (('TV Series', 1999, 2013, True), ('TV Movie', 2013, None, False), ('', 2005, None, True))
+    """
+    found = _YEARS.search(words)
+    if not found:
+        return fold(words), None, None, False
+    end = check_year(int(found["end"])) if found["end"] else None
+    label = fold(f"{words[: found.start()]} {words[found.end() :]}")
+    return label, check_year(int(found["year"])), end, bool(found["span"])
+
+
+def _heading(heading: Selector) -> str | None:
+    """Return the title in a heading, without the year and links beside it."""
+    name = heading.css("em, [itemprop=name]:not(.title-extra), [data-testid=hero__primary-text]")
+    text = own_text(name[0] if name else heading) or all_text(heading)
+    return text.strip('"') if text else None
+
+
+def own_text(element: Selector | SelectorList[Selector]) -> str | None:
+    """Return the text that stands directly in an element, not in its children; None when there is none."""
+    return fold(" ".join(element.xpath("text()").getall())) or None
+
+
+def all_text(element: Selector | SelectorList[Selector]) -> str | None:
+    """Return the whole visible text of an element; None when there is none."""
+    return fold("".join(element.xpath(".//text()[not(ancestor::script or ancestor::style)]").getall())) or None
+
+
+def attribute(element: Selector | SelectorList[Selector], name: str) -> str:
+    """Return an attribute of the (first) element; empty when it has none.
+
+    parsel's `attrib` would fail on any other attribute whose name has control characters.
+    """
+    return element.xpath(f"@{name}").get("")
+
+
+def first_text(root: Selector | SelectorList[Selector], css: str) -> str | None:
+    """Return the text of the first element that `css` finds and that has any."""
+    return next((text for element in root.css(css) if (text := all_text(element))), None)
+
+
+def person_id(href: str) -> str | None:
+    """Return the person's id in a link."""
+    found = _PERSON_ID.search(href)
+    return found[1] if found else None
+
+
+def imdb_score(value: str, votes: str | None) -> Score:
+    """Return IMDb's rating, 1 to 10, with its votes where they are exact. Raises ShapeError or ValueError."""
+    number = parse_decimal(value)
+    if not 1 <= number <= 10:  # noqa: PLR2004 - IMDb's scale
+        raise ShapeError("scores", f"{number} is not a rating from 1 to 10")
+    count = None
+    if votes:
+        try:
+            count = parse_integer(votes)
+        except ValueError:
+            about, exact = parse_count(votes)
+            count = about if exact else None
+    return Score(kind="imdb", value=number, count=count)
+
+
+def metascore(value: str, reviews: str | None = None) -> Score:
+    """Return a Metascore, 0 to 100. Raises ShapeError or ValueError."""
+    number = parse_integer(value)
+    if number > 100:  # noqa: PLR2004 - Metacritic's scale
+        raise ShapeError("scores", f"{number} is not a Metascore from 0 to 100")
+    return Score(kind="metascore", value=number, count=parse_integer(reviews) if reviews else None)

@@ -1,0 +1,286 @@
+"""IMDb's charts, searches, calendars and lists of episodes, read from markup."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, fold, reader
+from moviecrawler.extract.imdb_dom import (
+    LABELS,
+    Document,
+    all_text,
+    attribute,
+    first_text,
+    imdb_score,
+    metascore,
+    own_text,
+    release_words,
+)
+from moviecrawler.extract.values import parse_date, parse_integer, parse_year
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.urls import HOMES, id_in_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parsel import Selector, SelectorList
+
+    from moviecrawler.items import TitleKind
+
+_IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
+_PLACE_AND_TITLE = re.compile(r"(?:(\d+)\. )?(.+)")
+_NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*")
+_USERS_RATED = re.compile(r"([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
+_RATING = re.compile(r"\d+[.,]\d")
+_STAR_AND_VOTES = re.compile(r"(\d+(?:[.,]\d)?)\s*(?:\(\s*(\S+?)\s*\))?$")
+_TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
+
+
+@reader
+def listing(body: bytes, url: str | None) -> Page:
+    """Return the rows of a chart, /search/title, /find or /calendar page.
+
+    Raises ExtractionError when the page was cut off or has a layout that isn't known.
+    """
+    document = Document(body, url)
+    root = document.root
+    kind, entries = _rows(document)
+    section = urlsplit(document.address).path.strip("/").partition("/")[0]
+    if section in {"chart", "search", "find", "calendar"}:
+        kind = section
+    if not entries and not root.css(".findHeader, .lister, .desc"):
+        raise ShapeError("entries", "no list that is known")
+    following = attribute(root.css("a.lister-page-next, .pagination a:last-child"), "href")
+    base = urljoin(HOMES["imdb"], url or document.address)
+    return Page(
+        site="imdb",
+        kind=kind,
+        listing=Listing(
+            site="imdb",
+            entries=entries,
+            total=_total(root) if kind == "search" else None,
+            next=urljoin(base, following) if following else None,
+        ),
+    )
+
+
+@reader
+def episodes(body: bytes, url: str | None) -> Page:
+    """Return a series, and the episodes of the season that its page shows.
+
+    Raises ExtractionError when the page was cut off or has a layout that isn't known.
+    """
+    document = Document(body, url)
+    rows = document.root.css(".eplist .list_item")
+    mobile_rows = document.root.css("#eplist a.btn-full")
+    if not document.root.css(".eplist, #eplist"):
+        raise ShapeError("entries", "no list that is known")
+    entries = [_episode(row) for row in rows] or [_mobile_episode(row) for row in mobile_rows]
+    return Page(site="imdb", kind="episodes", movie=document.movie(), listing=Listing(site="imdb", entries=entries))
+
+
+def _rows(document: Document) -> tuple[str, list[Entry]]:
+    """Return the rows of the first layout that the page has any of, and the kind of list that this layout stands for."""
+    layouts: list[tuple[str, str, Callable[[Selector], Entry | None]]] = [
+        ("chart", "//tr[td[contains(concat(' ', @class, ' '), ' titleColumn ')]]", _chart_row),
+        ("search", "//*[contains(concat(' ', @class, ' '), ' lister-item ')]", _search_row),
+        ("search", "//table[@class='results']//tr[td[@class='title']]", _old_search_row),
+        ("find", "//tr[contains(@class, 'findResult')]", _find_row),
+        ("calendar", "//li[@data-testid='coming-soon-entry']", _coming_soon_row),
+        ("chart", f"//li[contains(@class, 'ipc-metadata-list-summary-item')][{_TITLE_LINKS}]", _card),
+        ("calendar", f"//*[@id='main']//ul[preceding-sibling::h4]/li[{_TITLE_LINKS}]", _calendar_row),
+        ("chart", f"//*[@id='tn15']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]", _oldest_row),
+    ]
+    for kind, rows, read in layouts:
+        entries = [entry for row in document.root.xpath(rows) if (entry := read(row))]
+        if entries:
+            return kind, _with_linked(document, entries)
+    return "find", []
+
+
+def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
+    """Return the rows of the page's JSON-LD where it has as many: until scripts run, a new chart shows 25 of 250.
+
+    Its votes are exact, too; but only the markup has years.
+    """
+    linked: dict[str, Any] = next((data for data in document.linked_data if data.get("@type") == "ItemList"), {})
+    elements = dig_list(linked, "itemListElement")
+    if len(elements) < len(shown):
+        return shown
+    by_id = {entry.site_id: entry for entry in shown}
+    entries = []
+    for element in elements:
+        item = dig(element, "item")
+        entry = _entry(dig_text(item, "url") or "", dig_text(item, "alternateName") or dig_text(item, "name"))
+        entry = by_id.get(entry.site_id, entry)
+        entry.rank = dig_integer(element, "position")
+        rating = dig(item, "aggregateRating")
+        if rating is not None:
+            entry.scores = [imdb_score(str(dig(rating, "ratingValue")), str(dig_integer(rating, "ratingCount") or ""))]
+        entries.append(entry)
+    return entries
+
+
+def _entry(href: str, title: str | None) -> Entry:
+    site_id = id_in_url("imdb", href)
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row links to {href!r} as {title!r}")
+    return Entry(site_id=site_id, title=title)
+
+
+def _linked_entry(links: SelectorList[Selector], at: int = 0) -> Entry:
+    """Return an entry of the link at that place among those that have a text."""
+    worded = [(attribute(link, "href"), text) for link in links if (text := all_text(link))]
+    if not worded:
+        raise ShapeError("entries", "a row has no link to its title")
+    href, text = worded[at]
+    # To 2012, series stood in quotes.
+    return _entry(href, text[1:-1] if text[0] == text[-1] == '"' and len(text) > 2 else text)  # noqa: PLR2004 - quotes
+
+
+def _year_and_kind(text: str | None) -> tuple[int | None, TitleKind | None]:
+    """Return year and kind, where given, of words such as: (I) (2009) (TV Series), (2013 TV Movie)."""
+    year: int | None = None
+    kind: TitleKind | None = None
+    for words in _IN_PARENTHESES.findall(text or ""):
+        label, first_year, _, running = release_words(words)
+        year = year or first_year
+        if running:
+            kind = "series"
+        if label in LABELS:
+            kind = LABELS[label][0]
+    return year, kind
+
+
+def _chart_row(row: Selector) -> Entry:
+    """Read a chart's row of 2013 to 2023. The box office has neither ranks nor years."""
+    cell = row.css("td.titleColumn")
+    entry = _linked_entry(cell.css("a"))
+    entry.year, entry.kind = _year_and_kind(cell.xpath("string(span[@class='secondaryInfo'])").get())
+    rank = attribute(row.css("span[name=rk]"), "data-value")
+    entry.rank = parse_integer(rank) if rank else None
+    if rating := first_text(row, "td.imdbRating strong"):
+        entry.scores = [imdb_score(rating, attribute(row.css("span[name=nv]"), "data-value"))]
+    return entry
+
+
+def _search_row(row: Selector) -> Entry:
+    """Read a search's row of 2016 to 2023. An episode stands behind its series."""
+    entry = _linked_entry(row.css(".lister-item-header a, .col-title a"), -1)
+    entry.year, entry.kind = _year_and_kind(all_text(row.css(".lister-item-year")[-1:]))
+    if index := first_text(row, ".lister-item-index"):
+        entry.rank = parse_integer(index.rstrip("."))
+    if rating := first_text(row, ".ratings-imdb-rating strong, .col-imdb-rating strong"):
+        # The gross has the same name as the votes.
+        votes = row.xpath(".//*[@name='nv'][not(contains(., '$'))]/@data-value").get()
+        entry.scores = [imdb_score(rating, votes)]
+    if critics := first_text(row, ".metascore"):
+        entry.scores.append(metascore(critics))
+    return entry
+
+
+def _old_search_row(row: Selector) -> Entry:
+    """Read a search's row before 2016."""
+    entry = _linked_entry(row.xpath("td[@class='title']/a"))
+    entry.year, entry.kind = _year_and_kind(first_text(row, ".year_type"))
+    if number := first_text(row, "td.number"):
+        entry.rank = parse_integer(number.rstrip("."))
+    if rated := _USERS_RATED.search(attribute(row.css(".rating-list"), "title")):
+        entry.scores = [imdb_score(rated[1], rated[2])]
+    return entry
+
+
+def _find_row(row: Selector) -> Entry | None:
+    """Read a /find row to 2022; None when it is a person, company or keyword, which may link to titles as well."""
+    links = row.css(".result_text a")
+    section = urlsplit(attribute(links, "href")).path.strip("/").partition("/")[0]
+    if section in {"name", "company", "keyword", "character", "search"}:
+        return None
+    entry = _linked_entry(links)
+    entry.year, entry.kind = _year_and_kind("".join(row.css(".result_text").xpath("text()").getall()))
+    return entry
+
+
+def _card(row: Selector) -> Entry:
+    """Read a row since 2022, of a page that scripts have completed."""
+    entry = _linked_entry(row.xpath(_TITLE_LINKS))
+    if (named := _PLACE_AND_TITLE.match(entry.title)) and named[1]:
+        entry.rank, entry.title = int(named[1]), named[2]
+    if place := first_text(row, "[data-testid=title-list-item-ranking]"):
+        entry.rank = parse_integer(place.lstrip("#"))
+    for fact in row.css("[class*=title-metadata-item], .ipc-metadata-list-summary-item__li"):
+        _, entry.year, _, running = release_words(all_text(fact) or "")
+        if entry.year:
+            entry.kind = "series" if running else None
+            break
+    if starred := _STAR_AND_VOTES.match(first_text(row, ".ipc-rating-star--imdb") or ""):
+        entry.scores = [imdb_score(starred[1], starred[2])]
+    return entry
+
+
+def _coming_soon_row(row: Selector) -> Entry:
+    """Read a calendar's row since 2022, which has the year in its title: Lantern Row (2023)."""
+    link = row.css("a.ipc-metadata-list-summary-item__t")
+    text = all_text(link) or ""
+    title, _, year = text.rpartition(" (")
+    entry = _entry(attribute(link, "href"), title or text)
+    entry.year = parse_year(year) if title else None
+    day = row.xpath("string(ancestor::*[@data-testid='calendar-section']//*[@data-testid='release-date'])")
+    entry.release_date = parse_date(day.get(""))
+    return entry
+
+
+def _calendar_row(row: Selector) -> Entry:
+    """Read a row below its day's heading: 20 October 2017."""
+    entry = _linked_entry(row.xpath(_TITLE_LINKS))
+    entry.year, entry.kind = _year_and_kind(own_text(row))
+    entry.release_date = parse_date(fold(row.xpath("string(../preceding-sibling::h4[1])").get("")))
+    return entry
+
+
+def _oldest_row(row: Selector) -> Entry:
+    """Read a chart's row to 2012: place, rating, title with year, votes."""
+    entry = _linked_entry(row.xpath(_TITLE_LINKS))
+    entry.year, entry.kind = _year_and_kind("".join(row.xpath(f"{_TITLE_LINKS}/following-sibling::text()").getall()))
+    texts = [all_text(cell) or "" for cell in row.xpath("./td")]
+    if texts[0].rstrip(".").isdecimal():
+        entry.rank = parse_integer(texts[0].rstrip("."))
+    if _RATING.fullmatch(texts[1]):
+        entry.scores = [imdb_score(texts[1], texts[-1])]
+    return entry
+
+
+def _episode(row: Selector) -> Entry:
+    """Read an episode of 2012 to 2023. Only the star with votes beside it is IMDb's, the others are the visitor's."""
+    entry = _linked_entry(row.css("strong a"))
+    entry.kind = "episode"
+    entry.release_date, entry.year = _air_date(first_text(row, ".airdate"))
+    votes = row.css(".ipl-rating-star__total-votes")[:1]
+    if rating := all_text(votes.xpath("preceding-sibling::*[contains(@class, '__rating')]")):
+        entry.scores = [imdb_score(rating, (all_text(votes) or "").strip("()"))]
+    return entry
+
+
+def _mobile_episode(link: Selector) -> Entry:
+    entry = _entry(attribute(link, "href"), first_text(link, ".episode-list__title-text"))
+    entry.kind = "episode"
+    entry.release_date, entry.year = _air_date(own_text(link))
+    if rating := all_text(link.xpath("./strong")):
+        entry.scores = [imdb_score(rating, None)]
+    return entry
+
+
+def _air_date(text: str | None) -> tuple[str | None, int | None]:
+    """Return date and year, where given: 2 Jun. 2002, or only 2002."""
+    if not text:
+        return None, None
+    return None if text.isdecimal() else parse_date(text), parse_year(text)
+
+
+def _total(root: Selector) -> int | None:
+    """Return how many rows the whole search has: 1-50 of 700,604 titles., or on a single page 90 titles."""
+    text = first_text(root, ".desc span, .desc, #left") or ""
+    numbers = _NUMBER.findall(text)
+    return parse_integer(numbers[-1].rstrip(".,")) if numbers else None
