@@ -1,1 +1,96 @@
-"""Telling a refusal from a page."""
+"""Telling a refusal from an answer, by status, headers and as little of the body as possible.
+
+This runs on every response, and a healthy page is up to 2 MB: a body is searched only where it is small, or in its
+first bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOUR = 3600
+SHORTEST_PAUSE, LONGEST_PAUSE = HOUR, 7 * 24 * HOUR
+"""What a Retry-After can make a site pause, in seconds."""
+USUAL_PAUSE = 24 * HOUR
+"""The pause after a refusal that names no time."""
+THROTTLE_PAUSE = 6 * HOUR
+"""The pause after several unexpected pages in a row."""
+
+SMALLEST_PAGE = 2048
+"""Bytes; no page of the three sites is smaller."""
+_LARGEST_CHALLENGE = 16 * 1024
+"""Bytes; a challenge is a script of a few KB."""
+_AWS_SCRIPT = (b"gokuProps", b"awsWafCookieDomainList")
+"""In the script of an AWS challenge. Not `aws-waf-token`: healthy pages of IMDb have it, in headers that they echo."""
+_CLOUDFLARE_TITLE = re.compile(rb"<title[^>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
+_HEAD = 4096
+"""Bytes in which the <title> of a Cloudflare challenge stands."""
+
+_OK, _ACCEPTED, _FORBIDDEN, _TOO_MANY, _UNAVAILABLE = 200, 202, 403, 429, 503
+
+
+@dataclass(slots=True, frozen=True)
+class Refusal:
+    """An answer that is not what was asked for, but the site's wish to be left alone."""
+
+    kind: Literal["challenge", "refusal", "rate_limit", "throttle"]
+    """`challenge`: a test for browsers. `refusal`: plainly no. `rate_limit`: too many requests. `throttle`: something
+    too small or of the wrong kind under status 200, which is a refusal only when it happens several times in a row."""
+    reason: str
+    """The sign it was told by, for a log line."""
+    pause_seconds: int
+    """How long the site is to be left alone, when this stops it."""
+
+
+def classify(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    expects: Literal["page", "json", "other"],
+    now: float,
+) -> Refusal | None:
+    """Return what kind of refusal an answer is, or None when it is an answer: also a 404, a redirect, a broken server.
+
+    `headers` have lower-case names. `expects` is what was asked for; `other`, such as a sitemap, can be of any size.
+    `now` is the time in seconds since 1970, from which a Retry-After that is a date is counted.
+    """
+    retry_after = headers.get("retry-after")
+    if status == _TOO_MANY or (status == _UNAVAILABLE and retry_after):
+        return Refusal("rate_limit", f"status {status}", _pause(retry_after, now))
+    if "x-amzn-waf-action" in headers:
+        return Refusal("challenge", f"x-amzn-waf-action: {headers['x-amzn-waf-action']}", USUAL_PAUSE)
+    if headers.get("cf-mitigated") == "challenge":
+        return Refusal("challenge", "cf-mitigated: challenge", USUAL_PAUSE)
+    if status == _ACCEPTED and len(body) <= _LARGEST_CHALLENGE:
+        return Refusal("challenge", f"status 202 with {len(body)} bytes", USUAL_PAUSE)
+    if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
+        return Refusal("challenge", 'a page titled "Just a moment..."', USUAL_PAUSE)
+    if len(body) <= _LARGEST_CHALLENGE and any(sign in body for sign in _AWS_SCRIPT):
+        return Refusal("challenge", "the script of an AWS challenge", USUAL_PAUSE)
+    if status == _FORBIDDEN:
+        return Refusal("refusal", "status 403", USUAL_PAUSE)
+    if status == _OK and expects == "page" and len(body) < SMALLEST_PAGE:
+        return Refusal("throttle", f"a page of {len(body)} bytes", THROTTLE_PAUSE)
+    if status == _OK and expects == "json" and not body[:64].lstrip().startswith((b"{", b"[")):
+        return Refusal("throttle", "something else where JSON was expected", THROTTLE_PAUSE)
+    return None
+
+
+def _pause(retry_after: str | None, now: float) -> int:
+    """Return a Retry-After (seconds or an HTTP date) in seconds, no less than an hour and no more than a week."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        seconds = float(text[:12])
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - now
+        except (ValueError, OverflowError):
+            return USUAL_PAUSE
+    return int(min(max(seconds, SHORTEST_PAUSE), LONGEST_PAUSE))

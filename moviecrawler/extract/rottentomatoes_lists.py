@@ -1,0 +1,162 @@
+"""Rotten Tomatoes' lists: browse pages and their JSON continuation, charts, search results."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from parsel import Selector
+
+from moviecrawler.extract.embedded import ShapeError, decode_json, decode_text, dig, dig_list, dig_text, reader, script
+from moviecrawler.extract.rottentomatoes_parts import check_whole, score, text_of, title_kind
+from moviecrawler.extract.values import check_year, parse_date, parse_integer
+from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
+from moviecrawler.urls import id_in_url
+
+_OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
+_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)\s*\((?P<year>\d{4})\)$", re.ASCII)
+_PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
+
+
+@reader
+def browse(body: bytes, url: str | None = None) -> Page:
+    """Read the first page of a browse list: `/browse/{list}/{filters}`, HTML.
+
+    `next` is the cursor that continues it, None on a list of one page. Raises ExtractionError.
+    """
+    del url
+    check_whole(body)
+    grid = Selector(text=decode_text(body[max(body.find(b'data-qa="discovery-media-list"'), 0) :]))
+    entries = [_tile(tile) for tile in grid.css('[data-qa="discovery-media-list-item"]')]
+    if not entries and script(body, "noResults") != b"true":
+        raise ShapeError("entries", "a browse page without entries, and none that says that it has no results")
+    page_info = script(body, "pageInfo")
+    return _page("browse", entries, _cursor(decode_json(page_info)) if page_info else None)
+
+
+@reader
+def browse_json(body: bytes, url: str | None = None) -> Page:
+    """Read a continuation of a browse list: `/cnapi/browse/{list}/{filters}?after={cursor}`, JSON.
+
+    Raises ExtractionError.
+    """
+    del url
+    data = decode_json(body)
+    if not isinstance(dig(data, "grid", "list"), list):
+        raise ShapeError("entries", "browse JSON without grid.list")
+    entries = []
+    for item in dig_list(data, "grid", "list"):
+        title, path = dig_text(item, "title"), dig_text(item, "mediaUrl")
+        scores = score("tomatometer", dig(item, "criticsScore", "scorePercent"))
+        scores += score("popcornmeter", dig(item, "audienceScore", "scorePercent"))
+        entries.append(_entry(path, title, scores, release_date=_opening(dig_text(item, "releaseDateText"))))
+    return _page("browse-json", entries, _cursor(dig(data, "pageInfo")))
+
+
+@reader
+def chart(body: bytes, url: str | None = None) -> Page:
+    """Read a ranked list of 2014 to 2021: `/top/bestofrt/…`. Raises ExtractionError."""
+    del url
+    check_whole(body)
+    entries = []
+    # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
+    for row in Selector(text=decode_text(body)).css("table.table tr"):
+        cells = row.css("td")
+        place = _PLACE.match(text_of(cells[0])) if cells else None
+        link = row.css('a[href*="/m/"], a[href*="/tv/"]')
+        if place is None or not link:
+            continue
+        titled = _TITLE_AND_YEAR.match(text_of(link[0]))
+        scores = score("tomatometer", text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None)
+        entries.append(
+            _entry(
+                link[0].attrib["href"],
+                titled["title"] if titled else text_of(link[0]),
+                scores,
+                year=check_year(int(titled["year"])) if titled else None,
+                rank=int(place[1]),
+            )
+        )
+    if not entries:
+        raise ShapeError("entries", "a chart without ranked rows")
+    return _page("chart", entries, None)
+
+
+@reader
+def search(body: bytes, url: str | None = None) -> Page:
+    """Read the first results of a search of 2021 and later: `/search?search=…`. Raises ExtractionError."""
+    del url
+    check_whole(body)
+    entries = []
+    for row in Selector(text=decode_text(body)).css("search-page-media-row"):
+        # Older rows, and those of series, write the attributes without hyphens.
+        attributes = {name.replace("-", ""): value.strip() for name, value in row.attrib.items()}
+        year = attributes.get("releaseyear") or attributes.get("startyear")
+        link = row.css('a[slot="title"]')
+        entries.append(
+            _entry(
+                link.attrib.get("href"),
+                text_of(link),
+                score("tomatometer", attributes.get("tomatometerscore")),
+                year=check_year(parse_integer(year)) if year else None,
+            )
+        )
+    if not entries and b"search-page-result" not in body:
+        raise ShapeError("entries", "neither search results nor a word that there are none")
+    return _page("search", entries, None)
+
+
+def _tile(tile: Selector) -> Entry:
+    link = tile if tile.root.tag == "a" else tile.css("a[href]")
+    scores: list[Score] = []
+    kinds: dict[ScoreKind, str] = {"tomatometer": "critics", "popcornmeter": "audience"}
+    for kind, side in kinds.items():
+        # Older tiles have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
+        shown = tile.css(f'[slot="{side}Score"]')
+        scores += score(kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get())
+    return _entry(
+        link.attrib.get("href"),
+        text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),
+        scores,
+        release_date=_opening(text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))),
+    )
+
+
+def _entry(
+    path: str | None,
+    title: str | None,
+    scores: list[Score],
+    *,
+    year: int | None = None,
+    rank: int | None = None,
+    release_date: str | None = None,
+) -> Entry:
+    site_id = id_in_url("rottentomatoes", path) if path else None
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
+    return Entry(
+        site_id=site_id,
+        title=title,
+        kind=title_kind(site_id),
+        year=year,
+        rank=rank,
+        release_date=release_date,
+        scores=scores,
+    )
+
+
+def _opening(text: str | None) -> str | None:
+    """Return the theatrical date of "Opened Feb 07, 2025"; "Re-released …" and "Streaming …" are none."""
+    found = _OPENING.match(text or "")
+    return parse_date(found[1]) if found else None
+
+
+def _cursor(page_info: Any) -> str | None:
+    # A last page can still name an endCursor; `hasNextPage` says whether anything stands behind it.
+    return None if dig(page_info, "hasNextPage") is False else dig_text(page_info, "endCursor")
+
+
+def _page(kind: str, entries: list[Entry], following: str | None) -> Page:
+    return Page(
+        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
+    )

@@ -1,0 +1,159 @@
+"""The markup of Rotten Tomatoes' title pages, 2014 to today: the list of details, the plot, the cast.
+
+Pages of today are not parsed as a whole: only the slices that hold the details and the cast are.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+
+from parsel import Selector
+
+from moviecrawler.extract.embedded import ShapeError, decode_text, fold
+from moviecrawler.extract.rottentomatoes_parts import text_of
+
+Person = tuple[str, str | None, str | None]
+"""A name, the link that it has, and whom the person plays."""
+
+_NOTE = re.compile(r"\s*\((?:[^()]*\b(?:voice|uncredited|archive footage|cameo)\b[^()]*|as [^()]*)\)", re.IGNORECASE)
+_SYNOPSIS = re.compile(rb'(?:id="movieSynopsis"|data-qa="(?:movie-info-synopsis|synopsis-value)")[^>]*>')
+_NOT_PROSE = re.compile(r"<(script|h2|button)\b.*?</\1>|<a\b[^>]*showMoreSynopsis.*?</a>|<[^>]+>", re.DOTALL)
+_JOB = re.compile(
+    r"^(?:(?:executive|co-?|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
+    r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author|creator|producer|showrunner|"
+    r"cinematograph(?:er|y)|edit(?:or|ing)|composer|music|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
+    re.IGNORECASE,
+)
+"""What stands in the place of a character at somebody of the crew."""
+
+_LABELS: dict[str, str] = {
+    "rating": "certificate",
+    "genre": "genres",
+    "directed by": "director",
+    "director": "director",
+    "directors": "director",
+    "written by": "writer",
+    "writer": "writer",
+    "writers": "writer",
+    "screenwriter": "writer",
+    "screenwriters": "writer",
+    "creator": "creator",
+    "creators": "creator",
+    "created by": "creator",
+    "in theaters": "release_date",
+    "release date (theaters)": "release_date",
+    "premiere date": "release_date",
+    "runtime": "runtime",
+    "original language": "language",
+    "us box office": "domestic",
+    "box office": "domestic",
+    "box office (gross usa)": "domestic",
+}
+"""The rows of the details list that are read, by their labels of all generations in lower case."""
+
+
+@dataclass(slots=True)
+class Detail:
+    """One row of the details list: its whole text, and its parts with the links that they have."""
+
+    text: str
+    parts: list[tuple[str, str | None]]
+
+
+def details_of(body: bytes) -> dict[str, Detail] | None:
+    """Return the list of details of pages since 2024, parsed from that slice of the page alone; None without one."""
+    labelled, last = body.find(b'data-qa="item-label"'), body.rfind(b'data-qa="item-value"')
+    if labelled == -1:
+        return None
+    end = body.find(b"</", last)
+    if last < labelled or end == -1:
+        raise ShapeError("details", "the page ends inside its list of details")
+    rows: list[tuple[str, list[tuple[str, str | None]]]] = []
+    slice_ = Selector(text=decode_text(body[body.rfind(b"<", 0, labelled) : end]))
+    for element in slice_.css('[data-qa="item-label"], [data-qa="item-value"]'):
+        if element.attrib["data-qa"] == "item-label":
+            rows.append((text_of(element), []))
+        elif rows and text_of(element):
+            rows[-1][1].append((text_of(element), element.attrib.get("href")))
+    return _known({label: Detail(", ".join(text for text, _ in parts), parts) for label, parts in reversed(rows)})
+
+
+def older_details(tree: Selector) -> dict[str, Detail] | None:
+    """Return the list of details of pages of 2014 to 2024; None without one."""
+    rows = {}
+    # Backwards, so that the first of two rows with the same label is the one that stays.
+    for row in reversed(tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt')):
+        label = row.css('.meta-label, [data-qa="movie-info-item-label"]') or row
+        value = row.css('.meta-value, [data-qa="movie-info-item-value"]') or row.xpath("following-sibling::dd[1]")
+        parts: list[tuple[str, str | None]] = []
+        for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
+            if isinstance(piece.root, str):
+                parts += [(fold(part), None) for part in piece.root.split(",") if fold(part)]
+            else:
+                parts.append((text_of(piece), piece.attrib.get("href")))
+        rows[text_of(label)] = Detail(text_of(value), parts)
+    return _known(rows)
+
+
+def _known(rows: dict[str, Detail]) -> dict[str, Detail] | None:
+    """Return the rows that are read, by the names that they have here; None without any: the labels are others then."""
+    named = {_LABELS.get(label.strip().rstrip(":").lower(), ""): detail for label, detail in rows.items()}
+    return {name: detail for name, detail in named.items() if name and detail.text} or None
+
+
+def synopsis(body: bytes) -> str | None:
+    """Return the plot from the markup of any generation.
+
+    In 2014 a heading stood inside of its paragraph (`<p id="movieSynopsis"><h2>`), and every parser of HTML ends the
+    paragraph there: so it is cut out of the page by its end tag.
+    """
+    opened = _SYNOPSIS.search(body)
+    if not opened:
+        return None
+    tag = re.match(rb"<([a-z-]+)", body[body.rfind(b"<", 0, opened.start()) :])
+    end = body.find(b"</" + tag[1] + b">", opened.end()) if tag else -1
+    if end == -1:
+        raise ShapeError("plot", "the page ends inside of it")
+    return fold(html.unescape(_NOT_PROSE.sub(" ", decode_text(body[opened.end() : end])))) or None
+
+
+def cast_tiles(body: bytes) -> list[Person]:
+    """Return the cast of pages since 2024, parsed from that slice of the page alone."""
+    first, last = body.find(b'data-qa="person-item"'), body.rfind(b'data-qa="person-')
+    if first == -1:
+        return []
+    end = body.find(b"</", last)
+    if end == -1:
+        raise ShapeError("cast", "the page ends inside of it")
+    people = []
+    for tile in Selector(text=decode_text(body[body.rfind(b"<", 0, first) : end])).css('[data-qa="person-item"]'):
+        part = _part([text_of(tile.css('[data-qa="person-role"]'))])
+        if part is not None:
+            people.append((text_of(tile.css('[data-qa="person-name"]')), tile.attrib.get("href"), part or None))
+    return people
+
+
+def older_cast(tree: Selector) -> list[Person]:
+    """Return the cast of pages of 2014 to 2024."""
+    people = []
+    for tile in tree.css(".cast-item, .cast-and-crew-item"):
+        link = tile.css(".media-body a, .metadata a")
+        name = text_of(link) or text_of(tile.css(".media-body [title]:not(.characters), .metadata p:not(.p--small)"))
+        part = _part(tile.css(".characters ::text, .p--small ::text").getall())
+        if part is not None:
+            people.append((name, link.attrib.get("href"), part or None))
+    return people
+
+
+def _part(lines: list[str]) -> str | None:
+    """Return whom somebody plays, "" when the page doesn't say, or None for crew, who stand among the cast since 2021.
+
+    Until 2020 the lines began with "as "; then a character can be called "Director".
+    """
+    texts = [text for text in map(fold, lines) if text and text not in {"as", "Actor"}]
+    characters = [text.removeprefix("as ") for text in texts if text.startswith("as ") or not _JOB.match(text)]
+    if texts and not characters:
+        return None
+    return " / ".join(_NOTE.sub("", character) for character in characters)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Literal
+
+import pytest
+
+from moviecrawler.extract.blocks import (
+    HOUR,
+    LONGEST_PAUSE,
+    SHORTEST_PAUSE,
+    SMALLEST_PAGE,
+    THROTTLE_PAUSE,
+    USUAL_PAUSE,
+    Refusal,
+    classify,
+)
+
+NOW = 1_790_000_000.0
+PAGE = (
+    b"<!doctype html><html><head><title>The Paper Lighthouse</title></head><body>" + b"text " * 1000 + b"</body></html>"
+)
+CHALLENGE = b"""<!DOCTYPE html><html><head><title></title><script>window.awsWafCookieDomainList = [];
+window.gokuProps = {"key": "k"};</script></head><body><div id="challenge-container"></div></body></html>"""
+Expected = Literal["page", "json", "other"]
+
+
+def told(
+    status: int = 200, headers: dict[str, str] | None = None, body: bytes = PAGE, expects: Expected = "page"
+) -> Refusal | None:
+    return classify(status, headers or {}, body, expects=expects, now=NOW)
+
+
+def kind(
+    status: int = 200, headers: dict[str, str] | None = None, body: bytes = PAGE, expects: Expected = "page"
+) -> str | None:
+    refusal = told(status, headers, body, expects)
+    return refusal.kind if refusal else None
+
+
+def test_page_is_an_answer() -> None:
+    assert kind() is None
+
+
+@pytest.mark.parametrize("status", [301, 304, 308, 400, 404, 410, 500, 502, 503, 504])
+def test_missing_page_redirect_and_broken_server_are_no_refusals(status: int) -> None:
+    assert kind(status, body=b"") is None
+
+
+@pytest.mark.parametrize("body", [b"", CHALLENGE, b"x" * 16_384])
+def test_202_of_a_few_kilobytes_is_a_challenge(body: bytes) -> None:
+    assert kind(202, body=body) == "challenge"
+
+
+def test_202_with_a_page_is_an_answer() -> None:
+    assert kind(202, body=b"x" * 16_385) is None
+
+
+@pytest.mark.parametrize("status", [200, 202, 403, 405])
+def test_aws_header_is_a_challenge_under_any_status(status: int) -> None:
+    assert kind(status, {"x-amzn-waf-action": "challenge"}) == "challenge"
+
+
+def test_aws_script_is_a_challenge_where_json_or_anything_is_expected_too() -> None:
+    expected: tuple[Expected, ...] = ("page", "json", "other")
+    assert [kind(body=CHALLENGE, expects=expects) for expects in expected] == ["challenge"] * 3
+
+
+def test_aws_script_inside_a_large_page_is_not() -> None:
+    assert kind(body=PAGE * 10 + CHALLENGE) is None
+
+
+def test_aws_token_in_a_small_page_is_not() -> None:
+    assert kind(body=PAGE + b'{"cookie": "aws-waf-token=0"}') is None
+
+
+def test_cloudflare_header_is_a_challenge() -> None:
+    assert kind(403, {"cf-mitigated": "challenge"}) == "challenge"
+
+
+@pytest.mark.parametrize("status", [200, 403, 503])
+def test_cloudflare_title_is_a_challenge(status: int) -> None:
+    assert kind(status, body=b"<html><head><title>Just a moment...</title>" + b" " * 30_000) == "challenge"
+
+
+def test_cloudflare_words_elsewhere_are_not() -> None:
+    body = b"<html><head><title>Just a moment... | Rotten Tomatoes</title></head><body>Just a moment..." + b" " * 3000
+    assert kind(body=body) is None
+
+
+def test_403_is_a_refusal() -> None:
+    assert told(403) == Refusal("refusal", "status 403", USUAL_PAUSE)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "pause"),
+    [
+        (None, USUAL_PAUSE),
+        ("", USUAL_PAUSE),
+        ("soon", USUAL_PAUSE),
+        ("-5", USUAL_PAUSE),
+        ("0", SHORTEST_PAUSE),
+        (str(HOUR - 1), SHORTEST_PAUSE),
+        (str(HOUR), HOUR),
+        (str(HOUR + 1), HOUR + 1),
+        (str(LONGEST_PAUSE - 1), LONGEST_PAUSE - 1),
+        (str(LONGEST_PAUSE), LONGEST_PAUSE),
+        (str(LONGEST_PAUSE + 1), LONGEST_PAUSE),
+        ("9" * 400, LONGEST_PAUSE),
+    ],
+)
+def test_429_pauses_for_retry_after_between_an_hour_and_a_week(retry_after: str | None, pause: int) -> None:
+    headers = {} if retry_after is None else {"retry-after": retry_after}
+    assert told(429, headers) == Refusal("rate_limit", "status 429", pause)
+
+
+@pytest.mark.parametrize(
+    ("hours", "pause"), [(-3, SHORTEST_PAUSE), (0.5, SHORTEST_PAUSE), (5, 5 * HOUR), (24 * 8, LONGEST_PAUSE)]
+)
+def test_retry_after_can_be_a_date(hours: float, pause: int) -> None:
+    date = format_datetime(datetime.fromtimestamp(NOW, UTC) + timedelta(hours=hours), usegmt=True)
+    refusal = told(429, {"retry-after": date})
+    assert refusal is not None
+    assert refusal.pause_seconds == pause
+
+
+@pytest.mark.parametrize("date", ["Fri, 99 Nov 2026 99:99:99 GMT", "Fri, 20 Nov 99999 10:00:00 GMT", "1/1"])
+def test_retry_after_that_is_no_date_is_a_day(date: str) -> None:
+    refusal = told(429, {"retry-after": date})
+    assert refusal is not None
+    assert refusal.pause_seconds == USUAL_PAUSE
+
+
+def test_503_is_a_rate_limit_only_with_retry_after() -> None:
+    assert kind(503, {"retry-after": "7200"}) == "rate_limit"
+    assert kind(503) is None
+
+
+def test_page_below_2_kb_is_a_throttle() -> None:
+    assert told(body=b"x" * (SMALLEST_PAGE - 1)) == Refusal("throttle", "a page of 2047 bytes", THROTTLE_PAUSE)
+    assert kind(body=b"x" * SMALLEST_PAGE) is None
+    assert kind(body=b"x", expects="other") is None
+
+
+@pytest.mark.parametrize("body", [b"", PAGE, b"  <html>"])
+def test_anything_but_json_where_json_is_expected_is_a_throttle(body: bytes) -> None:
+    assert kind(body=body, expects="json") == "throttle"
+
+
+@pytest.mark.parametrize("body", [b"{}", b'\n  {"data": {}}', b"[]"])
+def test_json_of_any_size_is_an_answer_where_it_is_expected(body: bytes) -> None:
+    assert kind(body=body, expects="json") is None
+
+
+def test_large_page_costs_microseconds() -> None:
+    body = PAGE * 350
+    rounds = 200
+    start = time.process_time()
+    for _ in range(rounds):
+        told(body=body)
+    assert (time.process_time() - start) / rounds < 100e-6

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+
+import pytest
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.sitemaps import LARGEST, Location, read_sitemap
+
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+PAGES = f"""<?xml version="1.0" encoding="UTF-8"?>
+<urlset {NAMESPACE} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+  <url>
+    <loc> https://www.rottentomatoes.com/m/the_paper_lighthouse </loc>
+    <image:image><image:loc>https://images.example/lighthouse.jpg</image:loc></image:image>
+    <lastmod>2026-03-01T04:05:06Z</lastmod>
+  </url>
+  <!-- a comment -->
+  <url><loc>https://www.rottentomatoes.com/m/salt_&amp;_smoke</loc></url>
+</urlset>
+""".encode()
+INDEX = f"""<?xml version="1.0"?>
+<sitemapindex {NAMESPACE}>
+  <sitemap><loc>https://www.rottentomatoes.com/sitemaps/movie_1.xml</loc><lastmod>2026-03-01</lastmod></sitemap>
+  <sitemap><loc>https://www.rottentomatoes.com/sitemaps/tv-series_1.xml</loc></sitemap>
+</sitemapindex>
+""".encode()
+
+
+def test_pages_are_listed_in_order_without_their_images() -> None:
+    sitemap = read_sitemap(PAGES)
+    assert not sitemap.is_index
+    assert sitemap.locations == [
+        Location("https://www.rottentomatoes.com/m/the_paper_lighthouse", "2026-03-01T04:05:06Z"),
+        Location("https://www.rottentomatoes.com/m/salt_&_smoke", None),
+    ]
+
+
+def test_index_lists_sitemaps() -> None:
+    sitemap = read_sitemap(INDEX)
+    assert sitemap.is_index
+    assert [location.url.rpartition("/")[2] for location in sitemap.locations] == ["movie_1.xml", "tv-series_1.xml"]
+
+
+def test_namespace_does_not_matter() -> None:
+    assert read_sitemap(PAGES.replace(NAMESPACE.encode(), b"")) == read_sitemap(PAGES)
+
+
+def test_gzip_is_unpacked() -> None:
+    assert read_sitemap(gzip.compress(PAGES)) == read_sitemap(PAGES)
+
+
+def test_empty_sitemap_has_no_locations() -> None:
+    assert read_sitemap(b"<urlset/>").locations == []
+
+
+@pytest.mark.parametrize("body", [PAGES, INDEX, gzip.compress(PAGES)], ids=["pages", "index", "gzip"])
+def test_sitemap_cut_anywhere_is_refused(body: bytes) -> None:
+    for end in range(len(body.rstrip())):
+        with pytest.raises(ExtractionError):
+            read_sitemap(body[:end])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><html><body>Not here</body></html>",
+        b'{"loc": "https://www.rottentomatoes.com/m/x"}',
+        b"<urlset><url><lastmod>2026-03-01</lastmod></url></urlset>",
+        b"<urlset><url><loc>/m/relative</loc></url></urlset>",
+        b"<urlset><url><loc>javascript:alert(1)</loc></url></urlset>",
+    ],
+)
+def test_anything_else_is_refused(body: bytes) -> None:
+    with pytest.raises(ExtractionError) as raised:
+        read_sitemap(body, "https://www.rottentomatoes.com/sitemaps/sitemap.xml")
+    assert raised.value.url == "https://www.rottentomatoes.com/sitemaps/sitemap.xml"
+
+
+@pytest.mark.parametrize("declared", ['SYSTEM "file:///etc/hostname"', '"expanded"'])
+def test_entities_are_not_resolved(declared: str) -> None:
+    body = f"<!DOCTYPE urlset [<!ENTITY e {declared}>]><urlset><url><loc>https://x.example/&e;</loc></url></urlset>"
+    with pytest.raises(ExtractionError):
+        read_sitemap(body.encode())
+
+
+@pytest.mark.parametrize("size", [LARGEST + 1, 4 * LARGEST])
+def test_gzip_bomb_is_refused_before_it_is_unpacked(size: int) -> None:
+    bomb = gzip.compress(b" " * size, compresslevel=1)
+    tracemalloc.start()
+    with pytest.raises(ExtractionError, match="more than"):
+        read_sitemap(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * LARGEST
+
+
+def test_fifty_thousand_urls_are_read_in_bounded_memory() -> None:
+    rows = b"".join(b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number for number in range(50_000))
+    body = b"<urlset>" + rows + b"</urlset>"
+    tracemalloc.start()
+    sitemap = read_sitemap(body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(sitemap.locations) == 50_000
+    assert sitemap.locations[-1].url == "https://www.example.com/m/title_49999"
+    assert peak < 30_000_000
