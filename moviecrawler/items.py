@@ -6,16 +6,17 @@ None always means that the page has no such value. What could not be read is an 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from datetime import datetime  # noqa: TC003 - msgspec resolves annotations when it decodes stored items
+from typing import Literal
 
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
 """The three sites, by the names of their spiders."""
 
 TitleKind = Literal["movie", "series", "episode", "game", "short", "video", "music", "other"]
 """What a title is. A TV movie is a movie, a mini series is a series; `other` is anything else a site lists."""
+
+Source = Literal["page", "list", "dataset"]
+"""Where a `Movie` was read: its own page, a row of a list page (when its own page can't be had), or IMDb's datasets."""
 
 Role = Literal["director", "writer", "creator", "cast"]
 
@@ -76,6 +77,25 @@ class Amount:
 
 
 @dataclass(slots=True, kw_only=True)
+class Fetch:
+    """How a page came to us."""
+
+    url: str
+    """Where it was found in the end, after redirects."""
+    status: int
+    attempts: int
+    """1 when the first try got it."""
+    wire_bytes: int
+    """Size of the body as it was sent, compressed or not."""
+    body_bytes: int
+    """Size of the body itself."""
+    pool: str = "direct"
+    """The pool of exits that the request took."""
+    archive_id: str | None = None
+    """WARC-Record-ID of the archived page; None where pages are not archived."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Movie:
     """What one page of one site says of one title. Keyed by (site, site_id)."""
 
@@ -102,7 +122,7 @@ class Movie:
     """ISO 8601, `YYYY-MM-DD`, or `YYYY-MM` where the page says no more: the date that the page shows first, which is
     that of the visitor's country on IMDb and the theatrical one on Rotten Tomatoes."""
     runtime_minutes: int | None = None
-    """1 to 10,000."""
+    """1 to 100,000; the longest film known has 51,420."""
     genres: list[str] = field(default_factory=list)
     countries: list[str] = field(default_factory=list)
     """Countries of origin, by the names that the page uses."""
@@ -136,8 +156,11 @@ class Movie:
     """1 is the list's first."""
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
+    source: Source = "page"
     scraped_at: datetime | None = None
     """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
+    fetch: Fetch | None = None
+    """How its page came to us; None for what came from a list page or a dataset."""
 
     def people(self, role: Role) -> list[Credit]:
         """Return the credits of one role, in page order."""
@@ -146,6 +169,24 @@ class Movie:
     def score(self, kind: ScoreKind) -> Score | None:
         """Return the score of that kind, or None when the title has none."""
         return next((score for score in self.scores if score.kind == kind), None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Miss:
+    """A title that was asked for and whose page could not be read. Keyed by (site, site_id)."""
+
+    site: Site
+    site_id: str
+    """The id that was asked for."""
+    url: str
+    """The URL that was asked for."""
+    outcome: Literal["absent", "failed", "blocked", "disallowed"]
+    """`absent`: the site says that it has no such title. `failed`: an error, after all retries, or a page that could not
+    be read. `blocked`: the site refused us, so the crawl of it was stopped. `disallowed`: by the site's robots.txt."""
+    reason: str
+    """One line: a status, an exception, or what the page's reader missed."""
+    checked_at: datetime
+    """UTC."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,14 +1,336 @@
+"""IMDb's pages: which one it is, and where in its data the titles are.
+
+Since 2022 all facts are in the JSON of a page's `__NEXT_DATA__` script, as objects of IMDb's GraphQL API: a title page
+has two about its title, `aboveTheFoldData` and `mainColumnData`, its sub-pages one, `contentData.entityMetadata`. What
+such an object says is read by `imdb_objects`; pages without that script are read by `imdb_markup`.
+"""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+from urllib.parse import urlsplit
+
+from moviecrawler.extract import imdb_markup
+from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_integer, dig_list, dig_text, reader, script
+from moviecrawler.extract.imdb_objects import (
+    TITLE_ID,
+    check_rank,
+    is_json,
+    page_props,
+    read_entry,
+    read_known_movie,
+    read_movie,
+)
+from moviecrawler.extract.values import parse_year
+from moviecrawler.items import Listing, Page
+from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.items import Page
+    from moviecrawler.extract.imdb_objects import PageProps, TitleData
+    from moviecrawler.items import Entry
 
-READERS: dict[str, Callable[[bytes, str | None], Page]] = {}
+# --- Which page it is -----------------------------------------------------------------------------------------------
+
+_TITLE_PATH = re.compile(r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/title/(?:tt\d+|\[\w+\])(?:/(?P<page>\w*).*)?$")
+_LIST_PATH = re.compile(
+    r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:(?P<page>chart)/\w+|(?P<find>find)|(?P<calendar>calendar)"
+    r"|(?P<search>search)(?:/title|/\[tab\])?|(?P<suggestion>suggestion)/.+)/?$"
+)
+_CANONICAL = re.compile(rb"""<(?:link|meta)\b[^>]*["'](?:canonical|og:url)["'][^>]*>""", re.IGNORECASE)
+_ADDRESS = re.compile(rb"""(?:href|content)=["']([^"']+)["']""", re.IGNORECASE)
+
+
+class _Outline(TypedDict, total=False):
+    page: Any
+    data: Any
+    d: Any
+    v: Any
 
 
 def kind_of(body: bytes, url: str | None) -> str | None:
+    """Return which of `READERS` reads a page: by its URL when that says it, else by what the page says of itself.
+
+    None when it isn't IMDb's, or is one of which nothing is read here.
+    """
+    if url is not None:
+        if site_of(url) not in (None, "imdb"):
+            return None
+        kind = _kind_of_url(url)
+        if kind is not None:
+            return kind
+    try:
+        return _kind_of_json(body) if is_json(body) else _kind_of_markup(body)
+    except ValueError:  # what can't be decoded, or a canonical link that is no URL
+        return None
+
+
+def _kind_of_url(url: str) -> str | None:
+    address = urlsplit(url)
+    if address.hostname == "api.graphql.imdb.com":
+        return "graphql"
+    return _kind_of_path(address.path)
+
+
+def _kind_of_path(path: str) -> str | None:
+    """Return the kind of page behind a path, or behind a route such as `/title/[tconst]/episodes`."""
+    found = _TITLE_PATH.match(path)
+    if found:
+        # "combined" is what the reference page was called until 2016.
+        page = "reference" if found["page"] == "combined" else found["page"] or "title"
+        return page if page in READERS else None
+    found = _LIST_PATH.match(path)
+    return next((kind for kind in found.groups() if kind), None) if found else None
+
+
+def _kind_of_json(body: bytes) -> str | None:
+    outline: _Outline = decode_json(body, _Outline)
+    page, data = outline.get("page"), outline.get("data")
+    if isinstance(page, str):
+        return _kind_of_path(page)
+    if isinstance(data, dict) and ("title" in data or "mainSearch" in data):
+        return "graphql"
+    return "suggestion" if isinstance(outline.get("d"), list) and "v" in outline else None
+
+
+def _kind_of_markup(body: bytes) -> str | None:
+    try:
+        raw = script(body, "__NEXT_DATA__")
+    except ShapeError:
+        raw = None
+    # The route first: the canonical link of a search for titles says only "/search/".
+    kind = _kind_of_json(raw) if raw else None
+    if kind is not None:
+        return kind
+    for tag in _CANONICAL.finditer(body):
+        address = _ADDRESS.search(tag[0])
+        url = address[1].decode(errors="replace") if address else ""
+        kind = _kind_of_url(url) if site_of(url) == "imdb" else None
+        if kind is not None:
+            return kind
     return None
+
+
+# --- Titles ---------------------------------------------------------------------------------------------------------
+
+
+@reader
+def title(body: bytes, url: str | None = None) -> Page:
+    """Read a title page. Raises ExtractionError when it has not a shape that is known."""
+    props = page_props(body)
+    return imdb_markup.title(body, url) if props is None else _title_page(props, "title")
+
+
+@reader
+def reference(body: bytes, url: str | None = None) -> Page:
+    """Read a title's reference page, which has its whole cast. Raises ExtractionError as `title` does."""
+    props = page_props(body)
+    return imdb_markup.title(body, url) if props is None else _title_page(props, "reference")
+
+
+@reader
+def full_credits(body: bytes, url: str | None = None) -> Page:
+    """Read a title's page of credits. Raises ExtractionError as `title` does."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.full_credits(body, url)
+    content = props.get("contentData")
+    if content is None:
+        return _title_page(props, "fullcredits")
+    listed: TitleData = {"categories": content["categories"]} if "categories" in content else {}
+    return _checked_title_page([_entity(props), listed], "fullcredits")
+
+
+@reader
+def episodes(body: bytes, url: str | None = None) -> Page:
+    """Read one season of a series: the series as `movie`, its episodes as `listing`."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.episodes(body, url)
+    found = dig(props, "contentData", "section", "episodes")
+    entries = []
+    for row in _rows(found, "items"):
+        rating = {"aggregateRating": dig(row, "aggregateRating"), "voteCount": _rating(row, "voteCount")}
+        entries.append(read_entry(row, rating))
+    # The cursor is there on the last page too.
+    after = dig_text(found, "endCursor") if dig(found, "hasNextPage") else None
+    listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
+    return Page(site="imdb", kind="episodes", movie=read_known_movie([_entity(props)]), listing=listing)
+
+
+@reader
+def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
+    """Read an answer of IMDb's GraphQL API about one title, or to a search (`mainSearch`)."""
+    answer = decode_json(body)
+    found = dig(answer, "data", "mainSearch")
+    if found is None:
+        about = dig(answer, "data", "title")
+        if not isinstance(about, dict):
+            raise ShapeError("page", "the answer has neither a title nor a mainSearch")
+        return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]))
+    entities = (dig(edge, "node", "entity") for edge in _rows(found, "edges"))
+    titles = (entity for entity in entities if dig(entity, "__typename") == "Title")
+    entries = [read_entry(entity, dig(entity, "ratingsSummary")) for entity in titles]
+    return Page(site="imdb", kind="graphql", listing=Listing(site="imdb", entries=entries))
+
+
+def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
+    @reader
+    def read(body: bytes, url: str | None = None) -> Page:
+        props = page_props(body)
+        if props is None:
+            return imdb_markup.title(body, url)
+        return Page(site="imdb", kind=kind, movie=read_known_movie([_entity(props)]))
+
+    return read
+
+
+def _entity(props: PageProps) -> TitleData:
+    entity = (props.get("contentData") or {}).get("entityMetadata")
+    if entity is None:
+        raise ShapeError("page", "the script has no contentData.entityMetadata")
+    return entity
+
+
+def _title_page(props: PageProps, kind: str) -> Page:
+    above, main = props.get("aboveTheFoldData"), props.get("mainColumnData")
+    if above is None or main is None:
+        raise ShapeError("page", "the script has no aboveTheFoldData and mainColumnData")
+    return _checked_title_page([above, main], kind)
+
+
+def _checked_title_page(sources: list[TitleData], kind: str) -> Page:
+    """Return the page, unless what every page of its kind has is gone: that would pass for "has none"."""
+    summaries = [source.get("ratingsSummary") for source in sources]
+    if not any(isinstance(found, dict) and {"aggregateRating", "voteCount"} <= found.keys() for found in summaries):
+        raise ShapeError("scores", "the page has no ratingsSummary with aggregateRating and voteCount")
+    _require("genres", sources, "genres", "titleGenres")
+    _require("credits", sources, "cast", "castV2", "categories")
+    return Page(site="imdb", kind=kind, movie=read_known_movie(sources))
+
+
+def _require(field: str, sources: list[TitleData], *keys: str) -> None:
+    if not any(key in source for source in sources for key in keys):
+        raise ShapeError(field, f"the page has none of {', '.join(keys)}")
+
+
+# --- Lists ----------------------------------------------------------------------------------------------------------
+
+
+@reader
+def chart(body: bytes, url: str | None = None) -> Page:
+    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.listing(body, url)
+    releases = dig(props.get("pageData"), "topGrossingReleases")
+    if releases is not None:
+        # A release that is not bound to a title yet has none.
+        titles = [dig(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges")]
+        entries = [read_entry(node, _rating(node, "ratingsSummary")) for node in titles if node is not None]
+    else:
+        edges = _rows(dig(props.get("pageData"), "chartTitles"), "edges")
+        entries = [
+            read_entry(node, _rating(node, "ratingsSummary"), check_rank(dig_integer(edge, "currentRank")))
+            for edge in edges
+            for node in [dig(edge, "node")]
+        ]
+    return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))
+
+
+@reader
+def search(body: bytes, url: str | None = None) -> Page:
+    """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.listing(body, url)
+    found = dig(props.get("searchResults"), "titleResults")
+    entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
+    listing = Listing(site="imdb", entries=entries, total=_total(found), next=dig_text(found, "endCursor"))
+    return Page(site="imdb", kind="search", listing=listing)
+
+
+@reader
+def find(body: bytes, url: str | None = None) -> Page:
+    """Read the titles of a page of `/find`. Raises ExtractionError."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.listing(body, url)
+    found = props.get("titleResults")
+    entries = [_search_entry(row) for row in _rows(found, "results")]
+    listing = Listing(site="imdb", entries=entries, next=dig_text(found, "nextCursor"))
+    return Page(site="imdb", kind="find", listing=listing)
+
+
+@reader
+def calendar(body: bytes, url: str | None = None) -> Page:
+    """Read the titles of the calendar of releases, each with its date. Raises ExtractionError."""
+    props = page_props(body)
+    if props is None:
+        return imdb_markup.listing(body, url)
+    entries = [read_entry(row, None) for group in _rows(props, "groups") for row in _rows(group, "entries")]
+    return Page(site="imdb", kind="calendar", listing=Listing(site="imdb", entries=entries))
+
+
+@reader
+def suggestion(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
+    """Read the titles that IMDb's search box suggests; names and links among them are left out."""
+    rows = [row for row in _rows(decode_json(body), "d") if TITLE_ID.fullmatch(dig_text(row, "id") or "")]
+    entries = [
+        read_entry(
+            {"id": row["id"], "titleText": row.get("l"), "releaseYear": row.get("y"), "type": row.get("qid")}, None
+        )
+        for row in rows
+    ]
+    return Page(site="imdb", kind="suggestion", listing=Listing(site="imdb", entries=entries))
+
+
+def _rows(data: Any, key: str) -> list[Any]:
+    if dig(data, key) is None:
+        raise ShapeError("entries", f"the page has no {key}")
+    return dig_list(data, key)
+
+
+def _total(data: Any) -> int | None:
+    total = dig_integer(data, "total")
+    if total is not None and total < 0:
+        raise ShapeError("total", f"a list of {total}")
+    return total
+
+
+def _rating(row: Any, key: str) -> Any:
+    """Return what a row has as `key`. A row without it has another shape; a row that is unrated has it all the same."""
+    if not isinstance(row, dict) or key not in row:
+        raise ShapeError("scores", f"a row of the list has no {key}")
+    return row[key]
+
+
+def _search_entry(row: Any) -> Entry:
+    item = dig(row, "listItem")
+    if item is None:
+        item = row
+    shown = dig_text(item, "titleNameText")
+    if shown is None:
+        return read_entry(item, _rating(item, "ratingSummary"))
+    # The results of 2022 to 2025 are texts such as "1997-2001", without ratings.
+    released = dig_text(item, "titleReleaseText")
+    year = parse_year(released) if released else None
+    return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)
+
+
+READERS: dict[str, Callable[[bytes, str | None], Page]] = {
+    "title": title,
+    "reference": reference,
+    "fullcredits": full_credits,
+    "episodes": episodes,
+    "chart": chart,
+    "search": search,
+    "find": find,
+    "calendar": calendar,
+    "suggestion": suggestion,
+    "graphql": graphql,
+    **{kind: _sub_page(kind) for kind in ("locations", "soundtrack", "technical", "releaseinfo", "criticreviews")},
+}
+"""What reads each kind of page, by the names that `kind_of` returns."""

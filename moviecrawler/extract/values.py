@@ -11,17 +11,17 @@ from datetime import date
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
-_INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$")
-_COUNT = re.compile(r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s|$)", re.IGNORECASE)
+_INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$", re.ASCII)
+_COUNT = re.compile(r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s|$)", re.IGNORECASE | re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
-_ISO_DURATION = re.compile(r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?$")
+_ISO_DURATION = re.compile(r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?$", re.ASCII)
 _WORDED_DURATION = re.compile(
     r"^(?:(?P<h>\d+)\s*(?:h|hr|hrs|hour|hours)\b\.?)?[\s,]*(?:(?P<m>\d+)\s*(?:m|min|mins|minute|minutes)\b\.?)?$",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-_LONGEST_RUNTIME = 10_000
+_LONGEST_RUNTIME = 100_000
 _FIRST_YEAR, _LAST_YEAR = 1870, 2100
-_YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)")
+_YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)
 _DATE_FORMS = (
     re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:$|T)"),
     re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})$"),
@@ -73,7 +73,7 @@ def parse_count(text: str) -> tuple[int, bool]:
 
 
 def parse_runtime(text: str) -> int:
-    """Return a duration in minutes, 1 to 10,000; seconds are dropped.
+    """Return a duration in minutes, 1 to 100,000; seconds are dropped.
 
     >>> [parse_runtime(t) for t in ("PT2H22M", "PT126M", "2 hr. 11 min.", "1h 58m", "95 minutes", "2h")]
     [142, 126, 131, 118, 95, 120]

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import PROJECT
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract import imdb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGES = PROJECT / "tests" / "pages" / "imdb"
+
+
+def data_of(case: str) -> Any:
+    body = (PAGES / case / "page.html").read_text("utf-8")
+    return json.loads(body.partition('type="application/json">')[2].partition("</script>")[0])
+
+
+def page_of(data: Any) -> bytes:
+    return f'<html><script id="__NEXT_DATA__" type="application/json">{json.dumps(data)}</script></html>'.encode()
+
+
+def without(case: str, *keys: str) -> bytes:
+    """Return a title page whose two objects about the title don't have `keys`."""
+    data = data_of(case)
+    for about in ("aboveTheFoldData", "mainColumnData"):
+        for key in keys:
+            data["props"]["pageProps"][about].pop(key, None)
+    return page_of(data)
+
+
+def with_value(case: str, value: Any, *path: str | int) -> bytes:
+    data = data_of(case)
+    inner = data["props"]["pageProps"]
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return page_of(data)
+
+
+@pytest.mark.parametrize(
+    ("keys", "field"),
+    [
+        (["id"], "site_id"),
+        (["titleText"], "title"),
+        (["titleType"], "title_type"),
+        (["ratingsSummary"], "scores"),
+        (["genres", "titleGenres"], "genres"),
+        (["cast", "castV2", "categories"], "credits"),
+    ],
+)
+def test_what_every_title_page_has_is_never_taken_for_absent(keys: list[str], field: str) -> None:
+    with pytest.raises(ExtractionError) as error:
+        imdb.title(without("title-2022-principal-cast", *keys), None)
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize("key", ["aggregateRating", "voteCount"])
+def test_a_renamed_rating_is_not_unrated(key: str) -> None:
+    data = data_of("title-2022-principal-cast")
+    del data["props"]["pageProps"]["aboveTheFoldData"]["ratingsSummary"][key]
+    with pytest.raises(ExtractionError, match="ratingsSummary with aggregateRating and voteCount"):
+        imdb.title(page_of(data), None)
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        (93, ("ratingsSummary", "aggregateRating")),
+        (0.9, ("ratingsSummary", "aggregateRating")),
+        ("8.4", ("ratingsSummary", "aggregateRating")),
+        (-3, ("ratingsSummary", "voteCount")),
+        (101, ("metacritic", "metascore", "score")),
+        (15, ("releaseYear", "year")),
+        (13, ("releaseDate", "month")),
+        (0, ("runtime", "seconds")),
+        (0, ("meterRanking", "currentRank")),
+        ("nm0111161", ("id",)),
+        (["a list"], ("titleText",)),
+    ],
+)
+def test_what_can_not_be_is_an_error_and_no_data(value: Any, path: tuple[str, ...]) -> None:
+    with pytest.raises(ExtractionError):
+        imdb.title(with_value("title-2022-principal-cast", value, "aboveTheFoldData", *path), None)
+
+
+def test_what_is_not_read_may_have_any_shape() -> None:
+    body = with_value("title-2022-principal-cast", {"new": [1]}, "aboveTheFoldData", "keywords")
+    assert imdb.title(body, None).movie is not None
+
+
+@pytest.mark.parametrize(
+    ("case", "read", "path"),
+    [
+        ("chart-top-2025", imdb.chart, ("pageData", "chartTitles", "edges", 0, "node")),
+        ("search-2025", imdb.search, ("searchResults", "titleResults", "titleListItems", 0)),
+        ("find-2026-unrated", imdb.find, ("titleResults", "results", 0, "listItem")),
+        ("episodes-2025", imdb.episodes, ("contentData", "section", "episodes", "items", 0)),
+    ],
+)
+def test_a_row_without_its_rating_key_is_not_unrated(
+    case: str, read: Callable[[bytes, str | None], Any], path: tuple[str | int, ...]
+) -> None:
+    data = data_of(case)
+    row = data["props"]["pageProps"]
+    for step in path:
+        row = row[step]
+    for key in ("ratingsSummary", "ratingSummary", "voteCount"):
+        row.pop(key, None)
+    with pytest.raises(ExtractionError) as error:
+        read(page_of(data), None)
+    assert error.value.field == "scores"
+
+
+@pytest.mark.parametrize("read", [imdb.title, imdb.chart, imdb.search, imdb.find, imdb.calendar, imdb.episodes])
+def test_the_page_of_an_error_is_an_error(read: Callable[[bytes, str | None], Any]) -> None:
+    data = {"props": {"pageProps": {"statusCode": 500}}, "page": "/_error"}
+    with pytest.raises(ExtractionError):
+        read(page_of(data), "https://www.imdb.com/title/tt0900001/")
+
+
+def test_the_id_is_the_pages_own_after_a_redirect() -> None:
+    body = (PAGES / "title-2022-principal-cast" / "page.html").read_bytes()
+    movie = imdb.title(body, "https://www.imdb.com/title/tt0777777/").movie
+    assert movie is not None
+    assert movie.site_id == "tt0900001"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/title/tt0900001/", "title"),
+        ("/title/tt0900001", "title"),
+        ("/de/title/tt0900001/?ref_=x", "title"),
+        ("/es-mx/title/tt10900001/", "title"),
+        ("/title/tt0900001/reference", "reference"),
+        ("/title/tt0900001/combined", "reference"),
+        ("/title/tt0900001/fullcredits/?ref_=tt_cl", "fullcredits"),
+        ("/title/tt0900001/fullcredits/cast", "fullcredits"),
+        ("/title/tt0900001/episodes/?season=2", "episodes"),
+        ("/title/tt0900001/locations/", "locations"),
+        ("/chart/top/", "chart"),
+        ("/chart/moviemeter", "chart"),
+        ("/search/title/?title_type=feature", "search"),
+        ("/find/?q=x&s=tt", "find"),
+        ("/calendar/?region=MX", "calendar"),
+        ("/title/tt0900001/parentalguide/", None),
+        ("/name/nm0900001/", None),
+        ("/search/name/?gender=female", None),
+        ("/", None),
+    ],
+)
+def test_the_url_says_which_page_it_is(path: str, kind: str | None) -> None:
+    assert imdb.kind_of(b"", f"https://www.imdb.com{path}") == kind
+
+
+def test_other_sites_pages_are_not_imdbs() -> None:
+    linked = b'<link rel="canonical" href="https://www.metacritic.com/title/tt0900001/">'
+    assert imdb.kind_of(linked, None) is None
+    assert imdb.kind_of(b"", "https://www.metacritic.com/title/tt0900001/") is None
+    assert imdb.kind_of(b'{"data": {"items": []}}', None) is None
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"<html>", b"<link rel='canonical' href='http://[x'>", b"\xff\xfe", b"[]"])
+def test_what_says_nothing_of_itself_has_no_kind(body: bytes) -> None:
+    assert imdb.kind_of(body, None) is None
