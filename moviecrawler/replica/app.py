@@ -1,0 +1,315 @@
+"""The replica's three web servers: one process, one event loop, a port for each site."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import socket
+import struct
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiohttp import web
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.counts import Counts
+from moviecrawler.replica.datasets import LAST_MODIFIED, Dataset
+from moviecrawler.replica.faults import Fault, FaultPlan
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.robots import robots_txt
+from moviecrawler.replica.saved import SavedPages
+from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
+from moviecrawler.replica.splice import Body
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Self
+
+    from moviecrawler.items import Site
+    from moviecrawler.replica.options import Options
+
+SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
+"""In the order of their ports."""
+
+_HOST = "127.0.0.1"
+_CONTROL = "/__replica__/"
+_REDIRECTED = "replica_redirected"
+"""The parameter that a request carries after the fault "redirect"."""
+_RETRY_AFTER = "30"
+_PORT_TRIES = 20
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
+
+
+class Replica:
+    """A local stand-in for the three sites.
+
+    `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site,
+    `POST /__replica__/faults` sets the shares of faults from now on, as in {"500": 0.1}, and `POST /__replica__/reset`
+    sets all figures to zero. These requests are neither counted nor spoiled, nor are those for robots.txt spoiled.
+    """
+
+    def __init__(self, options: Options) -> None:
+        """Prepare what is served. Raises ConfigurationError when the folder of saved pages can't be read."""
+        self._options = options
+        self._source: Source
+        if options.pages is not None:
+            self._source = SavedPages(options.pages)
+        else:
+            self._source = Generated(Catalogue(options.seed, options.titles), light=options.light)
+        self._plan = FaultPlan(options.seed, options.faults)
+        self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
+        self.urls: dict[Site, str] = {}
+        """Each site's scheme, host and port, once started."""
+        self._runners: list[web.AppRunner] = []
+        self._stopping = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen on the three ports, on the loopback interface only. Raises ConfigurationError when one is taken."""
+        for site, listener in zip(SITES, _listeners(self._options.port), strict=True):
+            app = web.Application()
+            app.router.add_get(_CONTROL + "counts", self._get_counts)
+            app.router.add_post(_CONTROL + "faults", self._set_faults)
+            app.router.add_post(_CONTROL + "reset", self._reset)
+            app.router.add_get("/robots.txt", self._robots(site))
+            app.router.add_get("/{path:.*}", self._handler(site))
+            # Stalled requests end when their client goes, and don't hold up the end.
+            runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
+            await runner.setup()
+            await web.SockSite(runner, listener).start()
+            self._runners.append(runner)
+            self.urls[site] = f"http://{_HOST}:{listener.getsockname()[1]}"
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        self._stopping.set()
+        for runner in self._runners:
+            await runner.cleanup()
+
+    # --- Requests -------------------------------------------------------------------------------------------------------
+
+    def _robots(self, site: Site) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        # Saved pages are there to be read, whatever the sites permit.
+        text = robots_txt(site, "open" if self._options.pages else self._options.robots)
+
+        async def answer(_: web.Request) -> web.StreamResponse:
+            self.counts[site].robots += 1
+            return web.Response(text=text)
+
+        return answer
+
+    def _handler(self, site: Site) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        counts = self.counts[site]
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            with counts.flying():
+                return await self._respond(site, request)
+
+        return answer
+
+    async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
+        counts = self.counts[site]
+        redirected = _REDIRECTED in request.query
+        url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
+        client = f"{request.remote} {request.headers.get('User-Agent', '')}"
+        attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
+        if self._options.rate_limit is not None and in_second > self._options.rate_limit:
+            return await self._send(site, request, Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": "1"}))
+        if self._options.latency:
+            await asyncio.sleep(self._options.latency / 1000)
+        fault = None if redirected else self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
+        if fault is not None:
+            counts.faults[fault] += 1
+        match fault:
+            case Fault.TIMEOUT:
+                await self._stopping.wait()
+                return web.Response(status=503)
+            case Fault.RESET:
+                _reset_connection(request)
+                return web.Response()
+            case Fault.REDIRECT:
+                where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
+                return await self._send(site, request, Answer(Body.plain(b""), HTML, 302, {"Location": where}))
+            case None | Fault.TRUNCATED:
+                return await self._serve(site, request, truncated=fault is not None)
+            case _:
+                return await self._send(site, request, _spoiled(site, fault))
+
+    async def _serve(self, site: Site, request: web.Request, *, truncated: bool) -> web.StreamResponse:
+        query = {name: value for name, value in request.query.items() if name != _REDIRECTED}
+        try:
+            found = self._source.answer(site, request.path, query, self.urls[site])
+        except ValueError as error:
+            found = Answer(_small(f"Bad Request: {error}"), status=400)
+        if isinstance(found, Dataset):
+            return await self._send_dataset(site, request, found, truncated=truncated)
+        return await self._send(site, request, found or not_found(site), truncated=truncated)
+
+    async def _send(
+        self, site: Site, request: web.Request, answer: Answer, *, truncated: bool = False
+    ) -> web.StreamResponse:
+        self.counts[site].statuses[answer.status] += 1
+        content, encoding = answer.body.encode(request.headers.get("Accept-Encoding", ""))
+        headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
+        if encoding is not None:
+            headers["Content-Encoding"] = encoding
+        if not truncated:
+            return web.Response(body=content, status=answer.status, headers=headers)
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        response.content_length = len(content)
+        await response.prepare(request)
+        await response.write(content[: len(content) // 2])
+        return _cut(request, response)
+
+    async def _send_dataset(
+        self, site: Site, request: web.Request, dataset: Dataset, *, truncated: bool
+    ) -> web.StreamResponse:
+        # Making a member takes a tenth of a second and more: not on the event loop.
+        size = await asyncio.to_thread(lambda: dataset.size)
+        headers = {"ETag": dataset.etag, "Last-Modified": LAST_MODIFIED, "Accept-Ranges": "bytes"}
+        status, start, end = _requested(request, dataset.etag, size)
+        self.counts[site].statuses[status] += 1
+        if status == web.HTTPNotModified.status_code:
+            return web.Response(status=status, headers=headers)
+        if status == web.HTTPRequestRangeNotSatisfiable.status_code:
+            return web.Response(status=status, headers={**headers, "Content-Range": f"bytes */{size}"})
+        if status == web.HTTPPartialContent.status_code:
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+        response = web.StreamResponse(status=status, headers={**headers, "Content-Type": "binary/octet-stream"})
+        response.content_length = end - start
+        await response.prepare(request)
+        if request.method == "HEAD":
+            return response
+        pieces = dataset.read(start, start + (end - start) // 2 if truncated else end)
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            await response.write(piece)
+        return _cut(request, response) if truncated else response
+
+    # --- Control --------------------------------------------------------------------------------------------------------
+
+    async def _get_counts(self, _: web.Request) -> web.StreamResponse:
+        report = {site: counts.report() for site, counts in self.counts.items()}
+        return web.Response(body=msgspec.json.encode(report), content_type="application/json")
+
+    async def _set_faults(self, request: web.Request) -> web.StreamResponse:
+        try:
+            shares = msgspec.json.decode(await request.read(), type=dict[Fault, float])
+            self._plan = FaultPlan(self._options.seed, shares)
+        except (msgspec.DecodeError, ConfigurationError) as error:
+            return web.Response(text=f"{error}\n", status=400)
+        return web.Response(status=204)
+
+    async def _reset(self, _: web.Request) -> web.StreamResponse:
+        for counts in self.counts.values():
+            counts.reset()
+        return web.Response(status=204)
+
+
+async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | None = None) -> None:
+    """Run a replica, and print the three URLs when it answers, until SIGINT or SIGTERM, or until `until` returns.
+
+    Raises ConfigurationError when it can't start.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Replica(options) as replica:
+        for site, url in replica.urls.items():
+            print(f"{site} {url}", flush=True)  # noqa: T201 - whoever started it reads them here
+        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
+        if until is not None:
+            waiting.append(asyncio.ensure_future(until()))
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for other in waiting:
+            other.cancel()
+
+
+def _listeners(port: int) -> list[socket.socket]:
+    """Return a listening socket for each site: on `port` and the next two, or on any three in a row that are free."""
+    for _ in range(_PORT_TRIES):
+        listeners: list[socket.socket] = []
+        try:
+            for offset in range(len(SITES)):
+                first = listeners[0].getsockname()[1] if listeners else port
+                listeners.append(socket.create_server((_HOST, first + offset), backlog=1024))
+        except (OSError, OverflowError) as error:
+            for listener in listeners:
+                listener.close()
+            if port:
+                raise ConfigurationError(
+                    f"--port is {port}, but port {first + offset} can't be had: {error}"
+                ) from error
+        else:
+            return listeners
+    raise ConfigurationError("there are no three free ports in a row")
+
+
+def _requested(request: web.Request, etag: str, size: int) -> tuple[int, int, int]:
+    """Return the status of an answer to a request for a file, and which bytes of it the answer has."""
+    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(",")}
+    if etag in known or "*" in known:
+        return web.HTTPNotModified.status_code, 0, 0
+    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
+    # Several ranges at once, or none that is one: the whole file, as the standard allows.
+    if asked is None or not any(asked.groups()) or request.headers.get("If-Range", etag) not in {etag, LAST_MODIFIED}:
+        return web.HTTPOk.status_code, 0, size
+    first, last = asked.groups()
+    start = int(first) if first else max(size - int(last), 0)
+    end = min(int(last) + 1, size) if first and last else size
+    if start >= end:
+        return web.HTTPRequestRangeNotSatisfiable.status_code, 0, 0
+    return web.HTTPPartialContent.status_code, start, end
+
+
+def _spoiled(site: Site, fault: Fault) -> Answer:
+    """Return the answer that stands in for the proper one."""
+    match fault:
+        case Fault.CHALLENGE if site == "imdb":
+            script = "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>"
+            return Answer(_small(script, "challenge-container"), HTML, 202, {"x-amzn-waf-action": "challenge"})
+        case Fault.CHALLENGE if site == "metacritic":
+            return Answer(_small("Just a moment..."), HTML, 403, {"cf-mitigated": "challenge"})
+        case Fault.CHALLENGE | Fault.FORBIDDEN:
+            return Answer(_small("Access Denied"), HTML, 403)
+        case Fault.RATE_LIMITED:
+            return Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": _RETRY_AFTER})
+        case Fault.THROTTLE:
+            return Answer(_small("Please try again later"))
+        case Fault.NOT_FOUND:
+            return not_found(site)
+        case _:
+            return Answer(_small("Internal Server Error"), HTML, 500)
+
+
+def _small(text: str, element: str = "main") -> Body:
+    """Return a page of less than 2 kB."""
+    title = "" if text.startswith("<") else f"<title>{text}</title>"
+    return Body.plain(
+        f'<!DOCTYPE html><html><head>{title}</head><body><div id="{element}">{text}</div></body></html>'.encode()
+    )
+
+
+def _reset_connection(request: web.Request) -> None:
+    transport = request.transport
+    if transport is not None:
+        # Lingering for no time makes the kernel send RST in place of FIN.
+        connection: socket.socket = transport.get_extra_info("socket")
+        with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+
+
+def _cut(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    """Close the connection after what was written."""
+    if request.transport is not None:
+        request.transport.close()
+    return response

@@ -1,0 +1,189 @@
+"""IMDb's datasets of the replica's movies, made as they are read.
+
+Every file is a chain of gzip members: the header line, then one for each half block of ids (or of people). All full
+members of a file have the same size, to which they are padded in their headers' extra field: so that the file's length
+and the member at any offset are known without making the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import zlib
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from moviecrawler.replica.movies import ROWS_PER_HALF, people, people_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from moviecrawler.replica.movies import Catalogue
+
+LAST_MODIFIED = "Sun, 01 Nov 2026 00:40:00 GMT"
+
+_LEVEL = 1
+_RAW_DEFLATE = -15
+_HEADER = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff"  # with an extra field
+_SUBFIELD = b"mc"
+_FRAME = len(_HEADER) + 2 + len(_SUBFIELD) + 2 + 8
+"""What a member has around its data and padding: header, length and head of the extra field, checksum and size."""
+_NULL = r"\N"
+
+_ROOM = 36_000
+"""How much larger than the first a full member may be; some are smaller, and 64 kB is the most that can be padded."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One of the datasets."""
+
+    columns: str
+    rows: Callable[[Catalogue, int], Iterable[str]]
+    """Returns the lines of the `n`th member after the header's."""
+    members: Callable[[Catalogue], list[bool]]
+    """Returns for each member after the header's whether it is full."""
+
+
+class Dataset:
+    """One file of a catalogue."""
+
+    def __init__(self, catalogue: Catalogue, name: str) -> None:
+        """Open a dataset by its file name. Raises KeyError when IMDb has none of that name."""
+        self._table = TABLES[name]
+        self._catalogue = catalogue
+        self.etag = f'"{name}-{catalogue.seed}-{catalogue.titles}"'
+
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        """The offset behind each member."""
+        full = self._table.members(self._catalogue)
+        sizes = [
+            self._full_size if is_full else len(self._member(number)) for number, is_full in enumerate(full, start=1)
+        ]
+        return list(accumulate([len(self._member(0)), *sizes]))
+
+    @functools.cached_property
+    def _full_size(self) -> int:
+        """Bytes of every full member: those of the first, and room for larger ones."""
+        return len(_gzip_member(self._text(self._table.members(self._catalogue).index(True) + 1), None)) + _ROOM
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return self._ends[-1]
+
+    def read(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield the file's bytes from `start` up to `end`, a member at a time."""
+        number = bisect_right(self._ends, start)
+        while start < end:
+            begin = self._ends[number] - len(self._member(number))
+            piece = self._member(number)[start - begin : end - begin]
+            yield piece
+            start += len(piece)
+            number += 1
+
+    @functools.lru_cache(maxsize=4)  # noqa: B019 - a file is read in ranges that begin where the last one ended
+    def _member(self, number: int) -> bytes:
+        is_full = number > 0 and self._table.members(self._catalogue)[number - 1]
+        return _gzip_member(self._text(number), self._full_size if is_full else None)
+
+    def _text(self, number: int) -> bytes:
+        rows = self._table.rows(self._catalogue, number - 1) if number else [self._table.columns]
+        return "".join(f"{row}\n" for row in rows).encode()
+
+
+def _gzip_member(content: bytes, size: int | None) -> bytes:
+    """Return a gzip member, padded to `size` bytes if given. Raises ValueError when it can't be."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
+    deflated = compressor.compress(content) + compressor.flush()
+    padding = 0 if size is None else size - len(deflated) - _FRAME
+    if not 0 <= padding < 0xFFFF - 4:
+        raise ValueError(f"a member of {len(deflated) + _FRAME} bytes can't be padded to {size}")
+    return b"".join(
+        (
+            _HEADER,
+            (padding + 4).to_bytes(2, "little"),
+            _SUBFIELD,
+            padding.to_bytes(2, "little"),
+            bytes(padding),
+            deflated,
+            zlib.crc32(content).to_bytes(4, "little"),
+            len(content).to_bytes(4, "little"),
+        )
+    )
+
+
+# --- Rows -----------------------------------------------------------------------------------------------------------
+
+
+def _halves(catalogue: Catalogue) -> list[bool]:
+    return [catalogue.is_full(*half) for half in catalogue.halves()]
+
+
+def _indexes(catalogue: Catalogue, member: int) -> list[int]:
+    return catalogue.indexes_by_id(*catalogue.halves()[member])
+
+
+def _basics(catalogue: Catalogue, member: int) -> Iterator[str]:
+    for index in _indexes(catalogue, member):
+        basics = catalogue.basics(index)
+        original, runtime = basics.original_title or basics.title, basics.runtime_minutes or _NULL
+        yield (
+            f"{catalogue.imdb_id(index)}\t{basics.title_type}\t{basics.title}\t{original}\t0\t{basics.year}\t{_NULL}\t"
+            f"{runtime}\t{','.join(basics.genres)}"
+        )
+
+
+def _ratings(catalogue: Catalogue, member: int) -> Iterator[str]:
+    for index in _indexes(catalogue, member):
+        rating = catalogue.rating(index)
+        if rating is not None:
+            yield f"{catalogue.imdb_id(index)}\t{rating[0]}\t{rating[1]}"
+
+
+def _crew(catalogue: Catalogue, member: int) -> Iterator[str]:
+    for index in _indexes(catalogue, member):
+        made = catalogue.credits(index)
+        directors, writers = (",".join(person.imdb_id for person in who) for who in (made.directors, made.writers))
+        yield f"{catalogue.imdb_id(index)}\t{directors}\t{writers}"
+
+
+def _principals(catalogue: Catalogue, member: int) -> Iterator[str]:
+    for index in _indexes(catalogue, member):
+        made = catalogue.credits(index)
+        parts = [("actor", person, character) for person, character in made.cast]
+        parts += [("director", person, None) for person in made.directors]
+        parts += [("writer", person, None) for person in made.writers]
+        for ordering, (category, person, character) in enumerate(parts, start=1):
+            played = json.dumps(character.split(" / "), ensure_ascii=False) if character else _NULL
+            yield f"{catalogue.imdb_id(index)}\t{ordering}\t{person.imdb_id}\t{category}\t{_NULL}\t{played}"
+
+
+def _people_members(catalogue: Catalogue) -> list[bool]:
+    full, rest = divmod(people_of(catalogue.titles), ROWS_PER_HALF)
+    return [True] * full + [False] * bool(rest)
+
+
+def _names(catalogue: Catalogue, member: int) -> Iterator[str]:
+    first = member * ROWS_PER_HALF
+    for person in people(first, min(first + ROWS_PER_HALF, people_of(catalogue.titles))):
+        yield f"{person.imdb_id}\t{person.name}\t{_NULL}\t{_NULL}\tactor\t{_NULL}"
+
+
+TABLES = {
+    "title.basics.tsv.gz": _Table(
+        "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
+        _basics,
+        _halves,
+    ),
+    "title.ratings.tsv.gz": _Table("tconst\taverageRating\tnumVotes", _ratings, _halves),
+    "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", _crew, _halves),
+    "title.principals.tsv.gz": _Table("tconst\tordering\tnconst\tcategory\tjob\tcharacters", _principals, _halves),
+    "name.basics.tsv.gz": _Table(
+        "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles", _names, _people_members
+    ),
+}
+"""The datasets by file name."""

@@ -1,0 +1,393 @@
+"""Metacritic's pages as the site has served them since the spring of 2026, and its JSON host.
+
+A page carries its data as Nuxt 3 does, in an array of values that refer to one another by index.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moviecrawler.replica import bulk
+from moviecrawler.replica.splice import Body, Template
+from moviecrawler.urls import title_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moviecrawler.replica.movies import Catalogue, MetacriticFacts, Person, ReplicaMovie
+
+CAST_SHOWN = 20
+FINDER_ROWS, MOST_FINDER_ROWS = 24, 100
+SITEMAP_PART = 5_000
+_ORDERED_TOGETHER = 10_000
+"""The finder orders so many of the most popular movies, then the next so many, and so on."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Pages:
+    """Metacritic's pages over a catalogue; `light` ones have the same data without the bulk around it."""
+
+    def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
+        self._catalogue = catalogue
+        self._light = light
+
+    def movie(self, slug: str) -> Body | None:
+        """Return a movie's page, or None when there is none with exactly this slug."""
+        found = self._movie(slug)
+        if found is None:
+            return None
+        movie, facts = found
+        page = {"components": _components(movie, facts), "meta": _page_meta(movie, facts)}
+        title, address = html.escape(movie.basics.title), title_url("metacritic", f"movie/{facts.slug}")
+        head = (
+            f'<title>{title} Reviews - Metacritic</title><link rel="canonical" href="{address}">'
+            f'<meta property="og:url" content="{address}"><meta property="og:title" content="{title}">'
+            '<script type="application/ld+json">'
+        ).encode()
+        payload = _payload(f"loadPage:movies:{facts.slug}:", page, f"/movie/{facts.slug}/", light=self._light)
+        return _page_template(light=self._light).fill(head + _encode(_json_ld(movie, facts)) + b"</script>", *payload)
+
+    def composed(self, slug: str) -> Body | None:
+        """Return the JSON host's answer for a movie's page, or None when there is no such movie."""
+        found = self._movie(slug)
+        if found is None:
+            return None
+        components, meta = _components(*found), _page_meta(*found)
+        own = b'{"components":' + _encode(components)[:-1], b'],"meta":' + _encode(meta)
+        return _composer_template(light=self._light).fill(*own)
+
+    def finder(self, *, order: str, limit: int, offset: int, host: str) -> Body:
+        """Return rows of the finder in an order such as "-metaScore", from `offset` on.
+
+        Where the last row ties with the one after it, that one is there too, as rows that tie come up on both pages.
+        `host` is the scheme and host that the links lead to.
+        """
+        return Body.plain(_encode(self._finder(order, limit, offset, host)))
+
+    def browse(self, page: int, host: str) -> Body:
+        """Return a page of the movies by Metascore, numbered from 1."""
+        listed = self._finder("-metaScore", FINDER_ROWS, (page - 1) * FINDER_ROWS, host)
+        component = {**listed, "meta": {"componentName": "product-list", "componentType": "ProductList"}}
+        head = (
+            b'<title>Best Movies - Metacritic</title><link rel="canonical" '
+            b'href="https://www.metacritic.com/browse/movie/"><meta property="og:url" '
+            b'content="https://www.metacritic.com/browse/movie/">'
+        )
+        payload = _payload("loadPage:browse:movie:", {"components": [component]}, "/browse/movie/", light=self._light)
+        return _page_template(light=self._light).fill(head, *payload)
+
+    def sitemap_parts(self) -> int:
+        """Return how many parts the movies' sitemap has."""
+        return -(-self._catalogue.count("metacritic") // SITEMAP_PART)
+
+    def sitemap_paths(self, part: int) -> list[str]:
+        """Return the paths of the movies in a part, numbered from 0."""
+        first = part * SITEMAP_PART
+        places = range(first, min(first + SITEMAP_PART, self._catalogue.count("metacritic")))
+        slugs = (self._facts(self._catalogue.nth("metacritic", place)).slug for place in places)
+        return [f"/movie/{slug}/" for slug in slugs]
+
+    def _movie(self, slug: str) -> tuple[ReplicaMovie, MetacriticFacts] | None:
+        index = self._catalogue.index_of_slug("metacritic", slug)
+        if index is None:
+            return None
+        movie, facts = self._catalogue.movie(index), self._facts(index)
+        return (movie, facts) if facts.slug == slug else None
+
+    def _facts(self, index: int) -> MetacriticFacts:
+        facts = self._catalogue.metacritic(index)
+        if facts is None:
+            raise IndexError(f"Metacritic lacks movie {index}")
+        return facts
+
+    def _finder(self, order: str, limit: int, offset: int, host: str) -> dict[str, Any]:
+        total = self._catalogue.count("metacritic")
+        end = min(offset + min(limit, MOST_FINDER_ROWS), total)
+        rows = [self._ordered(order, place) for place in range(offset, end)]
+        if rows and end < total and order == "-metaScore":
+            following = self._ordered(order, end)
+            if self._facts(following).metascore == self._facts(rows[-1]).metascore:
+                rows.append(following)
+        address = f"{host}/finder/metacritic/web?mcoTypeId=2&sortBy={order}&limit={limit}&offset="
+        links: dict[str, Any] = {"self": {"href": f"{address}{offset}"}, "first": {"href": f"{address}0"}}
+        if end < total:
+            links["next"] = {"href": f"{address}{end}"}
+        items = [_row(self._catalogue.movie(index), self._facts(index)) for index in rows]
+        return {"data": {"totalResults": total, "items": items}, "links": links, "meta": {"componentName": None}}
+
+    def _ordered(self, order: str, place: int) -> int:
+        block, within = divmod(place, _ORDERED_TOGETHER)
+        return self._block(order, block)[within]
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - as many as there are pages, which live as long as the process
+    def _block(self, order: str, block: int) -> Sequence[int]:
+        """Return the indexes of one block of movies in an order; by popularity in any order that is not known."""
+        first = block * _ORDERED_TOGETHER
+        end = min(first + _ORDERED_TOGETHER, self._catalogue.count("metacritic"))
+        indexes = [self._catalogue.nth("metacritic", place) for place in range(first, end)]
+        keys: dict[str, Callable[[MetacriticFacts], Any]] = {
+            "-metaScore": lambda facts: -(facts.metascore or 0),
+            "-userScore": lambda facts: -(facts.user_score or 0),
+            "-releaseDate": lambda facts: [
+                -part for part in (facts.release.year, facts.release.month, facts.release.day or 1)
+            ],
+        }
+        if order in keys:
+            indexes.sort(key=lambda index: keys[order](self._facts(index)))
+        return indexes
+
+
+def poster_url(movie: ReplicaMovie) -> str | None:
+    """Return where the movie's poster would be."""
+    path = _image(movie)
+    return None if path is None else f"https://www.metacritic.com/a/img/catalog{path['bucketPath']}"
+
+
+NO_SUCH_PAGE = _encode({"errors": [{"code": 404, "message": "Not Found"}]})
+"""What the JSON host answers for a slug that it does not have, with status 404."""
+
+
+# --- Pages around the data ------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _page_template(*, light: bool) -> Template:
+    markup_size = 600 if light else 340_000
+    return Template(
+        b'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">' + bulk.styles(markup_size // 10, "metacritic"),
+        b"</head><body>"
+        + bulk.markup(markup_size * 9 // 10, "metacritic")
+        + b'<script type="application/json" data-nuxt-data="nuxt-app" data-ssr="true" id="__NUXT_DATA__">',
+        _shared_values(light=light)[0],
+        b"</script></body></html>",
+    )
+
+
+@functools.cache
+def _composer_template(*, light: bool) -> Template:
+    related = {"meta": {"componentName": "related-carousel", "componentType": "ProductList"}, "data": {"items": []}}
+    filler = bulk.json_members(300 if light else 170_000, "composer")
+    return Template(
+        b"",
+        b"," + _encode(related)[:-1] + b',"links":{' + filler + b"}}",
+        b',"header":[],"footer":[]}',
+    )
+
+
+_FIRST_SHARED = 4
+
+
+@functools.cache
+def _shared_values(*, light: bool) -> tuple[bytes, int]:
+    """Return the values that every payload has from index 4 on, with the commas around them, and how many they are."""
+    texts = bulk.json_values(300 if light else 120_000, "payload")
+    first_text = _FIRST_SHARED + 5
+    values = [
+        {"version": first_text, "slots": _FIRST_SHARED + 1},
+        list(range(first_text, first_text + len(texts))),
+        ["Reactive", _FIRST_SHARED + 3],
+        {},
+        ["Set"],
+        *texts,
+    ]
+    return b"," + _encode(values)[1:-1] + b",", len(values)
+
+
+def _payload(key: str, page: dict[str, Any], path: str, *, light: bool) -> tuple[bytes, bytes]:
+    """Return what stands before and behind the shared values in the payload of a page."""
+    start = _FIRST_SHARED + _shared_values(light=light)[1]
+    values = _flatten({"page": page, "path": path}, start)
+    root = values[0]
+    head = [
+        ["ShallowReactive", 1],
+        {
+            "data": 2,
+            "state": _FIRST_SHARED + 2,
+            "once": _FIRST_SHARED + 4,
+            "_errors": _FIRST_SHARED + 3,
+            "path": root["path"],
+        },
+        ["ShallowReactive", 3],
+        {"fandom-ads-ad-engine-config": _FIRST_SHARED, key: root["page"]},
+    ]
+    return _encode(head)[:-1], _encode(values)[1:]
+
+
+def _flatten(value: Any, start: int) -> list[Any]:
+    """Return a value as devalue writes it: all that it consists of in one list, naming one another by index.
+
+    The first of the list has the index `start`. Equal scalars are there once.
+    """
+    flat: list[Any] = []
+    numbers = count(start)
+    scalars: dict[tuple[type, Any], int] = {}
+
+    def place(part: Any) -> int:
+        if not isinstance(part, dict | list):
+            known = scalars.get((type(part), part))
+            if known is not None:
+                return known
+        number = next(numbers)
+        flat.append(None)
+        if isinstance(part, dict):
+            flat[number - start] = {key: place(inner) for key, inner in part.items()}
+        elif isinstance(part, list):
+            flat[number - start] = [place(inner) for inner in part]
+        else:
+            flat[number - start] = part
+            scalars[type(part), part] = number
+        return number
+
+    place(value)
+    return flat
+
+
+# --- The data -------------------------------------------------------------------------------------------------------
+
+
+def _components(movie: ReplicaMovie, facts: MetacriticFacts) -> list[dict[str, Any]]:
+    critics = _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews)
+    users = _summary("user", facts.slug, 10, facts.user_score, facts.user_ratings)
+    return [
+        _component("product", "Product", _product(movie, facts)),
+        _component("critic-score-summary", "MetaScoreSummary", critics),
+        _component("user-score-summary", "MetaScoreSummary", users),
+    ]
+
+
+def _component(name: str, kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {"data": {"item": item}, "links": {}, "meta": {"componentName": name, "componentType": kind}}
+
+
+def _page_meta(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+    title = f"{movie.basics.title} Reviews"
+    return {"edition": "us", "title": title, "slug": facts.slug, "pageType": "product", "typeName": "movie"}
+
+
+def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+    basics, credits_ = movie.basics, movie.credits
+    crew = [_person(person, 1, "Directed By", []) for person in credits_.directors]
+    crew += [_person(person, 2, "Written By", ["screenplay"]) for person in credits_.writers]
+    cast = [
+        _person(person, 3, "Cast", character.split(" / ") if character else [])
+        for person, character in credits_.cast[:CAST_SHOWN]
+    ]
+    return {
+        "id": 2_000_000_000 + movie.index,
+        "type": "movie",
+        "typeId": 2,
+        "title": basics.title,
+        "description": movie.plot,
+        "slug": facts.slug,
+        "premiereYear": facts.year,
+        "releaseDate": facts.release.iso,
+        "image": _image(movie),
+        "production": {"companies": [], "officialSite": "", "filmingLocations": [], "cast": cast, "crew": crew},
+        "criticScoreSummary": _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
+        "genres": [{"id": 2_300_000_000 + len(genre), "name": genre} for genre in basics.genres],
+        "rating": movie.certificate,
+        "duration": basics.runtime_minutes,
+        "awards": [],
+        "tagline": None,
+        "imdbLink": None,
+        "imdbId": movie.imdb_id if facts.names_imdb_id else None,
+    }
+
+
+def _person(person: Person, group: int, group_name: str, roles: list[str]) -> dict[str, Any]:
+    return {
+        "id": int(person.imdb_id[2:]) + 3_000_000_000,
+        "name": person.name,
+        "roles": roles,
+        "roleTypeGroupId": group,
+        "roleTypeGroupName": group_name,
+        "entertainmentProduct": {"name": person.name, "slug": person.slug, "url": f"/person/{person.slug}/"},
+        "image": {"id": None, "bucketPath": None, "width": None, "height": None},
+    }
+
+
+def _summary(who: str, slug: str, scale: int, score: float | None, reviews: int) -> dict[str, Any]:
+    given = 0 if score is None else reviews
+    positive = int(given * (score or 0) / scale)
+    return {
+        "max": scale,
+        "score": score,
+        "reviewCount": given,
+        "positiveCount": positive,
+        "neutralCount": given - positive,
+        "negativeCount": 0,
+        "sentiment": None if score is None else "Generally favorable",
+        "url": f"/movie/{slug}/{who}-reviews/",
+    }
+
+
+def _image(movie: ReplicaMovie) -> dict[str, Any] | None:
+    if not movie.has_poster:
+        return None
+    path = f"/provider/2/13/2-{movie.imdb_id}.jpg"
+    return {"typeName": "poster art", "bucketType": "catalog", "bucketPath": path, "width": 1280, "height": 1920}
+
+
+def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+    """Return a row of the finder, where what has no score has 0, and where details have null."""
+    basics = movie.basics
+    return {
+        "id": 2_000_000_000 + movie.index,
+        "type": "movie",
+        "typeId": 2,
+        "title": basics.title,
+        "slug": facts.slug,
+        "premiereYear": facts.year,
+        "releaseDate": facts.release.iso,
+        "rating": movie.certificate,
+        "image": _image(movie),
+        "criticScoreSummary": {
+            **_summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
+            "score": facts.metascore or 0,
+        },
+        "genres": [{"id": None, "name": genre} for genre in basics.genres],
+        "description": movie.plot,
+        "duration": basics.runtime_minutes,
+        "userScore": {"score": facts.user_score or 0},
+    }
+
+
+def _json_ld(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+    basics = movie.basics
+    found: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "Movie",
+        "name": basics.title,
+        "dateCreated": f"{facts.release.iso}T00:00:00.000Z",
+        "datePublished": facts.release.iso,
+        "description": movie.plot or "",
+        "contentRating": movie.certificate or "",
+        "url": title_url("metacritic", f"movie/{facts.slug}"),
+        "genre": list(basics.genres),
+        "actor": [_person_json_ld(person) for person, _ in movie.credits.cast[:CAST_SHOWN]],
+        "director": [_person_json_ld(person) for person in movie.credits.directors],
+    }
+    if basics.runtime_minutes is not None:
+        # So the site writes 2 h 17 min, and 58 min as PT58S.
+        hours, minutes = divmod(basics.runtime_minutes, 60)
+        found["duration"] = f"PT{f'{hours}M' if hours else ''}{minutes}S"
+    if facts.metascore is not None:
+        found["aggregateRating"] = {
+            "@type": "AggregateRating",
+            "name": "Metascore",
+            "bestRating": 100,
+            "worstRating": 0,
+            "ratingValue": facts.metascore,
+            "reviewCount": facts.critic_reviews,
+        }
+    return found
+
+
+def _person_json_ld(person: Person) -> dict[str, str]:
+    return {"@type": "Person", "name": person.name, "url": f"https://www.metacritic.com/person/{person.slug}/"}

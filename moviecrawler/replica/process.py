@@ -1,0 +1,84 @@
+"""A replica in a process of its own, for the demo, tests and benchmarks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.replica.options import Options
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_START_WITHIN = 30  # seconds
+_STOP_WITHIN = 10  # seconds
+
+
+class ReplicaError(MovieCrawlerError):
+    """The replica's process did not start."""
+
+
+class ReplicaProcess:
+    """A replica that runs while the `with` block does; it also ends when this process does, in whatever way."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take the fields of `Options`; without `port`, any free ports are used. Raises ConfigurationError."""
+        self._options = Options(**options)
+        self._process: subprocess.Popen[str] | None = None
+        self.urls: dict[str, str] = {}
+        """Each site's scheme, host and port."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The project's settings, or environment variables, that make its spiders ask the replica."""
+        return {
+            "IMDB_URL": self.urls["imdb"],
+            "IMDB_DATASETS_URL": f"{self.urls['imdb']}/datasets",
+            "METACRITIC_URL": self.urls["metacritic"],
+            "METACRITIC_API_URL": self.urls["metacritic"],
+            "ROTTENTOMATOES_URL": self.urls["rottentomatoes"],
+        }
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it answers. Raises ReplicaError."""
+        command = [sys.executable, "-m", "moviecrawler.replica", "--until-eof", *self._options.arguments()]
+        with tempfile.TemporaryFile("w+") as errors:
+            self._process = subprocess.Popen(  # noqa: S603 - this package's own command
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+            try:
+                lines = self._first_lines()
+            except BaseException:
+                self.__exit__()
+                raise
+            if not all(lines):
+                self.__exit__()
+                errors.seek(0)
+                raise ReplicaError(f"the replica did not start: {errors.read().strip()}")
+        self.urls = {line[0]: line[1] for line in lines}
+        return self
+
+    def _first_lines(self) -> list[list[str]]:
+        """Return the words of the three lines that the replica prints; an empty line if it ended before."""
+        assert self._process is not None  # noqa: S101 - it was started before
+        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        too_late = threading.Timer(_START_WITHIN, self._process.kill)
+        too_late.start()
+        try:
+            return [self._process.stdout.readline().split() for _ in range(3)]
+        finally:
+            too_late.cancel()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it."""
+        assert self._process is not None  # noqa: S101 - it was started on entering
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=_STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()

@@ -1,0 +1,379 @@
+"""Rotten Tomatoes' pages as the site has served them since 2024: scripts of JSON, a list of details, JSON-LD."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import uuid
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moviecrawler.replica import bulk
+from moviecrawler.replica.splice import Body, Template
+from moviecrawler.urls import title_url
+
+if TYPE_CHECKING:
+    from moviecrawler.replica.movies import Catalogue, Person, Release, ReplicaMovie, RottenTomatoesFacts
+
+CAST_SHOWN = 8
+BROWSE_ROWS = 28
+IN_THEATERS = 56
+"""How many of the most popular movies are in theaters."""
+SITEMAP_PART = 5_000
+_CRITICS, _AUDIENCE = "Tomatometer", "Popcornmeter"
+_FRESH = 60
+_MILLION = 1_000_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Pages:
+    """Rotten Tomatoes' pages over a catalogue; `light` ones have the same data without the bulk around it."""
+
+    def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
+        self._catalogue = catalogue
+        self._light = light
+
+    def canonical_slug(self, slug: str) -> str | None:
+        """Return how the site writes a slug, whose hyphens and underscores may be the wrong ones; None if unknown."""
+        index = self._catalogue.index_of_slug("rottentomatoes", slug)
+        return None if index is None else self._facts(index).slug
+
+    def movie(self, slug: str) -> Body | None:
+        """Return a movie's page, or None when there is none with exactly this slug."""
+        index = self._catalogue.index_of_slug("rottentomatoes", slug)
+        if index is None or self._facts(index).slug != slug:
+            return None
+        movie, facts = self._catalogue.movie(index), self._facts(index)
+        title, address = html.escape(movie.basics.title), title_url("rottentomatoes", f"m/{slug}")
+        head = (
+            f'<title>{title} | Rotten Tomatoes</title><link rel="canonical" href="{address}">'
+            f'<meta property="og:url" content="{address}"><meta property="og:title" content="{title}">'
+            '<script type="application/ld+json">'
+        ).encode()
+        return _template("movie", light=self._light).fill(
+            head + _encode(_json_ld(movie, facts)) + b"</script>",
+            _scripts(movie, facts) + _cast(movie).encode(),
+            _details(movie, facts).encode(),
+        )
+
+    def browse(self, name: str) -> Body:
+        """Return the first page of a browse list: movies_in_theaters, or all movies by popularity."""
+        places, info = self._browse_places(name, 0)
+        movies = [self._at(place) for place in places]
+        head = _encode(_browse_json_ld(movies))
+        tiles = "".join(_tile(*found) for found in movies)
+        script = b'<script id="pageInfo" type="application/json">' + _encode(info) + b"</script>"
+        if not movies:
+            script += b'<script id="noResults" type="application/json">true</script>'
+        return _template("browse", light=self._light).fill(
+            f'<title>{name}</title><link rel="canonical" href="https://www.rottentomatoes.com/browse/{name}">'
+            '<script type="application/ld+json">'.encode()
+            + head
+            + b"</script>",
+            f'<div data-qa="discovery-media-list">{tiles}</div>'.encode(),
+            script,
+        )
+
+    def browse_json(self, name: str, after: str) -> Body:
+        """Return what follows a cursor in a browse list. Raises ValueError for a cursor that is none."""
+        places, info = self._browse_places(name, int(base64.b64decode(after, validate=True)) + 1)
+        rows = [_browse_row(*self._at(place)) for place in places]
+        return Body.plain(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
+
+    def sitemap_parts(self) -> int:
+        """Return how many parts list movies."""
+        return -(-self._catalogue.count("rottentomatoes") // SITEMAP_PART)
+
+    def sitemap_paths(self, part: int) -> list[str]:
+        """Return the paths of the movies in a part, numbered from 0."""
+        first = part * SITEMAP_PART
+        places = range(first, min(first + SITEMAP_PART, self._catalogue.count("rottentomatoes")))
+        return [f"/m/{self._facts(self._catalogue.nth('rottentomatoes', place)).slug}" for place in places]
+
+    def _facts(self, index: int) -> RottenTomatoesFacts:
+        facts = self._catalogue.rottentomatoes(index)
+        if facts is None:
+            raise IndexError(f"Rotten Tomatoes lacks movie {index}")
+        return facts
+
+    def _at(self, place: int) -> tuple[ReplicaMovie, RottenTomatoesFacts]:
+        index = self._catalogue.nth("rottentomatoes", place)
+        return self._catalogue.movie(index), self._facts(index)
+
+    def _browse_places(self, name: str, first: int) -> tuple[range, dict[str, Any]]:
+        """Return the places in popularity that a page of a list shows, and its pageInfo."""
+        total = self._catalogue.count("rottentomatoes")
+        if name.startswith("tv_"):
+            total = 0
+        elif name.startswith("movies_in_theaters"):
+            total = min(total, IN_THEATERS)
+        places = range(min(first, total), min(first + BROWSE_ROWS, total))
+        last = places[-1] if places else max(total - 1, 0)
+        info = {
+            "startCursor": base64.b64encode(str(first).encode()).decode(),
+            "endCursor": base64.b64encode(str(last).encode()).decode(),
+            "hasNextPage": last + 1 < total,
+            "hasPreviousPage": first > 0,
+        }
+        return places, info
+
+
+def poster_url(movie: ReplicaMovie) -> str | None:
+    """Return where the movie's poster would be."""
+    return f"https://resizing.flixster.com/replica/206x305/v2/{movie.imdb_id}.jpg" if movie.has_poster else None
+
+
+def box_office(movie: ReplicaMovie) -> str | None:
+    """Return the US box office as the site abbreviates it: "$53.1M"."""
+    gross = movie.domestic_gross
+    if gross is None:
+        return None
+    return f"${gross / _MILLION:.1f}M" if gross >= _MILLION else f"${gross / 1000:.1f}K"
+
+
+@functools.cache
+def _template(kind: str, *, light: bool) -> Template:
+    size = 600 if light else 380_000
+    return Template(
+        b'<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8">' + bulk.styles(size // 20, kind),
+        bulk.script(size // 4, kind) + b"</head><body>" + bulk.markup(size * 4 // 10, kind),
+        bulk.markup(size // 10, kind + " middle"),
+        bulk.markup(size // 5, kind + " end") + b"</body></html>",
+    )
+
+
+# --- A movie's page ---------------------------------------------------------------------------------------------------
+
+
+def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> bytes:
+    props = [] if movie.certificate is None else [movie.certificate]
+    props.append(f"Released {_worded(facts.release)}")
+    if movie.basics.runtime_minutes is not None:
+        props.append(_hours(movie.basics.runtime_minutes))
+    content = {"title": movie.basics.title, "metadataGenres": list(movie.basics.genres), "metadataProps": props}
+    critics, audience = _critics(facts), _audience(facts)
+    scorecard = {
+        "audienceScore": audience,
+        "criticsScore": critics,
+        "description": movie.plot,
+        "hideAudienceScore": False,
+        "overlay": {
+            "audienceAll": audience,
+            "audienceVerified": {
+                "bandedRatingCount": "0 Verified Ratings",
+                "scoreType": "VERIFIED",
+                "title": _AUDIENCE,
+            },
+            "criticsAll": critics,
+            "mediaType": "Movie",
+        },
+        "primaryImageUrl": poster_url(movie),
+    }
+    return (
+        b'<script id="media-hero-json" data-json="mediaHero" type="application/json">'
+        + _encode({"content": content})
+        + b'</script><script id="media-scorecard-json" data-json="mediaScorecard" type="application/json">'
+        + _encode(scorecard)
+        + b"</script>"
+    )
+
+
+def _critics(facts: RottenTomatoesFacts) -> dict[str, Any]:
+    """Return the critics' score; before there are reviews, it has no `score` at all."""
+    reviews = f"/m/{facts.slug}/reviews"
+    if facts.tomatometer is None:
+        return {"certified": False, "reviewsPageUrl": reviews, "title": _CRITICS}
+    liked = facts.critic_reviews * facts.tomatometer // 100
+    return {
+        "averageRating": f"{facts.tomatometer / 10:.2f}",
+        "certified": False,
+        "likedCount": liked,
+        "notLikedCount": facts.critic_reviews - liked,
+        "ratingCount": facts.critic_reviews,
+        "reviewCount": facts.critic_reviews,
+        "score": str(facts.tomatometer),
+        "scorePercent": f"{facts.tomatometer}%",
+        "sentiment": _sentiment(facts.tomatometer),
+        "reviewsPageUrl": reviews,
+        "title": _CRITICS,
+    }
+
+
+def _audience(facts: RottenTomatoesFacts) -> dict[str, Any]:
+    reviews = f"/m/{facts.slug}/reviews/all-audience"
+    if facts.popcornmeter is None:
+        return {"certified": False, "reviewsPageUrl": reviews, "scoreType": "ALL", "title": _AUDIENCE}
+    return {
+        "averageRating": f"{facts.popcornmeter / 20:.1f}",
+        "bandedRatingCount": facts.banded_ratings,
+        "reviewCount": facts.critic_reviews * 3,
+        "score": str(facts.popcornmeter),
+        "scorePercent": f"{facts.popcornmeter}%",
+        "scoreType": "ALL",
+        "sentiment": _sentiment(facts.popcornmeter),
+        "reviewsPageUrl": reviews,
+        "title": _AUDIENCE,
+    }
+
+
+def _cast(movie: ReplicaMovie) -> str:
+    """Return the tiles of the cast, which begin with the director."""
+    people = [(person, "Director") for person in movie.credits.directors]
+    people += [(person, character or "Actor") for person, character in movie.credits.cast[:CAST_SHOWN]]
+    return "".join(
+        f'<a href="/{person.celebrity}" data-qa="person-item"><tile-dynamic><div slot="insetText">'
+        f'<p class="name" data-qa="person-name">{html.escape(person.name)}</p>'
+        f'<p class="role" data-qa="person-role">{html.escape(part)}</p></div></tile-dynamic></a>'
+        for person, part in people
+    )
+
+
+def _details(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
+    """Return the list of details; what the site does not know has no row."""
+    basics, credits_ = movie.basics, movie.credits
+    where = "Streaming" if facts.streaming_only else "Theaters"
+    rows: list[tuple[str, list[tuple[str, str | None]]]] = [
+        ("Director", [(person.name, f"/{person.celebrity}") for person in credits_.directors]),
+        ("Screenwriter", [(person.name, f"/{person.celebrity}") for person in credits_.writers]),
+        ("Genre", [(genre, f"/browse/movies_at_home/genres:{genre.lower()}") for genre in basics.genres]),
+        ("Original Language", [(basics.country.language, None)]),
+        (f"Release Date ({where})", [(_worded(facts.release) + ("" if facts.streaming_only else ", Wide"), None)]),
+    ]
+    if movie.certificate is not None:
+        rows.append(("Rating", [(f"{movie.certificate} (Some Language|Mild Peril)", None)]))
+    gross = box_office(movie)
+    if gross is not None:
+        rows.append(("Box Office (Gross USA)", [(gross, None)]))
+    if basics.runtime_minutes is not None:
+        rows.append(("Runtime", [(_hours(basics.runtime_minutes), None)]))
+    return "<dl>" + "".join(_detail(*row) for row in rows) + "</dl>"
+
+
+def _detail(label: str, values: list[tuple[str, str | None]]) -> str:
+    shown = '<rt-text class="delimiter">, </rt-text>'.join(
+        f'<rt-text data-qa="item-value">{html.escape(text)}</rt-text>'
+        if link is None
+        else f'<rt-link href="{link}" data-qa="item-value">{html.escape(text)}</rt-link>'
+        for text, link in values
+    )
+    return (
+        f'<div class="category-wrap" data-qa="item"><dt class="key"><rt-text class="key" data-qa="item-label">{label}'
+        f'</rt-text></dt><dd data-qa="item-value-group">{shown}</dd></div>'
+    )
+
+
+def _json_ld(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
+    basics, credits_ = movie.basics, movie.credits
+    name = basics.title
+    if facts.slug.endswith(f"_{facts.release.year}"):
+        # Where two movies share a title, the site tells them apart here.
+        name = f"{name} ({facts.release.year})"
+    found: dict[str, Any] = {
+        "@context": "http://schema.org",
+        "@type": "Movie",
+        "name": name,
+        "url": title_url("rottentomatoes", f"m/{facts.slug}"),
+        "description": f"Discover reviews, ratings, and trailers for {basics.title} on Rotten Tomatoes.",
+        "dateCreated": facts.release.iso,
+        "genre": list(basics.genres),
+        "actor": [_person_json_ld(person) for person, _ in credits_.cast[:5]],
+        "director": [_person_json_ld(person) for person in credits_.directors],
+        # Of the trailer, not of the movie.
+        "video": {"@type": "VideoObject", "name": f"{basics.title}: Trailer 1", "duration": "2:28"},
+    }
+    if movie.certificate is not None:
+        found["contentRating"] = movie.certificate
+    if facts.tomatometer is not None:
+        found["aggregateRating"] = _rating_json_ld(facts)
+    return found
+
+
+def _rating_json_ld(facts: RottenTomatoesFacts) -> dict[str, Any]:
+    return {
+        "@type": "AggregateRating",
+        "bestRating": "100",
+        "name": _CRITICS,
+        "ratingCount": facts.critic_reviews,
+        "ratingValue": str(facts.tomatometer),
+        "reviewCount": facts.critic_reviews,
+        "worstRating": "0",
+    }
+
+
+def _person_json_ld(person: Person) -> dict[str, str]:
+    return {"@type": "Person", "name": person.name, "sameAs": f"https://www.rottentomatoes.com/{person.celebrity}"}
+
+
+# --- Browse -----------------------------------------------------------------------------------------------------------
+
+
+def _browse_json_ld(movies: list[tuple[ReplicaMovie, RottenTomatoesFacts]]) -> dict[str, Any]:
+    items = []
+    for position, (movie, facts) in enumerate(movies, start=1):
+        item: dict[str, Any] = {
+            "@type": "Movie",
+            "position": position,
+            "name": movie.basics.title,
+            "dateCreated": str(facts.release.year),
+            "url": title_url("rottentomatoes", f"m/{facts.slug}"),
+        }
+        if facts.tomatometer is not None:
+            item["aggregateRating"] = _rating_json_ld(facts)
+        items.append(item)
+    inner = {"@type": "ItemList", "name": "Movies", "itemListElement": items}
+    return {"@context": "http://schema.org", "@type": "ItemList", "itemListElement": inner}
+
+
+def _tile(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
+    title = html.escape(movie.basics.title)
+    scores = "".join(
+        f'<rt-text context="label" size="1" slot="{slot}"> {"" if score is None else f"{score}%"} </rt-text>'
+        for slot, score in (("criticsScore", facts.tomatometer), ("audienceScore", facts.popcornmeter))
+    )
+    return (
+        f'<div class="js-tile-link" data-ems-id="{_ems_id(movie)}" data-qa="discovery-media-list-item"><tile-dynamic>'
+        f'<a data-qa="discovery-media-list-item-caption" href="/m/{facts.slug}" slot="caption"><score-pairs-deprecated>'
+        f'{scores}</score-pairs-deprecated><span class="p--small" data-qa="discovery-media-list-item-title"> {title} '
+        f'</span><span class="smaller" data-qa="discovery-media-list-item-start-date"> {_opening(facts)} </span></a>'
+        "</tile-dynamic></div>"
+    )
+
+
+def _browse_row(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
+    def percent(score: int | None) -> dict[str, str]:
+        return {} if score is None else {"scorePercent": f"{score}%", "score": str(score)}
+
+    return {
+        "title": movie.basics.title,
+        "mediaUrl": f"/m/{facts.slug}",
+        "emsId": _ems_id(movie),
+        "type": "Movie",
+        "releaseDateText": _opening(facts),
+        "criticsScore": percent(facts.tomatometer),
+        "audienceScore": percent(facts.popcornmeter),
+    }
+
+
+def _opening(facts: RottenTomatoesFacts) -> str:
+    return f"{'Streaming' if facts.streaming_only else 'Opened'} {_worded(facts.release)}"
+
+
+def _ems_id(movie: ReplicaMovie) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, movie.imdb_id))
+
+
+def _worded(release: Release) -> str:
+    return f"{date(release.year, release.month, release.day or 1):%b %d, %Y}"
+
+
+def _hours(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}h {rest}m" if hours else f"{rest}m"
+
+
+def _sentiment(score: int) -> str:
+    return "POSITIVE" if score >= _FRESH else "NEGATIVE"

@@ -1,0 +1,81 @@
+"""Saved pages, served under the addresses that they were saved from."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.sources import HTML, JSON, Answer
+from moviecrawler.replica.splice import Body, Template
+from moviecrawler.urls import HOMES, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from moviecrawler.items import Site
+
+_Key = tuple["Site", str, tuple[tuple[str, str], ...]]
+
+
+class SavedPages:
+    """The pages of a folder whose INDEX.tsv names for each `file` its `url`, when it was `captured`, and its `kind`.
+
+    Of several files for one address the newest is served: "2025-12" is newer than "<=2025-12", and of equals the last.
+    Pages of all of a site's hosts are on that site's port. Bodies of redirects are left out, as they are no answers by
+    themselves. A file of bare JSON whose address is that of a page is put back into its script.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the index. Raises ConfigurationError when it can't be read."""
+        self._folder = folder
+        index = folder / "INDEX.tsv"
+        newest: dict[_Key, tuple[str, bool]] = {}
+        self._files: dict[_Key, tuple[str, str]] = {}
+        try:
+            with index.open(encoding="utf-8", newline="") as lines:
+                for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+                    site = site_of(row["url"])
+                    if site is None or row["kind"] == "redirect":
+                        continue
+                    address = urlsplit(row["url"])
+                    key = _key(site, address.path, parse_qsl(address.query, keep_blank_values=True))
+                    age = row["captured"].removeprefix("<="), not row["captured"].startswith("<=")
+                    if key not in newest or age >= newest[key]:
+                        newest[key], self._files[key] = age, (row["file"], row["url"])
+        except (OSError, KeyError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                f"--pages is {str(folder)!r}, but {index} can't be read ({error!r}); give a folder with an INDEX.tsv that "
+                "has the columns file, kind, url and captured"
+            ) from error
+
+    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | None:
+        """Return the newest page that was saved from an address; see `Source`."""
+        del host  # links in saved pages stay as they are
+        found = self._files.get(_key(site, path, query.items()))
+        return None if found is None else self._read(site, *found)
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - one folder is served as long as the process lives
+    def _read(self, site: Site, file: str, url: str) -> Answer:
+        content = (self._folder / file).read_bytes()
+        is_page = urlsplit(url).netloc == urlsplit(HOMES[site]).netloc and not urlsplit(url).path.endswith(".json")
+        if not is_page:
+            return Answer(_prepared(content), JSON)
+        if content[:1] in {b"{", b"["}:
+            name = b"__NUXT_DATA__" if content.startswith(b"[") else b"__NEXT_DATA__"
+            content = (
+                b'<!DOCTYPE html><html><head></head><body><script id="' + name + b'" type="application/json">'
+                b"%b</script></body></html>" % content.strip()
+            )
+        return Answer(_prepared(content), HTML)
+
+
+def _prepared(content: bytes) -> Body:
+    return Template(content, b"").fill(b"")
+
+
+def _key(site: Site, path: str, query: Iterable[tuple[str, str]]) -> _Key:
+    return site, path.rstrip("/"), tuple(sorted(query))

@@ -1,0 +1,169 @@
+"""What the replica serves: generated pages, by the sites' own paths."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+from xml.sax.saxutils import escape
+
+from moviecrawler.replica import bulk, imdb, metacritic, rottentomatoes
+from moviecrawler.replica.datasets import TABLES, Dataset
+from moviecrawler.replica.splice import Body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from moviecrawler.items import Site
+    from moviecrawler.replica.movies import Catalogue
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+_XML = "application/xml"
+
+
+@dataclass(slots=True, frozen=True)
+class Answer:
+    """An answer, before its encoding is known."""
+
+    body: Body
+    content_type: str = HTML
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """Something that the replica can serve."""
+
+    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
+        """Return the answer to a GET request, or None when there is no such page.
+
+        `query`: the parameters; `host`: the scheme and host that were asked. Raises ValueError for a parameter that
+        can't be read.
+        """
+
+
+class Generated:
+    """The pages of a catalogue's movies."""
+
+    def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
+        self._imdb = imdb.Pages(catalogue, light=light)
+        self._metacritic = metacritic.Pages(catalogue, light=light)
+        self._rottentomatoes = rottentomatoes.Pages(catalogue, light=light)
+        self._datasets = {name: Dataset(catalogue, name) for name in TABLES}
+        self._routes: dict[Site, list[tuple[re.Pattern[str], Callable[..., Answer | Dataset | None]]]] = {
+            "imdb": [
+                (re.compile(r"/title/(tt\d+)/"), lambda tt, *_: _page(self._imdb.title(tt))),
+                (re.compile(r"/title/(tt\d+)/reference/"), lambda tt, *_: _page(self._imdb.reference(tt))),
+                (re.compile(r"/title/(tt\d+)/fullcredits/"), lambda tt, *_: _page(self._imdb.full_credits(tt))),
+                (re.compile(r"(/title/tt\d+(?:/\w+)?)"), _with_slash(308)),
+                (re.compile(r"/chart/top/?"), lambda *_: _page(self._imdb.top())),
+                (re.compile(r"/chart/moviemeter/?"), lambda *_: _page(self._imdb.popular())),
+                (re.compile(r"/chart/boxoffice/?"), lambda *_: _page(self._imdb.box_office())),
+                (re.compile(r"/search/title/?"), self._search),
+                (re.compile(r"/find/?"), lambda query, _: _page(self._imdb.find(query.get("q", "")))),
+                (re.compile(r"/calendar/?"), lambda *_: _page(self._imdb.calendar())),
+                (re.compile(r"/datasets/([\w.]+)"), lambda name, *_: self._datasets.get(name)),
+            ],
+            "metacritic": [
+                (re.compile(r"/movie/([^/]+)/"), lambda slug, *_: _page(self._metacritic.movie(slug))),
+                (re.compile(r"(/movie/[^/]+)"), _with_slash(301)),
+                (re.compile(r"/browse/movie/?"), self._browse),
+                (
+                    re.compile(r"/movies\.xml"),
+                    lambda _, host: _index(host, "/movies/", self._metacritic.sitemap_parts()),
+                ),
+                (
+                    re.compile(r"/movies/(\d+)\.xml"),
+                    lambda part, _, host: _sitemap(host, self._metacritic.sitemap_paths(int(part))),
+                ),
+                (re.compile(r"/composer/metacritic/pages/movies/([^/]+)/web"), self._composed),
+                (re.compile(r"/finder/metacritic/web"), self._finder),
+            ],
+            "rottentomatoes": [
+                (re.compile(r"/m/([^/]+)/?"), self._rottentomatoes_movie),
+                (re.compile(r"/browse/(.+?)/?"), lambda name, *_: _page(self._rottentomatoes.browse(name))),
+                (re.compile(r"/cnapi/browse/(.+?)/?"), self._browse_json),
+                (
+                    re.compile(r"/sitemaps/sitemap\.xml"),
+                    lambda _, host: _index(host, "/sitemaps/movie_", self._rottentomatoes.sitemap_parts()),
+                ),
+                (
+                    re.compile(r"/sitemaps/movie_(\d+)\.xml"),
+                    lambda part, _, host: _sitemap(host, self._rottentomatoes.sitemap_paths(int(part))),
+                ),
+            ],
+        }
+
+    def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
+        """Return the page at a path; see `Source`."""
+        for pattern, respond in self._routes[site]:
+            found = pattern.fullmatch(path)
+            if found:
+                return respond(*found.groups(), query, host)
+        return None
+
+    def _search(self, query: Mapping[str, str], _: str) -> Answer | None:
+        count, start = int(query.get("count", imdb.SEARCH_PAGE)), int(query.get("start", 1))
+        return _page(self._imdb.search(count=max(count, 1), start=max(start, 1), after=query.get("after")))
+
+    def _browse(self, query: Mapping[str, str], host: str) -> Answer | None:
+        return _page(self._metacritic.browse(max(int(query.get("page", 1)), 1), host))
+
+    def _composed(self, slug: str, *_: object) -> Answer:
+        body = self._metacritic.composed(slug)
+        if body is None:
+            return Answer(Body.plain(metacritic.NO_SUCH_PAGE), JSON, status=404)
+        return Answer(body, JSON)
+
+    def _finder(self, query: Mapping[str, str], host: str) -> Answer | None:
+        if query.get("mcoTypeId") != "2":
+            return None
+        limit, offset = int(query.get("limit", metacritic.FINDER_ROWS)), int(query.get("offset", 0))
+        order = query.get("sortBy", "-metaScore")
+        body = self._metacritic.finder(order=order, limit=max(limit, 1), offset=max(offset, 0), host=host)
+        return Answer(body, JSON)
+
+    def _rottentomatoes_movie(self, slug: str, *_: object) -> Answer | None:
+        canonical = self._rottentomatoes.canonical_slug(slug)
+        if canonical is not None and canonical != slug:
+            return Answer(Body.plain(b""), status=301, headers={"Location": f"/m/{canonical}"})
+        return _page(self._rottentomatoes.movie(slug))
+
+    def _browse_json(self, name: str, query: Mapping[str, str], _: str) -> Answer | None:
+        after = query.get("after")
+        return None if after is None else Answer(self._rottentomatoes.browse_json(name, after), JSON)
+
+
+def not_found(site: Site) -> Answer:
+    """Return a site's own page for what it does not have."""
+    text = b"<!DOCTYPE html><html><head><title>404 - Not Found</title></head><body><h1>404 - Not Found</h1>"
+    return Answer(Body.plain(text + bulk.markup(3_000, f"not found on {site}") + b"</body></html>"), status=404)
+
+
+def _page(body: Body | None) -> Answer | None:
+    return None if body is None else Answer(body)
+
+
+def _with_slash(status: int) -> Callable[..., Answer]:
+    def redirect(path: str, *_: object) -> Answer:
+        return Answer(Body.plain(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
+
+    return redirect
+
+
+def _index(host: str, prefix: str, parts: int) -> Answer:
+    locations = (f"{host}{prefix}{part}.xml" for part in range(parts))
+    return Answer(_xml("sitemapindex", "sitemap", locations), _XML)
+
+
+def _sitemap(host: str, paths: list[str]) -> Answer | None:
+    return Answer(_xml("urlset", "url", (host + path for path in paths)), _XML) if paths else None
+
+
+def _xml(root: str, element: str, locations: Iterable[str]) -> Body:
+    rows = "".join(f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations)
+    return Body.plain(
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{rows}</{root}>\n".encode()
+    )

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.app import SITES
+from moviecrawler.replica.process import ReplicaError, ReplicaProcess
+from tests.replica.client import ask
+
+COMMANDS = {"scrapy": ["scrapy", "replica"], "module": ["moviecrawler.replica"]}
+ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
+
+
+def start(command: str, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", *COMMANDS[command], *options],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_replica_prints_its_urls_and_ends_on_a_signal(command: str, number: signal.Signals) -> None:
+    with start(command, "--port", "0", "--titles", "5", "--light") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = [process.stdout.readline().split() for _ in SITES]
+        assert [site for site, _ in lines] == list(SITES)
+        ports = [int(url.rpartition(":")[2]) for _, url in lines]
+        assert ports == [ports[0], ports[0] + 1, ports[0] + 2]
+        assert ask(lines[0][1] + "/chart/top/").status == 200
+        process.send_signal(number)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--titles", "0"], "--titles is 0; use 1 to 6,000,000"),
+        (["--titles", "many"], "--titles is 'many'; give a whole number"),
+        (["--port", "65535"], "--port is 65535; use 0, or 1 to 65,533"),
+        (["--seed", "-1"], "--seed is -1; use 0 or more"),
+        (["--latency", "nan"], "--latency is nan; use 0 or more milliseconds"),
+        (["--rate-limit", "0"], "--rate-limit is 0; use 1 or more requests a second"),
+        (["--robots", "shut"], "--robots is 'shut'; use one of open, live"),
+        (["--fail", "500"], "--fail is '500'; use KIND:SHARE"),
+        (["--fail", "500:0.6", "--fail", "500:0.6"], "the share of 500 is 1.2; use 0 to 1"),
+        (["--pages", "/no/such/folder"], "--pages is '/no/such/folder'"),
+        (["more"], "the replica takes options only, got 'more'"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> None:
+    with start("scrapy", *options) as process:
+        output, errors = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert sentence in errors
+    assert "Traceback" not in errors
+    assert "http" not in output
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ReplicaError, match=f"port {port} can't be had"), ReplicaProcess(port=port):
+            pass
+
+
+def test_wrong_options_are_refused_before_a_process_starts() -> None:
+    with pytest.raises(ConfigurationError, match="--titles"):
+        ReplicaProcess(titles=0)
+
+
+def test_the_settings_point_spiders_at_the_replica() -> None:
+    with ReplicaProcess(titles=5, light=True) as replica:
+        assert ask(replica.settings["IMDB_DATASETS_URL"] + "/title.basics.tsv.gz").status == 200
+        assert replica.settings["METACRITIC_API_URL"] == replica.settings["METACRITIC_URL"]
+        home = replica.urls["imdb"]
+    with pytest.raises(ConnectionError):
+        ask(home + "/chart/top/")
+
+
+def test_no_replica_is_left_when_its_starter_is_killed() -> None:
+    code = (
+        "import time\nfrom moviecrawler.replica.process import ReplicaProcess\n"
+        "with ReplicaProcess(titles=5) as replica:\n    print(replica.urls['imdb'], flush=True)\n    time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        home = starter.stdout.readline().strip()
+        assert ask(home + "/chart/top/").status == 200
+        starter.kill()
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            ask(home + "/robots.txt")
+        except ConnectionError:
+            break
+        assert time.monotonic() < deadline

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.replica.datasets import TABLES, Dataset
+from moviecrawler.replica.movies import Catalogue
+from tests.replica.client import TITLES, ask
+
+if TYPE_CHECKING:
+    from moviecrawler.replica.process import ReplicaProcess
+
+CATALOGUE = Catalogue(1, TITLES)
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    dataset = Dataset(CATALOGUE, name)
+    lines = gzip.decompress(b"".join(dataset.read(0, dataset.size))).decode().split("\n")
+    assert lines.pop() == ""
+    columns = lines[0].split("\t")
+    return [dict(zip(columns, line.split("\t"), strict=True)) for line in lines[1:]]
+
+
+def test_basics_say_what_the_movies_are() -> None:
+    found = rows("title.basics.tsv.gz")
+    assert [row["tconst"] for row in found] == sorted(CATALOGUE.imdb_id(index) for index in range(TITLES))
+    for row in found:
+        index = CATALOGUE.index_of_imdb_id(row["tconst"])
+        assert index is not None
+        basics = CATALOGUE.basics(index)
+        runtime = r"\N" if basics.runtime_minutes is None else str(basics.runtime_minutes)
+        assert (row["primaryTitle"], row["startYear"], row["runtimeMinutes"]) == (
+            basics.title,
+            str(basics.year),
+            runtime,
+        )
+        assert row["originalTitle"] == (basics.original_title or basics.title)
+        assert row["genres"].split(",") == list(basics.genres)
+
+
+def test_ratings_leave_out_the_unrated() -> None:
+    found = {row["tconst"]: (float(row["averageRating"]), int(row["numVotes"])) for row in rows("title.ratings.tsv.gz")}
+    rated = {CATALOGUE.imdb_id(index): CATALOGUE.rating(index) for index in range(TITLES)}
+    assert found == {imdb_id: rating for imdb_id, rating in rated.items() if rating is not None}
+    assert len(found) < TITLES
+
+
+def test_credits_are_those_of_the_pages() -> None:
+    principals = rows("title.principals.tsv.gz")
+    names = {row["nconst"]: row["primaryName"] for row in rows("name.basics.tsv.gz")}
+    crew = {row["tconst"]: row for row in rows("title.crew.tsv.gz")}
+    for index in range(0, TITLES, 29):
+        made, imdb_id = CATALOGUE.credits(index), CATALOGUE.imdb_id(index)
+        cast = [row for row in principals if row["tconst"] == imdb_id and row["category"] == "actor"]
+        assert [names[row["nconst"]] for row in cast] == [person.name for person, _ in made.cast]
+        played = [None if row["characters"] == r"\N" else " / ".join(json.loads(row["characters"])) for row in cast]
+        assert played == [character for _, character in made.cast]
+        assert crew[imdb_id]["directors"].split(",") == [person.imdb_id for person in made.directors]
+        assert crew[imdb_id]["writers"].split(",") == [person.imdb_id for person in made.writers]
+
+
+@pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
+def test_any_range_is_a_part_of_the_whole(name: str) -> None:
+    catalogue = Catalogue(2, 11_003)
+    dataset = Dataset(catalogue, name)
+    whole = b"".join(dataset.read(0, dataset.size))
+    assert len(whole) == dataset.size
+    assert len(gzip.decompress(whole).splitlines()) > 10_000
+    for start in (0, 1, 200, dataset.size // 2, dataset.size - 1):
+        for length in (1, 70_000):
+            end = min(start + length, dataset.size)
+            assert b"".join(Dataset(catalogue, name).read(start, end)) == whole[start:end]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 99])
+@pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
+def test_members_far_apart_can_be_padded_to_one_size(name: str, seed: int) -> None:
+    dataset = Dataset(Catalogue(seed, 6_000_000), name)
+    for share in (0.2, 0.5, 0.99):
+        start = int(dataset.size * share)
+        assert len(b"".join(dataset.read(start, start + 10))) == 10
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_datasets_come_whole_and_in_parts(replica: ReplicaProcess, name: str) -> None:
+    url = f"{replica.urls['imdb']}/datasets/{name}"
+    whole = ask(url)
+    size = len(whole.body)
+    assert whole.status == 200
+    assert whole.headers["content-length"] == str(size)
+    assert "content-encoding" not in whole.headers
+    middle = ask(url, {"Range": f"bytes=100-{size - 100}"})
+    assert (middle.status, middle.headers["content-range"]) == (206, f"bytes 100-{size - 100}/{size}")
+    assert middle.body == whole.body[100 : size - 99]
+    assert ask(url, {"Range": "bytes=50-"}).body == whole.body[50:]
+    assert ask(url, {"Range": "bytes=-50"}).body == whole.body[-50:]
+    assert ask(url, {"Range": "bytes=0-0"}).body == whole.body[:1]
+
+
+def test_a_range_beyond_the_end_is_refused(replica: ReplicaProcess) -> None:
+    url = f"{replica.urls['imdb']}/datasets/title.ratings.tsv.gz"
+    size = len(ask(url).body)
+    reply = ask(url, {"Range": f"bytes={size}-"})
+    assert (reply.status, reply.headers["content-range"]) == (416, f"bytes */{size}")
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-2,7-9", "lines=1-2", "bytes=-", "bytes=a-b"])
+def test_a_range_that_is_none_is_answered_with_the_whole(replica: ReplicaProcess, asked: str) -> None:
+    url = f"{replica.urls['imdb']}/datasets/title.ratings.tsv.gz"
+    assert ask(url, {"Range": asked}).status == 200
+
+
+def test_what_a_client_has_is_not_sent_again(replica: ReplicaProcess) -> None:
+    url = f"{replica.urls['imdb']}/datasets/title.basics.tsv.gz"
+    headers = ask(url).headers
+    assert headers["last-modified"].endswith("GMT")
+    for known in (headers["etag"], f'"other", W/{headers["etag"]}', "*"):
+        reply = ask(url, {"If-None-Match": known})
+        assert (reply.status, reply.body, reply.headers["etag"]) == (304, b"", headers["etag"])
+    assert ask(url, {"If-None-Match": '"other"'}).status == 200
+
+
+def test_a_range_of_an_older_file_is_answered_with_the_whole(replica: ReplicaProcess) -> None:
+    url = f"{replica.urls['imdb']}/datasets/title.basics.tsv.gz"
+    etag = ask(url).headers["etag"]
+    assert ask(url, {"Range": "bytes=1-5", "If-Range": etag}).status == 206
+    assert ask(url, {"Range": "bytes=1-5", "If-Range": '"older"'}).status == 200
+
+
+def test_every_catalogue_has_etags_of_its_own() -> None:
+    tags = {Dataset(Catalogue(seed, titles), name).etag for seed in (1, 2) for titles in (5, 6) for name in TABLES}
+    assert len(tags) == 4 * len(TABLES)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import http.client
+import time
+from collections import Counter
+from typing import get_args
+from urllib.parse import urlsplit
+
+import pytest
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Site
+from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.replica.client import Control, ask
+
+PATH = f"/title/{Catalogue().imdb_id(0)}/"
+
+
+# --- Which requests are spoiled -------------------------------------------------------------------------------------
+
+
+def test_faults_meet_their_shares_of_requests() -> None:
+    plan = FaultPlan(1, {Fault.SERVER_ERROR: 0.2, Fault.RESET: 0.1})
+    met = Counter(plan.choose(f"/title/tt{n}/", 1) for n in range(10_000))
+    assert met[Fault.SERVER_ERROR] == pytest.approx(2_000, rel=0.1)
+    assert met[Fault.RESET] == pytest.approx(1_000, rel=0.1)
+    assert met[None] == pytest.approx(7_000, rel=0.1)
+
+
+def test_the_same_requests_meet_the_same_faults() -> None:
+    shares = {Fault.SERVER_ERROR: 0.5}
+    first, again, other = FaultPlan(1, shares), FaultPlan(1, shares), FaultPlan(2, shares)
+    asked = [(f"/title/tt{n}/", attempt) for n in range(50) for attempt in (1, 2, 3)]
+    assert [first.choose(*a) for a in asked] == [again.choose(*a) for a in asked] != [other.choose(*a) for a in asked]
+
+
+def test_a_retry_can_succeed() -> None:
+    plan = FaultPlan(1, {Fault.SERVER_ERROR: 0.5})
+    spoiled = [f"/{n}" for n in range(100) if plan.choose(f"/{n}", 1)]
+    assert any(plan.choose(path, 2) is None for path in spoiled)
+
+
+@pytest.mark.parametrize("shares", [{Fault.RESET: 1.5}, {Fault.RESET: -0.1}, {Fault.RESET: 0.6, Fault.TIMEOUT: 0.5}])
+def test_impossible_shares_are_refused(shares: dict[Fault, float]) -> None:
+    with pytest.raises(ConfigurationError):
+        FaultPlan(1, shares)
+
+
+def test_shares_are_read_from_text() -> None:
+    assert parse_share("500:0.1") == (Fault.SERVER_ERROR, 0.1)
+    assert parse_share("challenge:1") == (Fault.CHALLENGE, 1)
+
+
+@pytest.mark.parametrize("text", ["500", "500:", "500:much", "418:0.1", ":0.1", ""])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="use KIND:SHARE"):
+        parse_share(text)
+
+
+# --- What happens to them -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("site", get_args(Site))
+@pytest.mark.parametrize("fault", ["500", "403", "429", "404", "throttle", "challenge"])
+def test_spoiled_answers_look_like_the_sites_own(
+    replica: ReplicaProcess, control: Control, fault: str, site: str
+) -> None:
+    control.faults(**{fault: 1})
+    reply = ask(replica.urls[site] + PATH)
+    expected = {"throttle": 200, "challenge": 202 if site == "imdb" else 403}
+    assert reply.status == (int(fault) if fault.isdigit() else expected[fault])
+    assert len(reply.body) < (5_000 if fault == "404" else 2_000)
+    assert ("retry-after" in reply.headers) == (fault == "429")
+    assert (reply.headers.get("x-amzn-waf-action") == "challenge") == ((fault, site) == ("challenge", "imdb"))
+    assert (reply.headers.get("cf-mitigated") == "challenge") == ((fault, site) == ("challenge", "metacritic"))
+    assert control.counts(site)["faults"] == {fault: 1}
+
+
+def test_a_timeout_says_nothing(replica: ReplicaProcess, control: Control) -> None:
+    control.faults(timeout=1)
+    connection = http.client.HTTPConnection(urlsplit(replica.urls["imdb"]).netloc, timeout=0.3)
+    connection.request("GET", PATH)
+    with pytest.raises(TimeoutError):
+        connection.getresponse()
+    connection.close()
+
+
+def test_a_reset_breaks_the_connection(replica: ReplicaProcess, control: Control) -> None:
+    control.faults(reset=1)
+    with pytest.raises(ConnectionError):
+        ask(replica.urls["imdb"] + PATH)
+
+
+@pytest.mark.parametrize("path", [PATH, "/datasets/title.basics.tsv.gz"])
+def test_a_truncated_answer_ends_early(replica: ReplicaProcess, control: Control, path: str) -> None:
+    whole = ask(replica.urls["imdb"] + path)
+    control.faults(truncated=1)
+    with pytest.raises(http.client.IncompleteRead) as broken:
+        ask(replica.urls["imdb"] + path)
+    assert 0 < len(broken.value.partial) < len(whole.body)
+    assert whole.body.startswith(broken.value.partial)
+
+
+def test_a_redirect_leads_to_the_page_itself(replica: ReplicaProcess, control: Control) -> None:
+    whole = ask(replica.urls["imdb"] + PATH)
+    control.faults(redirect=1)
+    reply = ask(f"{replica.urls['imdb']}{PATH}?ref_=x")
+    assert reply.status == 302
+    assert ask(replica.urls["imdb"] + reply.headers["location"]).body == whole.body
+
+
+def test_faults_that_are_none_are_refused_and_change_nothing(replica: ReplicaProcess, control: Control) -> None:
+    control.faults(**{"500": 1})
+    assert control.faults(teapot=0.1).status == 400
+    assert control.faults(**{"404": 2}).status == 400
+    assert ask(replica.urls["imdb"] + PATH).status == 500
+    assert control.faults().status == 204
+    assert ask(replica.urls["imdb"] + PATH).status == 200
+
+
+def test_robots_and_control_paths_are_not_spoiled(replica: ReplicaProcess, control: Control) -> None:
+    control.faults(**{"500": 1})
+    assert ask(replica.urls["imdb"] + "/robots.txt").status == 200
+    assert control.counts()["requests"] == 0
+
+
+def test_every_answer_waits_for_the_latency() -> None:
+    with ReplicaProcess(titles=5, latency=150, light=True) as replica:
+        started = time.perf_counter()
+        ask(replica.urls["imdb"] + "/chart/top/")
+        assert time.perf_counter() - started >= 0.15
+
+
+def test_more_requests_than_the_rate_limit_get_429() -> None:
+    with ReplicaProcess(titles=5, rate_limit=3, light=True, faults={Fault.NOT_FOUND: 0.0}) as replica:
+        # Seven requests within a few milliseconds fall into at most two seconds, of which each has room for three.
+        replies = [ask(replica.urls["imdb"] + "/chart/top/", {"User-Agent": "a"}) for _ in range(7)]
+        limited = [reply for reply in replies if reply.status == 429]
+        assert limited
+        assert all(reply.headers["retry-after"] == "1" for reply in limited)
+        assert replies[0].status == 200
+        assert ask(replica.urls["imdb"] + "/chart/top/", {"User-Agent": "b"}).status == 200

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import get_args
+
+import pytest
+
+from moviecrawler.replica.movies import MOST_TITLES, Catalogue, SlugSite, people, people_of, slugify
+
+LARGE = Catalogue(1, 1_000_000)
+SAMPLE = [*range(200), *range(200, 1_000_000, 4_999)]
+
+
+def test_a_movie_is_the_same_in_every_catalogue_that_has_it() -> None:
+    small, again = Catalogue(1, 250), Catalogue(1, 250)
+    for index in range(250):
+        assert small.movie(index) == again.movie(index) == LARGE.movie(index)
+
+
+def test_another_seed_makes_other_movies() -> None:
+    first, second = Catalogue(1, 50), Catalogue(2, 50)
+    assert [first.movie(n).basics.title for n in range(50)] != [second.movie(n).basics.title for n in range(50)]
+    assert {first.imdb_id(n) for n in range(50)} != {second.imdb_id(n) for n in range(50)}
+
+
+@pytest.mark.parametrize("index", [-1, 250])
+def test_there_are_no_more_movies_than_asked_for(index: int) -> None:
+    with pytest.raises(IndexError):
+        Catalogue(1, 250).movie(index)
+
+
+@pytest.mark.parametrize(("seed", "titles"), [(1, 0), (1, MOST_TITLES + 1), (-1, 5)])
+def test_impossible_catalogues_are_refused(seed: int, titles: int) -> None:
+    with pytest.raises(ValueError, match=r"use 0|replica makes"):
+        Catalogue(seed, titles)
+
+
+def test_ids_lead_back_to_their_movies() -> None:
+    for catalogue in (LARGE, Catalogue(77, 1_000_000), Catalogue(1, MOST_TITLES)):
+        for index in [*SAMPLE, catalogue.titles - 1]:
+            assert catalogue.index_of_imdb_id(catalogue.imdb_id(index)) == index
+
+
+def test_ids_have_seven_or_eight_digits() -> None:
+    assert {len(LARGE.imdb_id(index)) for index in SAMPLE} == {len("tt1234567"), len("tt12345678")}
+
+
+@pytest.mark.parametrize("imdb_id", ["tt0000001", "tt4000003", "tt99999999", "nm4000002", "tt", "", "tt4000002 "])
+def test_other_ids_lead_nowhere(imdb_id: str) -> None:
+    assert LARGE.index_of_imdb_id(imdb_id) is None
+
+
+def test_an_id_beyond_the_last_title_leads_nowhere() -> None:
+    assert Catalogue(1, 300).index_of_imdb_id(LARGE.imdb_id(299)) == 299
+    assert Catalogue(1, 300).index_of_imdb_id(LARGE.imdb_id(300)) is None
+
+
+@pytest.mark.parametrize("site", get_args(SlugSite))
+def test_slugs_lead_back_to_their_movies(site: SlugSite) -> None:
+    for index in SAMPLE:
+        movie = LARGE.movie(index)
+        facts = movie.metacritic if site == "metacritic" else movie.rottentomatoes
+        if facts is not None:
+            assert LARGE.index_of_slug(site, facts.slug) == index
+            assert LARGE.index_of_slug(site, facts.slug + "-of-nowhere") is None
+
+
+@pytest.mark.parametrize("titles", [1, 7, 8, 9, 10, 11, 250])
+@pytest.mark.parametrize("site", get_args(SlugSite))
+def test_the_movies_of_a_site_are_counted_without_listing_them(site: SlugSite, titles: int) -> None:
+    catalogue = Catalogue(3, titles)
+    listed = [catalogue.nth(site, place) for place in range(catalogue.count(site))]
+    assert listed == [index for index in range(titles) if catalogue.has(site, index)]
+
+
+@pytest.mark.parametrize("titles", [1, 2, 250, 10_000, 10_001, 25_003])
+def test_half_blocks_list_every_id_once_in_the_datasets_order(titles: int) -> None:
+    catalogue = Catalogue(5, titles)
+    indexes = [index for half in catalogue.halves() for index in catalogue.indexes_by_id(*half)]
+    ids = [catalogue.imdb_id(index) for index in indexes]
+    assert sorted(indexes) == list(range(titles))
+    assert ids == sorted(ids)
+    for half in catalogue.halves():
+        assert catalogue.is_full(*half) == (len(catalogue.indexes_by_id(*half)) == 5_000)
+
+
+@pytest.mark.parametrize(("titles", "places"), [(1, 1), (249, 249), (250, 250), (251, 250), (3_000, 250)])
+def test_the_top_has_250_places_or_all_titles(titles: int, places: int) -> None:
+    top = Catalogue(1, titles).top
+    assert len(top) == len(set(top)) == places
+
+
+def test_the_movies_are_as_uneven_as_the_sites() -> None:
+    movies = [LARGE.movie(index) for index in range(3_000)]
+    titles = [movie.basics.title for movie in movies]
+    assert len(set(titles)) < len(titles), "remakes share a title"
+    assert any(movie.rating is None for movie in movies)
+    assert any(movie.basics.original_title for movie in movies)
+    assert any(not title.isascii() for title in titles)
+    assert any(not slugify(title, "-") for title in titles), "some titles have no Latin letter"
+    assert (
+        {movie.metacritic is None for movie in movies}
+        == {movie.rottentomatoes is None for movie in movies}
+        == {True, False}
+    )
+    on_metacritic = [movie for movie in movies if movie.metacritic]
+    assert any(m.metacritic and m.metacritic.year != m.basics.year for m in on_metacritic)
+    assert any(m.metacritic and m.metacritic.metascore is None for m in on_metacritic)
+    assert any(m.rottentomatoes and m.rottentomatoes.tomatometer is None for m in movies)
+    for movie in movies:
+        if movie.basics.upcoming:
+            assert movie.rating is None
+            assert movie.metascore is None
+
+
+def test_two_movies_of_one_title_are_years_apart() -> None:
+    years: dict[str, list[int]] = {}
+    for index in range(2_000):
+        basics = LARGE.basics(index)
+        if basics.title == basics.english_title:
+            years.setdefault(basics.title, []).append(basics.year)
+    shared = [sorted(found) for found in years.values() if len(found) > 1]
+    assert shared
+    assert all(later - earlier >= 9 for found in shared for earlier, later in pairwise(found))
+
+
+def test_people_are_shared_and_their_names_unique() -> None:
+    catalogue = Catalogue(1, 100)
+    credited = [person for index in range(100) for person, _ in catalogue.credits(index).cast]
+    assert len(set(credited)) < len(credited)
+    everyone = people(0, people_of(100))
+    assert set(credited) <= set(everyone)
+    some = people(0, 30_000)
+    assert len({person.name for person in some}) == len({person.slug for person in some}) == len(some)
+
+
+def test_nobody_is_twice_in_a_role() -> None:
+    for index in SAMPLE[:200]:
+        made = LARGE.credits(index)
+        for who in (made.directors, made.writers, tuple(person for person, _ in made.cast)):
+            assert len(set(who)) == len(who)

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import gzip
+from typing import get_args
+
+import brotli
+import pytest
+
+from moviecrawler.extract import imdb as imdb_reader
+from moviecrawler.extract.pages import read_page
+from moviecrawler.extract.sitemaps import read_sitemap
+from moviecrawler.items import Entry, Listing, Score, Site
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.truth import truth
+from moviecrawler.urls import HOMES, title_url
+from tests.replica.client import TITLES, ask
+
+CATALOGUE = Catalogue(1, TITLES)
+SITES = get_args(Site)
+GZIP = {"Accept-Encoding": "gzip"}
+
+
+def listing_at(replica: ReplicaProcess, site: Site, path: str) -> Listing:
+    reply = ask(replica.urls[site] + path)
+    assert reply.status == 200
+    listing = read_page(reply.body, HOMES[site] + path).listing
+    assert listing is not None
+    return listing
+
+
+def imdb_entry(index: int, **changes: object) -> Entry:
+    movie = CATALOGUE.movie(index)
+    scores = [] if movie.rating is None else [Score(kind="imdb", value=movie.rating[0], count=movie.rating[1])]
+    entry = Entry(
+        site_id=movie.imdb_id,
+        title=movie.basics.title,
+        year=movie.basics.year,
+        kind="movie",
+        release_date=movie.release.iso,
+        scores=scores,
+    )
+    for name, value in changes.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def metascore(index: int) -> list[Score]:
+    score = CATALOGUE.movie(index).metascore
+    return [] if score is None else [Score(kind="metascore", value=float(score))]
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_title_pages_say_the_truth(replica: ReplicaProcess, site: Site) -> None:
+    for index in range(0, TITLES, 7):
+        expected = truth(CATALOGUE, site, index)
+        if expected is not None:
+            assert expected.site_id is not None
+            reply = ask(title_url(site, expected.site_id, replica.urls[site]), GZIP)
+            assert read_page(gzip.decompress(reply.body), expected.url).movie == expected
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_light_pages_say_the_same(site: Site) -> None:
+    with ReplicaProcess(titles=TITLES, light=True) as replica:
+        for index in range(0, TITLES, 3):
+            expected = truth(CATALOGUE, site, index)
+            if expected is not None:
+                assert expected.site_id is not None
+                body = ask(title_url(site, expected.site_id, replica.urls[site])).body
+                assert read_page(body, expected.url).movie == expected
+                assert 2_000 < len(body) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("site", "smallest", "largest"),
+    [("imdb", 1_000_000, 2_000_000), ("metacritic", 450_000, 550_000), ("rottentomatoes", 350_000, 450_000)],
+)
+def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, smallest: int, largest: int) -> None:
+    expected = truth(CATALOGUE, site, 1)
+    assert expected is not None
+    assert expected.site_id is not None
+    url = title_url(site, expected.site_id, replica.urls[site])
+    assert smallest < len(ask(url).body) < largest
+    assert 3 < len(ask(url).body) / len(ask(url, GZIP).body) < 6
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("", None),
+        ("identity", None),
+        ("deflate", None),
+        ("gzip", "gzip"),
+        ("br", "br"),
+        ("gzip, deflate, br, zstd", "gzip"),
+        ("br, gzip;q=0", "br"),
+    ],
+)
+def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str, encoding: str | None) -> None:
+    url = f"{replica.urls['imdb']}/title/{CATALOGUE.imdb_id(3)}/"
+    reply = ask(url, {"Accept-Encoding": accepted})
+    assert reply.headers.get("content-encoding") == encoding
+    decode = {None: bytes, "gzip": gzip.decompress, "br": brotli.decompress}[encoding]
+    assert decode(reply.body) == ask(url).body
+
+
+def test_small_answers_prefer_brotli(replica: ReplicaProcess) -> None:
+    url = f"{replica.urls['metacritic']}/finder/metacritic/web?mcoTypeId=2"
+    reply = ask(url, {"Accept-Encoding": "gzip, br"})
+    assert reply.headers["content-encoding"] == "br"
+    assert brotli.decompress(reply.body) == ask(url).body
+
+
+def test_reference_and_credits_pages_have_the_whole_cast(replica: ReplicaProcess) -> None:
+    index = max(range(60), key=lambda n: len(CATALOGUE.credits(n).cast))
+    expected = truth(CATALOGUE, "imdb", index)
+    assert expected is not None
+    url = f"{replica.urls['imdb']}/title/{expected.site_id}/"
+    for read, page in ((imdb_reader.reference, "reference/"), (imdb_reader.full_credits, "fullcredits/")):
+        movie = read(ask(url + page).body, None).movie
+        assert movie is not None
+        assert [(c.name, c.character) for c in movie.people("cast")] == [
+            (person.name, character) for person, character in CATALOGUE.credits(index).cast
+        ]
+        assert movie.people("director") == expected.people("director")
+        assert movie.people("writer") == expected.people("writer")
+    movie = imdb_reader.reference(ask(url + "reference/").body, None).movie
+    assert movie is not None
+    movie.credits = expected.credits
+    assert movie == expected
+
+
+def test_the_top_250_is_in_order(replica: ReplicaProcess) -> None:
+    listing = listing_at(replica, "imdb", "/chart/top/")
+    assert listing.entries == [imdb_entry(index, rank=rank) for rank, index in enumerate(CATALOGUE.top, start=1)]
+    assert len(listing.entries) == 250
+
+
+def test_the_popular_chart_is_in_order(replica: ReplicaProcess) -> None:
+    entries = listing_at(replica, "imdb", "/chart/moviemeter/").entries
+    assert entries == [imdb_entry(index, rank=index + 1) for index in range(100)]
+
+
+def test_the_box_office_gives_neither_years_nor_ranks(replica: ReplicaProcess) -> None:
+    entries = listing_at(replica, "imdb", "/chart/boxoffice/").entries
+    assert entries == [imdb_entry(index, year=None, release_date=None) for index in range(10)]
+
+
+def test_the_search_goes_through_all_titles_by_cursor(replica: ReplicaProcess) -> None:
+    found: list[str] = []
+    after = ""
+    while len(found) < TITLES:
+        listing = listing_at(replica, "imdb", f"/search/title/?title_type=feature{after}")
+        assert listing.total == TITLES
+        assert len(listing.entries) == 50
+        found += [entry.site_id for entry in listing.entries]
+        after = f"&after={listing.next}"
+    assert found == [CATALOGUE.imdb_id(index) for index in range(TITLES)]
+
+
+def test_the_search_takes_count_and_start(replica: ReplicaProcess) -> None:
+    entries = listing_at(replica, "imdb", "/search/title/?count=5&start=291").entries
+    expected = [imdb_entry(index) for index in range(290, 295)]
+    for index, entry in enumerate(expected, start=290):
+        entry.scores += metascore(index)
+    assert entries == expected
+
+
+def test_find_finds_by_id_and_by_title(replica: ReplicaProcess) -> None:
+    title = CATALOGUE.basics(0).english_title.replace(" ", "+")
+    by_title = [entry.site_id for entry in listing_at(replica, "imdb", f"/find/?q={title}").entries]
+    assert CATALOGUE.imdb_id(0) in by_title
+    by_id = listing_at(replica, "imdb", f"/find/?q={CATALOGUE.imdb_id(44)}").entries
+    assert [entry.site_id for entry in by_id] == [CATALOGUE.imdb_id(44)]
+    assert listing_at(replica, "imdb", "/find/?q=nothing+like+it").entries == []
+
+
+def test_the_calendar_lists_releases_by_day(replica: ReplicaProcess) -> None:
+    entries = listing_at(replica, "imdb", "/calendar/").entries
+    dates = [entry.release_date or "" for entry in entries]
+    assert dates == sorted(dates)
+    for entry in entries:
+        index = CATALOGUE.index_of_imdb_id(entry.site_id)
+        assert index is not None
+        assert entry == imdb_entry(index, scores=[])
+
+
+@pytest.mark.parametrize("order", ["-metaScore", "-releaseDate", "-popularityCount"])
+def test_the_finder_lists_every_movie(replica: ReplicaProcess, order: str) -> None:
+    found: list[Entry] = []
+    repeated = 0
+    for offset in range(0, CATALOGUE.count("metacritic"), 24):
+        path = f"/finder/metacritic/web?mcoTypeId=2&sortBy={order}&limit=24&offset={offset}"
+        listing = listing_at(replica, "metacritic", path)
+        assert listing.total == CATALOGUE.count("metacritic")
+        assert (listing.next is None) == (offset + 24 >= listing.total)
+        repeated += max(len(listing.entries) - 24, 0)
+        found += listing.entries[:24]
+    assert {entry.site_id for entry in found} == {
+        movie.site_id for index in range(TITLES) if (movie := truth(CATALOGUE, "metacritic", index))
+    }
+    assert (repeated > 0) == (order == "-metaScore"), "rows that tie come up on both pages"
+    for entry in found:
+        index = CATALOGUE.index_of_slug("metacritic", entry.site_id.removeprefix("movie/"))
+        assert index is not None
+        expected = truth(CATALOGUE, "metacritic", index)
+        assert expected is not None
+        assert (entry.title, entry.year, entry.release_date) == (expected.title, expected.year, expected.release_date)
+        assert [(score.kind, score.value) for score in entry.scores] == [(s.kind, s.value) for s in expected.scores]
+    if order == "-metaScore":
+        scores = [
+            entry.scores[0].value if entry.scores and entry.scores[0].kind == "metascore" else 0 for entry in found
+        ]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_the_finder_and_the_browse_page_agree(replica: ReplicaProcess) -> None:
+    finder = listing_at(replica, "metacritic", "/finder/metacritic/web?mcoTypeId=2&limit=24&offset=24")
+    assert listing_at(replica, "metacritic", "/browse/movie/?page=2").entries == finder.entries
+
+
+def test_the_json_host_says_what_the_page_says(replica: ReplicaProcess) -> None:
+    expected = truth(CATALOGUE, "metacritic", 1)
+    assert expected is not None
+    slug = (expected.site_id or "").removeprefix("movie/")
+    path = f"/composer/metacritic/pages/movies/{slug}/web"
+    body = ask(f"{replica.urls['metacritic']}{path}?contentOnly=true").body
+    assert read_page(body, f"https://backend.metacritic.com{path}").movie == expected
+
+
+@pytest.mark.parametrize(("name", "rows"), [("movies_at_home/sort:popular", 262), ("movies_in_theaters", 56)])
+def test_browse_lists_end(replica: ReplicaProcess, name: str, rows: int) -> None:
+    listing = listing_at(replica, "rottentomatoes", f"/browse/{name}")
+    found = listing.entries
+    while listing.next:
+        listing = listing_at(replica, "rottentomatoes", f"/cnapi/browse/{name}?after={listing.next}")
+        found += listing.entries
+    expected = [movie for index in range(TITLES) if (movie := truth(CATALOGUE, "rottentomatoes", index))][:rows]
+    assert [(e.site_id, e.title, e.release_date) for e in found] == [
+        (m.site_id, m.title, m.release_date) for m in expected
+    ]
+    assert [[s.value for s in e.scores] for e in found] == [[s.value for s in m.scores] for m in expected]
+
+
+def test_a_browse_list_without_movies_says_so(replica: ReplicaProcess) -> None:
+    assert listing_at(replica, "rottentomatoes", "/browse/tv_series_browse").entries == []
+
+
+@pytest.mark.parametrize(
+    ("site", "index_path"), [("metacritic", "/movies.xml"), ("rottentomatoes", "/sitemaps/sitemap.xml")]
+)
+def test_sitemaps_list_every_movie(replica: ReplicaProcess, site: Site, index_path: str) -> None:
+    home = replica.urls[site]
+    index = read_sitemap(ask(home + index_path).body, None)
+    assert index.is_index
+    found = [place.url for part in index.locations for place in read_sitemap(ask(part.url).body, None).locations]
+    movies = [movie for number in range(TITLES) if (movie := truth(CATALOGUE, site, number))]
+    assert found == [title_url(site, movie.site_id or "", home) for movie in movies]
+
+
+@pytest.mark.parametrize(
+    ("site", "path", "status"),
+    [
+        ("imdb", "/title/tt0000001/", 404),
+        ("imdb", "/title/tt0000001/fullcredits/", 404),
+        ("imdb", "/datasets/title.akas.tsv.gz", 404),
+        ("imdb", "/search/title/?after=!", 400),
+        ("imdb", "/search/title/?count=many", 400),
+        ("metacritic", "/movie/no-such-movie/", 404),
+        ("metacritic", "/movies/9.xml", 404),
+        ("metacritic", "/browse/movie/?page=x", 400),
+        ("metacritic", "/finder/metacritic/web?mcoTypeId=13", 404),
+        ("rottentomatoes", "/m/no_such_movie", 404),
+        ("rottentomatoes", "/cnapi/browse/movies_at_home", 404),
+        ("rottentomatoes", "/sitemaps/movie_9.xml", 404),
+    ],
+)
+def test_what_is_not_there_is_not_served(replica: ReplicaProcess, site: Site, path: str, status: int) -> None:
+    assert ask(replica.urls[site] + path).status == status
+
+
+def test_the_json_host_answers_in_json_that_there_is_no_such_movie(replica: ReplicaProcess) -> None:
+    reply = ask(f"{replica.urls['metacritic']}/composer/metacritic/pages/movies/no-such-movie/web")
+    assert reply.status == 404
+    assert b'"code":404' in reply.body
+
+
+def test_addresses_redirect_to_the_canonical_ones(replica: ReplicaProcess) -> None:
+    imdb_id = CATALOGUE.imdb_id(0)
+    reply = ask(f"{replica.urls['imdb']}/title/{imdb_id}")
+    assert (reply.status, reply.headers["location"]) == (308, f"/title/{imdb_id}/")
+    assert ask(f"{replica.urls['metacritic']}/movie/any").headers["location"] == "/movie/any/"
+    slugs = [facts.slug for index in range(TITLES) if (facts := CATALOGUE.rottentomatoes(index))]
+    underscores = next(slug for slug in slugs if "_" in slug and "-" not in slug)
+    hyphens = next(slug for slug in slugs if "-" in slug and "_" not in slug)
+    for slug, other in ((underscores, underscores.replace("_", "-")), (hyphens, hyphens.replace("-", "_"))):
+        reply = ask(f"{replica.urls['rottentomatoes']}/m/{other}")
+        assert (reply.status, reply.headers["location"]) == (301, f"/m/{slug}")

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from protego import Protego
+
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.robots import Robots, robots_txt
+from tests.replica.client import ask
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+
+PATH = "/title/tt4000002/"
+
+
+@pytest.mark.parametrize(
+    ("robots", "site", "path", "allowed"),
+    [
+        ("open", "imdb", PATH, True),
+        ("open", "imdb", "/chart/top/", True),
+        ("open", "imdb", "/search/title/?title_type=feature", True),
+        ("open", "imdb", "/search/name-text?x", False),
+        ("live", "imdb", PATH, False),
+        ("live", "imdb", "/chart/top/", False),
+        ("live", "imdb", "/datasets/title.basics.tsv.gz", True),
+        ("live", "metacritic", "/movie/any/", True),
+        ("live", "metacritic", "/search/any/", False),
+        ("live", "rottentomatoes", "/m/any", True),
+        ("live", "rottentomatoes", "/m/any/pictures", False),
+        ("live", "rottentomatoes", "/search?search=any", False),
+    ],
+)
+def test_robots_permit_what_the_sites_do(robots: Robots, site: Site, path: str, *, allowed: bool) -> None:
+    text = robots_txt(site, robots)
+    assert Protego.parse(text).can_fetch(f"https://www.example.com{path}", "moviecrawler") is allowed
+
+
+def test_robots_are_served_as_chosen() -> None:
+    with ReplicaProcess(titles=5, robots="live") as replica:
+        assert b"Disallow: /\n" in ask(replica.urls["imdb"] + "/robots.txt").body
