@@ -23,3 +23,27 @@ class ExtractionError(MovieCrawlerError):
 
 class ConfigurationError(MovieCrawlerError):
     """A setting or a spider argument is wrong: what, the value given, and what would be right."""
+
+
+class InvalidItemError(MovieCrawlerError):
+    """An item holds what no title can have. `field` names it; the message gives the value and what would be right."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+
+
+class TransientStoreError(MovieCrawlerError):
+    """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
+
+
+class RejectedError(MovieCrawlerError):
+    """A store will never take this batch, because of something in it. Nothing of the batch was written."""
+
+
+class TableError(MovieCrawlerError):
+    """A CSV file is not one that this project wrote: which file and line, and what is wrong with it."""
+
+
+class ArchiveError(MovieCrawlerError):
+    """An archive, or an object in it, is damaged or not one that this project wrote."""

@@ -1,0 +1,39 @@
+"""What is known of a title when it was read from several sources, one of which says less than another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+from moviecrawler.items import Source
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Movie
+
+_FULLNESS = {source: place for place, source in enumerate(("list", "dataset", "page"))}
+assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs its place above
+
+_FILLED = (
+    *("imdb_id", "original_title", "title_type", "year", "end_year", "release_date", "runtime_minutes"),
+    *("genres", "countries", "languages", "certificate", "plot", "poster_url", "credits", "amounts"),
+    *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
+    *("series_id", "series_title", "season", "episode"),
+)
+"""Not what leads to a title (its list), nor when it was read."""
+
+
+def complete(movie: Movie, known: Movie) -> Movie:
+    """Return `movie` with what only a fuller, older reading of the same title told.
+
+    A row of a list has no plot because lists have none, not because the title has none: that must not erase the plot
+    that the title's page gave before. A reading from an equal or fuller source stands for itself, None included.
+    """
+    if _FULLNESS[movie.source] >= _FULLNESS[known.source]:
+        return movie
+    kinds = {score.kind for score in movie.scores}
+    return replace(
+        movie,
+        **{name: getattr(movie, name) or getattr(known, name) for name in _FILLED},
+        scores=movie.scores + [score for score in known.scores if score.kind not in kinds],
+        source=known.source,
+    )

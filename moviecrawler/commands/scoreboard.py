@@ -1,0 +1,83 @@
+"""`scrapy scoreboard`: one row a title with every site's scores."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
+from moviecrawler.catalogue.tables import read_movies, write_row
+from moviecrawler.errors import TableError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+_NARROWEST, _WIDEST = 80, 120
+_CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name != "matched_by")
+
+
+class Command(ScrapyCommand):
+    """The scores of `movies.csv`, joined over the sites."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        """Return the arguments' form."""
+        return "[--format table|csv|json] [--limit N]"
+
+    def short_desc(self) -> str:
+        """Return one line for the list of commands."""
+        return "Print one row a title with every site's scores"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--format` and `--limit`."""
+        super().add_options(parser)
+        parser.add_argument("--format", choices=["table", "csv", "json"], default="table", help="default: table")
+        parser.add_argument("--limit", type=int, metavar="N", help="print the first N rows only")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the rows; exit code 1 when there are none."""
+        if args:
+            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        if opts.limit is not None and opts.limit < 1:
+            raise UsageError(f"--limit is {opts.limit}; give a number of at least 1", print_help=False)
+        assert self.settings is not None  # noqa: S101 - Scrapy sets it before
+        path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
+        try:
+            rows = scoreboard(read_movies(path))
+        except FileNotFoundError:
+            self._fail(f"there is no {path} yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            return
+        except (OSError, TableError) as error:
+            self._fail(str(error))
+            return
+        if not rows:
+            self._fail(f"{path} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            return
+        _print(rows[: opts.limit], opts.format)
+
+    def _fail(self, sentence: str) -> None:
+        print(f"scrapy scoreboard: {sentence}", file=sys.stderr)
+        self.exitcode = 1
+
+
+def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
+    if form == "json":
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+    elif form == "csv":
+        writer = csv.writer(sys.stdout)
+        writer.writerow(_CSV_COLUMNS)
+        for row in rows:
+            write_row(writer, [getattr(row, column) for column in _CSV_COLUMNS])
+    else:
+        width = shutil.get_terminal_size(fallback=(100, 24)).columns
+        print(render_table(rows, min(_WIDEST, max(_NARROWEST, width))))
