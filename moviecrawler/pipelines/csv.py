@@ -1,0 +1,337 @@
+"""Movies as CSV files that any number of processes may write together, and that a kill never leaves half written.
+
+What is durable stands in `movies.sqlite3`, one row a title and site. The CSV files are exported from it, each replaced as a
+whole: soon after the first batch, now and then while more come, at the end, and at a start that finds rows which no
+export has seen, because a run was killed before its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import sqlite3
+import time
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.tables import (
+    CREDIT_COLUMNS,
+    MISS_COLUMNS,
+    MOVIE_COLUMNS,
+    PEOPLE_COLUMNS,
+    SCORE_COLUMNS,
+    credit_rows,
+    miss_row,
+    movie_row,
+    score_rows,
+    write_row,
+)
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.items import Miss, Movie
+from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.files import check_data_dir, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.pipelines.base import Record
+
+logger = logging.getLogger(__name__)
+
+_VERSION = 1
+"""Of the schema below."""
+_SCHEMA = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS movies (
+    seq INTEGER PRIMARY KEY,  -- in the order of first storing
+    site TEXT NOT NULL,
+    site_id TEXT NOT NULL,
+    scraped_at REAL NOT NULL,  -- seconds since 1970, UTC
+    list_name TEXT,
+    list_rank INTEGER,
+    movie BLOB NOT NULL,  -- the item as JSON
+    UNIQUE (site, site_id)
+);
+CREATE INDEX IF NOT EXISTS movies_in_order
+    ON movies (site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, seq);
+CREATE TABLE IF NOT EXISTS people (
+    site TEXT NOT NULL,
+    person_id TEXT NOT NULL,  -- empty where the site gives none
+    known_as TEXT NOT NULL,  -- the name of a person without an id, else empty
+    name TEXT NOT NULL,
+    scraped_at REAL NOT NULL,
+    PRIMARY KEY (site, person_id, known_as)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS misses (  -- of titles that have not been read since
+    site TEXT NOT NULL,
+    site_id TEXT NOT NULL,
+    checked_at REAL NOT NULL,  -- seconds since 1970, UTC
+    miss BLOB NOT NULL,  -- the item as JSON
+    PRIMARY KEY (site, site_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS state (
+    written INTEGER NOT NULL,  -- counts the batches
+    exported INTEGER NOT NULL  -- the last batch that the CSV files hold
+);
+INSERT INTO state SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM state);
+PRAGMA user_version = 1;
+COMMIT;
+"""
+_UPSERT_MOVIE = """
+INSERT INTO movies (site, site_id, scraped_at, list_name, list_rank, movie) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (site, site_id) DO UPDATE SET
+    scraped_at = excluded.scraped_at, list_name = excluded.list_name, list_rank = excluded.list_rank,
+    movie = excluded.movie
+WHERE excluded.scraped_at >= movies.scraped_at
+"""
+_ONE_MOVIE = "SELECT movie FROM movies WHERE site = ? AND site_id = ?"
+_UPSERT_PERSON = """
+INSERT INTO people (site, person_id, known_as, name, scraped_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (site, person_id, known_as) DO UPDATE SET name = excluded.name, scraped_at = excluded.scraped_at
+WHERE excluded.scraped_at >= people.scraped_at
+"""
+_UPSERT_MISS = """
+INSERT INTO misses (site, site_id, checked_at, miss) VALUES (?, ?, ?, ?)
+ON CONFLICT (site, site_id) DO UPDATE SET checked_at = excluded.checked_at, miss = excluded.miss
+WHERE excluded.checked_at >= misses.checked_at
+"""
+_END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND checked_at <= ?"
+_MISSES_IN_ORDER = "SELECT miss FROM misses ORDER BY site, site_id"
+# Chart order where a list led to the title; the index above gives it without sorting.
+_MOVIES_IN_ORDER = """
+SELECT movie FROM movies ORDER BY site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, seq
+"""
+_PEOPLE_IN_ORDER = "SELECT site, person_id, name FROM people ORDER BY site, person_id, known_as"
+
+_TABLES = {
+    "misses.csv": MISS_COLUMNS,
+    "scores.csv": SCORE_COLUMNS,
+    "credits.csv": CREDIT_COLUMNS,
+    "people.csv": PEOPLE_COLUMNS,
+    "movies.csv": MOVIE_COLUMNS,
+}
+_LOCK_WAIT = 10.0
+"""Seconds to wait for another process's batch before it counts as a failed try."""
+_EXPORT_WAIT = 600.0
+"""Seconds to wait, at the end, for another process's export."""
+_SOONEST = 2.0
+_SHARE = 20
+"""Exports take a twentieth of the time at most."""
+
+
+class CsvPipeline(BatchingPipeline):
+    """Writes movies to `movies.csv`, `people.csv`, `credits.csv` and `scores.csv` in DATA_DIR, and misses to `misses.csv`."""
+
+    @classmethod
+    def store_from_settings(cls, settings: BaseSettings) -> CsvStore:
+        """Read CSV_ENABLED and DATA_DIR."""
+        if not settings.getbool("CSV_ENABLED", True):
+            raise NotConfigured("CSV_ENABLED is 0")
+        return CsvStore(check_data_dir(settings.get("DATA_DIR", "data")))
+
+
+class CsvStore(Store):
+    """The CSV files of one folder, and the SQLite file that they are exported from."""
+
+    name = "csv"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._connection: sqlite3.Connection | None = None
+        self._next_export = time.monotonic()
+
+    def open(self) -> None:
+        """Open `movies.sqlite3`, and make it when it is missing."""
+        path = self._folder / "movies.sqlite3"
+        try:
+            connection = sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None)
+            try:
+                _prepare(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        except sqlite3.OperationalError as error:
+            raise TransientStoreError(f"{path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(f"{path} is damaged or no SQLite file ({error}); move it away") from error
+        self._connection = connection
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Store the records in one transaction."""
+        connection = self._connected()
+        try:
+            with _transaction(connection, "IMMEDIATE"):
+                for record in records:
+                    if isinstance(record.item, Movie):
+                        _write_movie(connection, record.item, record.encoded)
+                    else:
+                        _write_miss(connection, record.item, record.encoded)
+                connection.execute("UPDATE state SET written = written + 1")
+        except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError) as error:
+            raise RejectedError(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            raise TransientStoreError(str(error)) from error
+
+    def idle(self) -> float | None:
+        """Export when that is due."""
+        if not self._export_pending():
+            return None
+        wait = self._next_export - time.monotonic()
+        if wait > 0:
+            return wait
+        self._export(0)
+        return max(0.0, self._next_export - time.monotonic()) if self._export_pending() else None
+
+    def close(self) -> None:
+        """Export what is new, and close."""
+        if self._connection is None:
+            return
+        try:
+            if self._export_pending():
+                self._export(_EXPORT_WAIT)
+        finally:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> sqlite3.Connection:
+        assert self._connection is not None  # noqa: S101 - `open` comes first
+        return self._connection
+
+    def _export_pending(self) -> bool:
+        written, exported = self._connected().execute("SELECT written, exported FROM state").fetchone()
+        if written == 0:
+            return False
+        return bool(written != exported) or not all((self._folder / name).exists() for name in _TABLES)
+
+    def _export(self, longest_wait: float) -> None:
+        """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
+        started = time.monotonic()
+        try:
+            with _locked(self._folder / "export.lock", longest_wait) as locked:
+                # Another process may have exported our rows while we waited for it.
+                if locked and self._export_pending():
+                    rows = self._replace_files()
+                    logger.debug("Exported %d titles in %.1f s", rows, time.monotonic() - started)
+        except (OSError, sqlite3.OperationalError) as error:
+            # No row is lost: it is only not in the CSV files before the next export, by whichever process.
+            logger.warning(
+                "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
+            )
+        self._next_export = time.monotonic() + pause_after_export(time.monotonic() - started)
+
+    def _replace_files(self) -> int:
+        connection = self._connected()
+        count = 0
+        with ExitStack() as stack:
+            # All reads see the same moment, while other processes go on writing.
+            stack.enter_context(_transaction(connection, "DEFERRED"))
+            (written,) = connection.execute("SELECT written FROM state").fetchone()
+            # Replaced in reverse order, `movies.csv` before the tables that refer to it.
+            tables = {name: stack.enter_context(_table(self._folder / name)) for name in _TABLES}
+            for (encoded,) in connection.execute(_MOVIES_IN_ORDER):
+                count += 1
+                movie = _DECODER.decode(encoded)
+                write_row(tables["movies.csv"], movie_row(movie))
+                for credit in credit_rows(movie):
+                    write_row(tables["credits.csv"], credit)
+                for score in score_rows(movie):
+                    write_row(tables["scores.csv"], score)
+            for person in connection.execute(_PEOPLE_IN_ORDER):
+                write_row(tables["people.csv"], person)
+            for (encoded,) in connection.execute(_MISSES_IN_ORDER):
+                write_row(tables["misses.csv"], miss_row(msgspec.json.decode(encoded, type=Miss)))
+        connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
+        return count
+
+
+_DECODER = msgspec.json.Decoder(Movie)
+
+
+def pause_after_export(seconds: float) -> float:
+    """Return the seconds until the next export may begin, after one that took `seconds`."""
+    return max(_SOONEST, _SHARE * seconds)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > _VERSION:
+        raise ConfigurationError(f"{path} was made by a newer version of moviecrawler; update, or move the file away")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A commit is on the disk when it returns: a batch is told durable only then.
+    connection.execute("PRAGMA synchronous = FULL")
+    if version < _VERSION:
+        connection.executescript(_SCHEMA)
+
+
+def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -> None:
+    if movie.scraped_at is None or movie.site_id is None:
+        raise RejectedError("a movie without site_id or scraped_at can't be stored")
+    scraped = movie.scraped_at.timestamp()
+    if movie.source != "page":
+        known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
+        if known is not None:
+            encoded = msgspec.json.encode(complete(movie, _DECODER.decode(known[0])))
+    connection.execute(_UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded))
+    connection.executemany(
+        _UPSERT_PERSON,
+        [
+            (movie.site, credit.person_id or "", "" if credit.person_id else credit.name, credit.name, scraped)
+            for credit in movie.credits
+        ],
+    )
+    if movie.source != "list":  # whose title is missing all the same
+        connection.execute(_END_MISS, (movie.site, movie.site_id, scraped))
+
+
+def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> None:
+    known = connection.execute(_ONE_MOVIE, (miss.site, miss.site_id)).fetchone()
+    if known is not None:
+        movie = _DECODER.decode(known[0])
+        if movie.source != "list" and movie.scraped_at is not None and movie.scraped_at > miss.checked_at:
+            return  # it has been read since
+    connection.execute(_UPSERT_MISS, (miss.site, miss.site_id, miss.checked_at.timestamp(), encoded))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        # SQLite itself has rolled back after some errors, such as a full disk.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def _locked(path: Path, longest_wait: float) -> Iterator[bool]:
+    """Hold a lock between processes, which ends with the process whatever ends that; tell whether it was to be had.
+
+    SQLite's own file locks, on an empty file, as Python has no lock that works on every system.
+    """
+    with closing(sqlite3.connect(path, timeout=longest_wait, isolation_level=None)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def _table(path: Path) -> Iterator[Any]:
+    with replacing(path) as file:
+        writer = csv.writer(file)
+        writer.writerow(_TABLES[path.name])
+        yield writer

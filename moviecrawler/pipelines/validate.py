@@ -1,0 +1,221 @@
+"""Keeping out what no title can have, before any store sees it."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from scrapy.exceptions import DropItem
+
+from moviecrawler.errors import ConfigurationError, InvalidItemError
+from moviecrawler.extract.values import parse_date
+from moviecrawler.items import SCORE_SCALES, Amount, Credit, Movie, Role, Score, Source, TitleKind
+from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.urls import HOMES, id_in_url, parse_title_id, site_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+    from moviecrawler.items import Site
+
+_MOST = 10**9
+"""More than anyone has ever counted of people, votes or places in a list."""
+_MOST_MONEY = 10**15
+
+_RANGES = {
+    "year": (1870, 2100),
+    "end_year": (1870, 2100),
+    "runtime_minutes": (1, 100_000),
+    "imdb_top250_rank": (1, 250),
+    "imdb_top250_tv_rank": (1, 250),
+    "popularity_rank": (1, _MOST),
+    "season": (0, _MOST),
+    "episode": (0, _MOST),
+    "list_rank": (1, _MOST),
+}
+_TEXTS = ("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name")
+_TEXT_LISTS = ("genres", "countries", "languages")
+_AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
+
+
+class ValidatePipeline:
+    """Drops every Movie that `check_movie` refuses, or that has no time of scraping; other items pass through.
+
+    What is dropped stands in `rejected.jsonl` with the reason, and is counted in `items/rejected` and
+    `items/rejected/<field>`.
+    """
+
+    def __init__(self, data_dir: Path, stats: StatsCollector) -> None:
+        self._data_dir = data_dir
+        self._stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read DATA_DIR."""
+        assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
+        return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats)
+
+    def process_item(self, item: Any) -> Any:
+        """Return the item, or raise DropItem."""
+        if not isinstance(item, Movie):
+            return item
+        try:
+            check_movie(item)
+            _check_scraped(item)
+        except InvalidItemError as error:
+            self._stats.inc_value("items/rejected")
+            self._stats.inc_value(f"items/rejected/{error.field}")
+            append_rejected(self._data_dir, "validate", str(error), item)
+            raise DropItem(str(error)) from error
+        return item
+
+
+def check_movie(movie: Movie) -> None:
+    """Raise InvalidItemError for the first field that no title can have: its name, the value, and what would be right."""
+    _check_identity(movie)
+    _check_choice("kind", movie.kind, get_args(TitleKind))
+    _check_choice("source", movie.source, get_args(Source))
+    _check_text("title", movie.title)
+    for name in _TEXTS:
+        if getattr(movie, name) is not None:
+            _check_text(name, getattr(movie, name))
+    for name in _TEXT_LISTS:
+        for text in _check_list(name, getattr(movie, name), str):
+            _check_text(name, text)
+    for name, (least, most) in _RANGES.items():
+        if getattr(movie, name) is not None:
+            _check_integer(name, getattr(movie, name), least, most)
+    if movie.year is not None and movie.end_year is not None and movie.end_year < movie.year:
+        raise InvalidItemError("end_year", f"{movie.end_year} is before the year {movie.year}")
+    _check_dates(movie)
+    if not isinstance(movie.list_computed, bool):
+        raise InvalidItemError("list_computed", f"{movie.list_computed!r} is not a boolean")
+    _check_credits(_check_list("credits", movie.credits, Credit))
+    _check_scores(_check_list("scores", movie.scores, Score))
+    _check_amounts(_check_list("amounts", movie.amounts, Amount))
+
+
+def _check_scraped(movie: Movie) -> None:
+    if movie.scraped_at is None:
+        raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
+
+
+def _check_identity(movie: Movie) -> None:
+    _check_choice("site", movie.site, HOMES)
+    if movie.site_id is None:
+        raise InvalidItemError("site_id", "is missing")
+    _check_text("site_id", movie.site_id)
+    if not _is_id(movie.site, movie.site_id):
+        raise InvalidItemError("site_id", f"{movie.site_id!r} is not an id of {movie.site}")
+    _check_text("url", movie.url)
+    assert movie.url is not None  # noqa: S101 - `_check_text` refuses None
+    if site_of(movie.url) != movie.site or id_in_url(movie.site, movie.url) != movie.site_id:
+        raise InvalidItemError("url", f"{movie.url!r} is not the address of {movie.site_id} on {movie.site}")
+    if movie.imdb_id is not None:
+        _check_text("imdb_id", movie.imdb_id)
+        if not _is_id("imdb", movie.imdb_id) or (movie.site == "imdb" and movie.imdb_id != movie.site_id):
+            raise InvalidItemError("imdb_id", f"{movie.imdb_id!r} is not the IMDb id of {movie.site_id}")
+
+
+def _is_id(site: Site, text: str) -> bool:
+    try:
+        return parse_title_id(site, text) == text
+    except ConfigurationError:
+        return False
+
+
+def _check_dates(movie: Movie) -> None:
+    if movie.release_date is not None:
+        _check_text("release_date", movie.release_date)
+        try:
+            well_formed = parse_date(movie.release_date) == movie.release_date
+        except ValueError:
+            well_formed = False
+        if not well_formed:
+            raise InvalidItemError(
+                "release_date", f"{movie.release_date!r} is not a date such as 1999-03-31 or 1999-03"
+            )
+    when = movie.scraped_at
+    if when is not None and (not isinstance(when, datetime) or when.utcoffset() is None):
+        raise InvalidItemError("scraped_at", f"{when!r} is not a time with its zone")
+
+
+def _check_credits(credits_: list[Credit]) -> None:
+    taken = set()
+    for credit in credits_:
+        _check_choice("credits", credit.role, get_args(Role))
+        _check_text("credits", credit.name)
+        _check_integer("credits", credit.position, 1, _MOST)
+        for text in (credit.person_id, credit.character):
+            if text is not None:
+                _check_text("credits", text)
+        if (credit.role, credit.position) in taken:
+            raise InvalidItemError("credits", f"{credit.role} {credit.position} stands there twice")
+        taken.add((credit.role, credit.position))
+
+
+def _check_scores(scores: list[Score]) -> None:
+    for score in scores:
+        _check_choice("scores", score.kind, SCORE_SCALES)
+        value = score.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InvalidItemError("scores", f"{score.kind} of {value!r} is not a number")
+        least = 1 if score.kind == "imdb" else 0
+        if not least <= value <= score.scale:
+            raise InvalidItemError("scores", f"{score.kind} of {value} is not within {least} to {score.scale}")
+        if score.count is not None:
+            _check_integer("scores", score.count, 1, _MOST)
+    _check_unique("scores", [score.kind for score in scores])
+
+
+def _check_amounts(amounts: list[Amount]) -> None:
+    for amount in amounts:
+        _check_choice("amounts", amount.kind, _AMOUNT_KINDS)
+        _check_integer("amounts", amount.value, 1, _MOST_MONEY)
+        _check_text("amounts", amount.currency)
+        if not (len(amount.currency) == 3 and amount.currency.isascii() and amount.currency.isupper()):  # noqa: PLR2004 - ISO 4217
+            raise InvalidItemError("amounts", f"{amount.currency!r} is not a currency such as USD")
+    _check_unique("amounts", [amount.kind for amount in amounts])
+
+
+def _check_choice(field: str, value: object, choices: Any) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidItemError(field, f"{value!r} is not one of {', '.join(choices)}")
+
+
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidItemError(field, f"{value!r} is not text")
+    if not value.strip():
+        raise InvalidItemError(field, f"{value!r} is empty; what the site doesn't have is None")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidItemError(field, f"{value!r} is not valid Unicode") from None
+
+
+def _check_integer(field: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidItemError(field, f"{value!r} is not a whole number")
+    if not least <= value <= most:
+        raise InvalidItemError(field, f"{value} is not within {least} to {most}")
+
+
+def _check_list(field: str, value: object, kind: type) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidItemError(field, f"{value!r} is not a list")
+    for item in value:
+        if not isinstance(item, kind):
+            raise InvalidItemError(field, f"{item!r} is not a {kind.__name__}")
+    return value
+
+
+def _check_unique(field: str, kinds: list[str]) -> None:
+    for kind in kinds:
+        if kinds.count(kind) > 1:
+            raise InvalidItemError(field, f"{kind} stands there twice")

@@ -1,0 +1,117 @@
+"""Invented movies, and a pipeline that runs as Scrapy runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.items import Credit, Miss, Movie, Score
+from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
+from moviecrawler.signals import item_settled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+LIMIT = 10.0
+"""Seconds after which a test that waits for something fails."""
+BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def make_miss(number: int, age: float = 0, **changes: Any) -> Miss:
+    """Return the miss of a title of a number, asked for `age` seconds before the tests' time."""
+    site_id = f"tt{number:07}"
+    miss = Miss(
+        site="imdb",
+        site_id=site_id,
+        url=f"https://www.imdb.com/title/{site_id}/",
+        outcome="absent",
+        reason="HTTP status 404",
+        checked_at=BEGIN - timedelta(seconds=age),
+    )
+    return replace(miss, **changes)
+
+
+def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
+    """Return the invented movie of a number, scraped `age` seconds before the tests' time."""
+    site_id = f"tt{number:07}"
+    movie = Movie(
+        site="imdb",
+        site_id=site_id,
+        imdb_id=site_id,
+        url=f"https://www.imdb.com/title/{site_id}/",
+        title=f"The Lamp of Brewick, Part {number}",
+        kind="movie",
+        year=2001,
+        credits=[
+            Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
+            Credit(name=f"Person {number}", role="cast", position=1, person_id=f"nm{number:07}", character="Wick"),
+            Credit(name="An Extra", role="cast", position=2),
+        ],
+        scores=[Score(kind="imdb", value=7.5, count=1000 + number)],
+        scraped_at=BEGIN - timedelta(seconds=age),
+    )
+    return replace(movie, **changes)
+
+
+class Run:
+    """One run of a store's pipeline: what was settled, counted and left in files."""
+
+    def __init__(self, store: Store, folder: Path, limits: Limits) -> None:
+        self.crawler = get_crawler()
+        assert self.crawler.stats is not None
+        self.stats = self.crawler.stats
+        self.folder = folder
+        self.settled: list[tuple[str | None, str, str | None]] = []
+        self.crawler.signals.connect(self._note, item_settled)
+        self.pipeline = BatchingPipeline(
+            store, data_dir=folder, limits=limits, stats=self.stats, signals=self.crawler.signals
+        )
+
+    def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
+        assert store == self.pipeline.store.name
+        self.settled.append((item.site_id, outcome, reason))
+
+    def outcomes(self) -> dict[str | None, str]:
+        """Return the outcome of each item, after checking that it has one only."""
+        doubled = [site_id for site_id, times in Counter(entry[0] for entry in self.settled).items() if times > 1]
+        assert not doubled
+        return {site_id: outcome for site_id, outcome, _ in self.settled}
+
+    def count(self, name: str) -> Any:
+        return self.stats.get_value(f"store/{self.pipeline.store.name}/{name}", 0)
+
+    def rejected(self) -> list[dict[str, Any]]:
+        path = self.folder / "rejected.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def spool_files(self) -> list[Path]:
+        return sorted((self.folder / "spool").glob("*"))
+
+
+@asynccontextmanager
+async def running(store: Store, folder: Path, **limits: Any) -> AsyncIterator[Run]:
+    """Open a store's pipeline, and close it at the end of the block."""
+    defaults: dict[str, Any] = {"batch_items": 10, "buffer_items": 20, "batch_seconds": 0.02}
+    run = Run(store, folder, Limits(**{**defaults, **limits}))
+    await run.pipeline.open_spider()
+    try:
+        yield run
+    finally:
+        await run.pipeline.close_spider()
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait for a condition, but not for ever."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.005)

@@ -1,0 +1,343 @@
+"""The CSV store's own promises: what stands in the files, whoever writes them, whenever one is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Amount, Credit, Miss, Movie, Score
+from moviecrawler.pipelines.csv import CsvPipeline, CsvStore, pause_after_export
+from moviecrawler.pipelines.files import check_data_dir, replacing
+from tests.pipelines.runs import make_miss, make_movie, running, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moviecrawler.pipelines.base import Record
+
+FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
+
+
+def crawl(folder: Path, movies: Iterable[Movie | Miss]) -> None:
+    """Store movies as one crawl does."""
+
+    async def run() -> None:
+        async with running(CsvStore(folder), folder) as run:
+            for movie in movies:
+                await run.pipeline.process_item(movie)
+
+    asyncio.run(run())
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def check_readable(folder: Path) -> dict[str | None, Movie]:
+    """Return the titles in `movies.csv`, after checking that all files are whole."""
+    for name in FILES:
+        text = (folder / name).read_bytes()
+        assert text.endswith(b"\r\n")
+        for row in rows(folder / name):
+            assert None not in row
+            assert None not in row.values()
+    movies = list(read_movies(folder / "movies.csv"))
+    assert len({movie.site_id for movie in movies}) == len(movies)
+    return {movie.site_id: movie for movie in movies}
+
+
+def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
+    movie = make_movie(
+        7,
+        genres=["Drama", "Mystery"],
+        amounts=[Amount(kind="budget", value=3_000_000, currency="EUR")],
+        scores=[Score(kind="imdb", value=8.0, count=1234), Score(kind="metascore", value=71)],
+        list_name="top",
+        list_rank=2,
+    )
+    crawl(tmp_path, [movie])
+    (row,) = rows(tmp_path / "movies.csv")
+    assert tuple(row) == MOVIE_COLUMNS
+    assert {name: value for name, value in row.items() if value} == {
+        "site": "imdb",
+        "site_id": "tt0000007",
+        "imdb_id": "tt0000007",
+        "url": "https://www.imdb.com/title/tt0000007/",
+        "title": "The Lamp of Brewick, Part 7",
+        "kind": "movie",
+        "year": "2001",
+        "genres": "Drama; Mystery",
+        "directors": "Odile Farrow",
+        "imdb_rating": "8",
+        "imdb_votes": "1234",
+        "metascore": "71",
+        "budget": "3000000",
+        "budget_currency": "EUR",
+        "list_name": "top",
+        "list_rank": "2",
+        "list_computed": "false",
+        "source": "page",
+        "scraped_at": "2026-03-01T12:00:00+00:00",
+    }
+    assert [list(row.values()) for row in rows(tmp_path / "people.csv")] == [
+        ["imdb", "", "An Extra"],
+        ["imdb", "nm0000007", "Person 7"],
+    ]
+    assert [list(row.values()) for row in rows(tmp_path / "credits.csv")] == [
+        ["imdb", "tt0000007", "director", "1", "nm0000007", "Odile Farrow", ""],
+        ["imdb", "tt0000007", "cast", "1", "nm0000007", "Person 7", "Wick"],
+        ["imdb", "tt0000007", "cast", "2", "", "An Extra", ""],
+    ]
+    assert [list(row.values()) for row in rows(tmp_path / "scores.csv")] == [
+        ["imdb", "tt0000007", "imdb", "8", "10", "1234", "2026-03-01T12:00:00+00:00"],
+        ["imdb", "tt0000007", "metascore", "71", "100", "", "2026-03-01T12:00:00+00:00"],
+    ]
+
+
+def test_crawling_twice_leaves_one_row_with_the_newer_values(tmp_path: Path) -> None:
+    crawl(tmp_path, [make_movie(number, age=60) for number in range(30)])
+    newer = [make_movie(number, year=2002, credits=[]) for number in range(30)]
+    crawl(tmp_path, [*newer, make_movie(5, age=120, year=1999)])
+    assert {movie.year for movie in check_readable(tmp_path).values()} == {2002}
+    assert len(rows(tmp_path / "scores.csv")) == 30
+    assert rows(tmp_path / "credits.csv") == []
+
+
+def test_a_list_row_does_not_erase_what_the_page_told(tmp_path: Path) -> None:
+    crawl(tmp_path, [make_movie(1, age=60, plot="A keeper trims the lamp.")])
+    listed = make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)])
+    crawl(tmp_path, [listed])
+    (movie,) = check_readable(tmp_path).values()
+    assert movie.plot == "A keeper trims the lamp."
+    assert movie.scores == [Score(kind="imdb", value=9.1)]
+    assert movie.list_rank == 4
+    assert len(rows(tmp_path / "credits.csv")) == 3
+
+
+def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
+    ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
+    crawl(tmp_path, [make_movie(9), make_movie(8), *ranked, make_movie(7, list_name="popular", list_rank=5)])
+    assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
+
+
+def test_a_title_that_was_missed_stands_in_misses_until_it_is_read(tmp_path: Path) -> None:
+    missed = make_miss(1, outcome="failed", reason="HTTP status 500")
+    crawl(tmp_path, [missed, make_miss(2)])
+    assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
+        ("tt0000001", "failed", "HTTP status 500"),
+        ("tt0000002", "absent", "HTTP status 404"),
+    ]
+    # What its list said of it does not end the miss; its own page does, unless that was read before.
+    crawl(tmp_path, [make_movie(1, age=-60, source="list"), make_movie(2, age=60)])
+    assert len(rows(tmp_path / "misses.csv")) == 2
+    crawl(tmp_path, [make_movie(1, age=-60)])
+    assert [row["site_id"] for row in rows(tmp_path / "misses.csv")] == ["tt0000002"]
+    crawl(tmp_path, [missed])
+    assert [row["site_id"] for row in rows(tmp_path / "misses.csv")] == ["tt0000002"]
+
+
+def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(CsvStore(tmp_path), tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1))
+            await until((tmp_path / "movies.csv").exists)
+            assert len(rows(tmp_path / "movies.csv")) == 1
+
+    asyncio.run(run())
+
+
+def test_exports_take_a_twentieth_of_the_time_at_most() -> None:
+    assert pause_after_export(0.0) == 2.0
+    assert pause_after_export(0.1) == 2.0
+    assert pause_after_export(0.2) == 4.0
+    assert pause_after_export(30.0) == 600.0
+
+
+def test_a_file_that_can_not_be_replaced_is_exported_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "credits.csv").mkdir()
+    crawl(tmp_path, [make_movie(1)])
+    assert "could not be replaced" in caplog.text
+    (tmp_path / "credits.csv").rmdir()
+    crawl(tmp_path, [])
+    assert set(check_readable(tmp_path)) == {"tt0000001"}
+
+
+def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
+    crawl(tmp_path, [make_movie(1)])
+    (tmp_path / "people.csv").unlink()
+    crawl(tmp_path, [])
+    assert len(rows(tmp_path / "people.csv")) == 3
+
+
+class FullDisk(CsvStore):
+    """Has no room for the first two tries."""
+
+    pages = iter((1, 1, 1_000_000))
+
+    def write(self, records: Sequence[Record]) -> None:
+        self._connected().execute(f"PRAGMA max_page_count = {next(self.pages)}")
+        super().write(records)
+
+
+def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(FullDisk(tmp_path), tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1, plot="Rain. " * 10_000))
+            await until(lambda: run.count("durable") == 1)
+        assert run.count("retries") == 2
+
+    asyncio.run(run())
+    assert len(check_readable(tmp_path)) == 1
+
+
+def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(CsvStore(tmp_path), tmp_path) as run:
+            for number in range(4):
+                await run.pipeline.process_item(make_movie(number, list_rank=10**30 if number == 2 else number))
+        assert list(run.outcomes().values()).count("durable") == 3
+        assert run.outcomes()["tt0000002"] == "rejected"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''"])  # noqa: RUF001 - full-width
+def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path, text: str) -> None:
+    cast = [Credit(name=text, role="cast", position=1, person_id=text, character=text)]
+    crawl(tmp_path, [make_movie(1, title=text, credits=cast, plot=text, genres=[text])])
+    for name in FILES:
+        for row in rows(tmp_path / name):
+            for cell in row.values():
+                assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋"))  # noqa: RUF001
+    (movie,) = check_readable(tmp_path).values()
+    assert (movie.title, movie.plot, movie.genres) == (text, text, [text])
+
+
+def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "movies.sqlite3").write_bytes(b"no database " * 1000)
+    with pytest.raises(ConfigurationError, match="move it away"):
+        crawl(tmp_path, [])
+    (tmp_path / "movies.sqlite3").unlink()
+    connection = sqlite3.connect(tmp_path / "movies.sqlite3")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(ConfigurationError, match="newer version"):
+        crawl(tmp_path, [])
+
+
+def test_csv_can_be_switched_off(tmp_path: Path) -> None:
+    with pytest.raises(NotConfigured):
+        CsvPipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
+
+
+def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:
+    assert check_data_dir(tmp_path / "new" / "data").is_dir()
+    (tmp_path / "file").write_text("")
+    for wrong in (tmp_path / "file", tmp_path / "file" / "data", "", "nul\0"):
+        with pytest.raises(ConfigurationError, match="DATA_DIR is"):
+            check_data_dir(wrong)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with replacing(path) as file:
+        file.write("old")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write("new")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- Several processes, and kills -------------------------------------------------------------------------------------
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from moviecrawler.pipelines.csv import CsvStore
+from tests.pipelines.runs import make_movie, running
+
+async def main(folder, first, count, age, repeat):
+    async with running(CsvStore(folder), folder, batch_items=25, buffer_items=50) as run:
+        told = 0
+        while True:
+            for number in range(first, first + count):
+                await run.pipeline.process_item(make_movie(number, age))
+                for site_id, outcome, _ in run.settled[told:]:
+                    print(outcome, site_id, flush=True)
+                told = len(run.settled)
+            if not repeat:
+                return
+            first += count
+
+folder, *numbers = sys.argv[1:]
+asyncio.run(main(Path(folder), *map(int, numbers)))
+"""
+
+
+def start_writer(folder: Path, *, first: int, count: int, age: int, repeat: bool) -> subprocess.Popen[str]:
+    arguments = [str(number) for number in (first, count, age, int(repeat))]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", WRITER, str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def told_durable(line: str) -> str:
+    outcome, site_id = line.split()
+    assert outcome == "durable"
+    return site_id
+
+
+def test_processes_that_write_the_same_titles_lose_and_double_nothing(tmp_path: Path) -> None:
+    writers = [start_writer(tmp_path, first=0, count=500, age=age, repeat=False) for age in (20, 0, 10)]
+    writers.append(start_writer(tmp_path, first=500, count=100, age=0, repeat=False))
+    for writer in writers:
+        writer.communicate(timeout=60)
+        assert writer.returncode == 0
+    movies = check_readable(tmp_path)
+    assert len(movies) == 600
+    newest = make_movie(1).scraped_at
+    assert {movie.scraped_at for movie in movies.values()} == {newest}
+    assert len(rows(tmp_path / "credits.csv")) == 3 * 600
+    assert len(rows(tmp_path / "people.csv")) == 602 - 1  # person 7 is the director
+
+
+def test_a_kill_at_any_moment_leaves_whole_files_and_every_durable_title(tmp_path: Path) -> None:
+    chance = random.Random(5)  # noqa: S311 - repeatable
+    durable: set[str] = set()
+    for turn in range(4):
+        with start_writer(tmp_path, first=10_000 * turn, count=100, age=0, repeat=True) as writer:
+            assert writer.stdout is not None
+            for _ in range(chance.randrange(100, 900)):
+                durable.add(told_durable(writer.stdout.readline()))
+            writer.send_signal(signal.SIGKILL)
+            # What it had told by then counts as well; its last line may be cut.
+            durable.update(map(told_durable, writer.stdout.read().split("\n")[:-1]))
+        check_readable(tmp_path)
+    crawl(tmp_path, [])
+    movies = check_readable(tmp_path)
+    assert durable <= set(movies)
+    assert len(durable) > 400
+    assert {row["site_id"] for row in rows(tmp_path / "scores.csv")} == set(movies)

@@ -1,0 +1,364 @@
+"""What every store promises, whatever goes wrong in it. Runs over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.base import Limits, Record, Store, backoff
+from moviecrawler.pipelines.csv import CsvStore
+from tests.pipelines.runs import LIMIT, make_movie, running, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+class MemoryStore(Store):
+    """The least that a store can be."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.movies: dict[tuple[str, str | None], Movie] = {}
+
+    def open(self) -> None:
+        pass
+
+    def write(self, records: Sequence[Record]) -> None:
+        for record in records:
+            movie = msgspec.json.decode(record.encoded, type=Movie)
+            known = self.movies.get((movie.site, movie.site_id))
+            assert movie.scraped_at is not None
+            if known is None or known.scraped_at is None or known.scraped_at <= movie.scraped_at:
+                self.movies[movie.site, movie.site_id] = movie
+
+    def close(self) -> None:
+        pass
+
+
+class Faulty(Store):
+    """Another store, with something that happens before each write of it."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+        self.name = inner.name
+        self.before_open: Callable[[], object] = lambda: None
+        self.before_write: Callable[[Sequence[Record]], object] = lambda _: None
+        self.batches: list[int] = []
+
+    def open(self) -> None:
+        self.before_open()
+        self.inner.open()
+
+    def write(self, records: Sequence[Record]) -> None:
+        self.batches.append(len(records))
+        self.before_write(records)
+        self.inner.write(records)
+
+    def idle(self) -> float | None:
+        return self.inner.idle()
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@pytest.fixture(params=["memory", "csv"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Faulty:
+    return Faulty(MemoryStore() if request.param == "memory" else CsvStore(tmp_path))
+
+
+def stored(store: Faulty) -> dict[str | None, Movie]:
+    """Return what a closed store holds, each title once."""
+    if isinstance(store.inner, MemoryStore):
+        return {movie.site_id: movie for movie in store.inner.movies.values()}
+    assert isinstance(store.inner, CsvStore)
+    rows = list(read_movies(store.inner._folder / "movies.csv"))
+    assert len({row.site_id for row in rows}) == len(rows)
+    return {row.site_id: row for row in rows}
+
+
+def failing(times: int, error: Exception) -> Callable[..., None]:
+    left = iter(range(times))
+
+    def fail(*_: object) -> None:
+        if next(left, None) is not None:
+            raise error
+
+    return fail
+
+
+def refusing(site_id: str, error: Exception) -> Callable[[Sequence[Record]], None]:
+    def refuse(records: Sequence[Record]) -> None:
+        if any(record.item.site_id == site_id for record in records):
+            raise error
+
+    return refuse
+
+
+def test_every_item_is_stored_and_told_durable_once(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            for number in range(205):
+                movie = make_movie(number)
+                assert await run.pipeline.process_item(movie) is movie
+        assert len(run.outcomes()) == 205
+        assert set(run.outcomes().values()) == {"durable"}
+        assert run.count("durable") == 205
+        assert run.count("batches") == len(store.batches)
+        assert run.count("seconds") > 0
+        assert run.count("buffered_max") <= 20
+        assert max(store.batches) == 10
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 205
+
+
+def test_an_item_does_not_wait_for_others_longer_than_its_batch_may(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1))
+            await until(lambda: run.count("durable") == 1)
+
+    asyncio.run(crawl())
+
+
+def test_other_items_pass_through(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            item = {"site": "imdb", "site_id": "tt0000001"}
+            assert await run.pipeline.process_item(item) is item
+        assert run.settled == []
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.parametrize("ages", [(60, 0), (0, 60)])
+def test_the_newest_scrape_wins_in_any_order(store: Faulty, tmp_path: Path, ages: tuple[int, int]) -> None:
+    async def crawl() -> None:
+        for age in ages:
+            async with running(store, tmp_path) as run:
+                await run.pipeline.process_item(make_movie(1, age, title=f"Scraped {age} s ago"))
+            assert run.outcomes() == {"tt0000001": "durable"}
+
+    asyncio.run(crawl())
+    assert stored(store)["tt0000001"].title == "Scraped 0 s ago"
+
+
+def test_transient_errors_are_retried_until_they_pass(store: Faulty, tmp_path: Path) -> None:
+    store.before_write = failing(2, TransientStoreError("restarting"))
+
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            for number in range(5):
+                await run.pipeline.process_item(make_movie(number))
+            await until(lambda: run.count("durable") == 5)
+        assert run.count("retries") == 2
+        assert set(run.outcomes().values()) == {"durable"}
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 5
+
+
+@pytest.mark.parametrize("error", [RejectedError("NUL byte"), KeyError("unforeseen")])
+def test_a_bad_item_takes_no_other_down(store: Faulty, tmp_path: Path, error: Exception) -> None:
+    store.before_write = refusing("tt0000003", error)
+
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            for number in range(10):
+                await run.pipeline.process_item(make_movie(number))
+        outcomes = run.outcomes()
+        assert outcomes.pop("tt0000003") == "rejected"
+        assert len(outcomes) == 9
+        assert set(outcomes.values()) == {"durable"}
+        (line,) = run.rejected()
+        assert line["store"] == store.name
+        assert str(error.args[0]) in line["reason"]
+        assert line["item"]["site_id"] == "tt0000003"
+        assert run.count("rejected") == 1
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 9
+
+
+def test_what_can_not_be_written_as_json_is_rejected_alone(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1))
+            await run.pipeline.process_item(make_movie(2, title="half a \ud83c"))
+        assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected"}
+        (line,) = run.rejected()
+        assert line["item"]["title"] == "half a \ud83c"
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.parametrize(
+    "limits", [{"buffer_items": 20}, {"buffer_items": 1000, "batch_bytes": 10_000, "buffer_bytes": 20_000}]
+)
+def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounded(
+    store: Faulty, tmp_path: Path, limits: dict[str, int]
+) -> None:
+    gate = threading.Event()
+    store.before_write = lambda _: gate.wait(LIMIT)
+
+    async def crawl() -> None:
+        async with running(store, tmp_path, **limits) as run:
+            crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(number)) for number in range(60)))
+            await until(lambda: store.batches)
+            await asyncio.sleep(0)
+            held = run.count("buffered_max")
+            assert 10 <= held <= 20
+            assert not crawled.done()
+            gate.set()
+            await crawled
+        assert run.count("buffered_max") == held
+        assert run.count("durable") == 60
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 60
+
+
+def test_an_item_larger_than_the_buffer_is_stored(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(store, tmp_path, buffer_bytes=20_000) as run:
+            for number in range(3):
+                await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 40_000))
+        assert list(run.outcomes().values()) == ["durable"] * 3
+
+    asyncio.run(crawl())
+    assert stored(store)["tt0000002"].plot == "A lamp. " * 40_000
+
+
+def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(store: Faulty, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        store.before_write = failing(10**6, TransientStoreError("down"))
+        async with running(store, tmp_path, close_seconds=0.3) as run:
+            for number in range(15):
+                await run.pipeline.process_item(make_movie(number, age=60))
+        assert set(run.outcomes().values()) == {"spooled"}
+        (file,) = run.spool_files()
+        # Down all through the next run, too: the file stays, and the items of that run come beside it.
+        async with running(store, tmp_path, close_seconds=0.3) as run:
+            await run.pipeline.process_item(make_movie(99))
+        assert file in run.spool_files()
+        assert len(run.spool_files()) == 2
+
+        store.before_write = lambda _: None
+        async with running(store, tmp_path) as run:
+            await run.pipeline.process_item(make_movie(3, title="Newer"))
+            await until(lambda: not run.spool_files())
+        assert [entry[1] for entry in run.settled] == ["durable"] * 17
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 16
+    assert stored(store)["tt0000003"].title == "Newer"
+
+
+def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    lines = [
+        b'{"site": 3}',
+        b'{"type": "Movie", "item": {"site": 3}}',
+        b'{"type": "Exploit", "item": {}}',
+        b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(1)),
+    ]
+    (tmp_path / "spool" / f"{store.name}-1-1.jsonl").write_bytes(b"\n".join(lines))
+
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            await until(lambda: not run.spool_files())
+        assert run.outcomes() == {"tt0000001": "durable"}
+        assert [line["item"].encode() for line in run.rejected()] == lines[:3]
+
+    asyncio.run(crawl())
+
+
+def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
+    store: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.base._GRACE", 0.1)
+    gate = threading.Event()
+    store.before_write = lambda _: gate.wait(LIMIT)
+
+    async def crawl() -> None:
+        async with running(store, tmp_path, close_seconds=0.1) as run:
+            for number in range(12):
+                await run.pipeline.process_item(make_movie(number))
+            await until(lambda: store.batches)
+        assert set(run.outcomes().values()) == {"spooled"}
+        # It comes back later, and what it reports then is not told a second time.
+        gate.set()
+        await until(lambda: run.pipeline._ended)
+        assert len(run.outcomes()) == 12
+        assert set(run.outcomes().values()) == {"spooled"}
+
+    asyncio.run(crawl())
+
+
+def test_a_store_that_is_down_at_the_start_is_opened_later(store: Faulty, tmp_path: Path) -> None:
+    store.before_open = failing(2, TransientStoreError("not up yet"))
+
+    async def crawl() -> None:
+        async with running(store, tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1))
+            await until(lambda: run.count("durable") == 1)
+
+    asyncio.run(crawl())
+    assert len(stored(store)) == 1
+
+
+def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(store: Faulty, tmp_path: Path) -> None:
+    store.before_open = failing(1, ConfigurationError("no such database"))
+
+    async def crawl() -> None:
+        with pytest.raises(ConfigurationError, match="no such database"):
+            async with running(store, tmp_path):
+                pass
+
+    asyncio.run(crawl())
+
+
+def test_a_batch_is_due_by_count_bytes_or_age() -> None:
+    limits = Limits(batch_items=10, batch_bytes=1000, batch_seconds=2.0)
+    assert not limits.batch_due(9, 999, 1.999)
+    assert limits.batch_due(10, 0, 0)
+    assert limits.batch_due(1, 1000, 0)
+    assert limits.batch_due(1, 0, 2.0)
+
+
+def test_a_buffer_has_room_up_to_its_items_and_bytes() -> None:
+    limits = Limits(batch_items=1, buffer_items=3, buffer_bytes=100)
+    assert limits.has_room(2, 90, 10)
+    assert not limits.has_room(3, 0, 1)
+    assert not limits.has_room(2, 90, 11)
+    assert limits.has_room(0, 0, 1000)
+
+
+def test_retries_back_off_to_a_limit_and_spread() -> None:
+    assert [backoff(attempt, 1.0) for attempt in (1, 2, 3)] == [0.2, 0.4, 0.8]
+    assert backoff(1, 0.0) == 0.1
+    assert backoff(1000, 1.0) == 30.0
+
+
+@pytest.mark.parametrize("setting", ["STORE_BATCH_ITEMS", "STORE_CLOSE_SECONDS"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf"])
+def test_a_wrong_limit_is_told_by_name_and_value(setting: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=setting):
+        Limits.from_settings(Settings({setting: value}))
+
+
+def test_limits_are_read_from_settings() -> None:
+    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7", "STORE_BATCH_SECONDS": "0.5"}))
+    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 0.5, Limits().buffer_items)
+    with pytest.raises(ConfigurationError, match="STORE_BUFFER_ITEMS is 5"):
+        Limits(batch_items=6, buffer_items=5)

@@ -1,0 +1,201 @@
+"""What no title can have is kept out of every store, and told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.exceptions import DropItem
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.errors import InvalidItemError
+from moviecrawler.items import Amount, Credit, Score
+from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
+from tests.pipelines.runs import make_movie
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("site", {"site": "letterboxd"}),
+    ("site_id", {"site_id": None}),
+    ("site_id", {"site_id": ""}),
+    ("site_id", {"site_id": "tt12"}),
+    ("site_id", {"site_id": "https://www.imdb.com/title/tt0000001/"}),
+    ("site_id", {"site_id": 1}),
+    ("url", {"url": None}),
+    ("url", {"url": "https://www.imdb.com/title/tt0000002/"}),
+    ("url", {"url": "http://127.0.0.1:8000/title/tt0000001/"}),
+    ("imdb_id", {"imdb_id": "tt0000002"}),
+    ("imdb_id", {"imdb_id": "nm0000001"}),
+    ("title", {"title": None}),
+    ("title", {"title": " "}),
+    ("title", {"title": "half a \ud83c"}),
+    ("kind", {"kind": "film"}),
+    ("source", {"source": "guess"}),
+    ("year", {"year": 15}),
+    ("year", {"year": 1869}),
+    ("year", {"year": 2101}),
+    ("year", {"year": "1994"}),
+    ("year", {"year": True}),
+    ("end_year", {"end_year": 2000}),
+    ("release_date", {"release_date": "1994"}),
+    ("release_date", {"release_date": "1994-02-30"}),
+    ("release_date", {"release_date": "Oct 22, 2021"}),
+    ("runtime_minutes", {"runtime_minutes": 0}),
+    ("runtime_minutes", {"runtime_minutes": 100_001}),
+    ("runtime_minutes", {"runtime_minutes": 90.5}),
+    ("genres", {"genres": "Drama"}),
+    ("genres", {"genres": [""]}),
+    ("countries", {"countries": [None]}),
+    ("plot", {"plot": ""}),
+    ("imdb_top250_rank", {"imdb_top250_rank": 1046}),
+    ("list_rank", {"list_rank": 0}),
+    ("list_computed", {"list_computed": "yes"}),
+    ("episode", {"episode": -1}),
+    ("popularity_rank", {"popularity_rank": 10**30}),
+    ("scores", {"scores": [Score(kind="imdb", value=93)]}),
+    ("scores", {"scores": [Score(kind="imdb", value=0)]}),
+    ("scores", {"scores": [Score(kind="tomatometer", value=-1)]}),
+    ("scores", {"scores": [Score(kind="metascore", value=100.5)]}),
+    ("scores", {"scores": [Score(kind="metascore", value=float("nan"))]}),
+    ("scores", {"scores": [Score(kind="metascore", value="71")]}),  # type: ignore[arg-type]
+    ("scores", {"scores": [Score(kind="metascore", value=71, count=0)]}),
+    ("scores", {"scores": [Score(kind="metascore", value=71, count=2.5)]}),  # type: ignore[arg-type]
+    ("scores", {"scores": [Score(kind="stars", value=4)]}),  # type: ignore[arg-type]
+    ("scores", {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]}),
+    ("scores", {"scores": [7.5]}),
+    ("credits", {"credits": [Credit(name="", role="cast", position=1)]}),
+    ("credits", {"credits": [Credit(name="Odile", role="singer", position=1)]}),  # type: ignore[arg-type]
+    ("credits", {"credits": [Credit(name="Odile", role="cast", position=0)]}),
+    ("credits", {"credits": [Credit(name="O", role="cast", position=1), Credit(name="P", role="cast", position=1)]}),
+    ("amounts", {"amounts": [Amount(kind="budget", value=0, currency="USD")]}),
+    ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="$")]}),
+    ("amounts", {"amounts": [Amount(kind="rent", value=1, currency="USD")]}),  # type: ignore[arg-type]
+    ("scraped_at", {"scraped_at": datetime(2026, 3, 1)}),  # noqa: DTZ001 - that is what is wrong
+    ("scraped_at", {"scraped_at": "2026-03-01"}),
+]
+
+RIGHT: list[dict[str, Any]] = [
+    {},
+    {"year": 1870},
+    {"year": 2100},
+    {"end_year": 2001},
+    {"runtime_minutes": 1},
+    {"runtime_minutes": 100_000},
+    {"release_date": "1994-02"},
+    {"imdb_top250_rank": 250},
+    {"season": 0, "episode": 0},
+    {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
+    {"scores": [], "credits": [], "imdb_id": None, "year": None},
+    {"title": "千年の灯", "original_title": "\0"},
+]
+
+
+@pytest.mark.parametrize(("field", "changes"), WRONG, ids=repr)
+def test_what_no_title_can_have_is_refused_by_field_and_value(field: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidItemError) as refused:
+        check_movie(make_movie(1, **changes))
+    assert refused.value.field == field
+    assert str(refused.value).startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize("changes", RIGHT, ids=repr)
+def test_what_a_title_can_have_is_let_through(changes: dict[str, Any]) -> None:
+    check_movie(make_movie(1, **changes))
+
+
+@pytest.mark.parametrize(
+    ("site", "site_id", "url"),
+    [
+        ("metacritic", "tv/the-lamp/season-2", "https://www.metacritic.com/tv/the-lamp/season-2/"),
+        ("rottentomatoes", "m/the_lamp_2001", "https://www.rottentomatoes.com/m/the_lamp_2001"),
+    ],
+)
+def test_each_site_has_its_own_ids(site: Any, site_id: str, url: str) -> None:
+    check_movie(make_movie(1, site=site, site_id=site_id, url=url))
+    with pytest.raises(InvalidItemError, match="site_id"):
+        check_movie(make_movie(1, site=site, url=url))
+
+
+def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> None:
+    crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
+    pipeline = ValidatePipeline.from_crawler(crawler)
+    good = make_movie(1)
+    assert pipeline.process_item(good) is good
+    for bad in (make_movie(2, year=15), make_movie(3, title="half a \ud83c"), make_movie(4, scraped_at=None)):
+        with pytest.raises(DropItem):
+            pipeline.process_item(bad)
+    lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()]
+    assert [line["store"] for line in lines] == ["validate"] * 3
+    assert lines[0]["reason"] == "year: 15 is not within 1870 to 2100"
+    assert lines[0]["item"]["year"] == 15
+    assert lines[1]["item"]["title"] == "half a \ud83c"
+    assert crawler.stats is not None
+    counted = {name: value for name, value in crawler.stats.get_stats().items() if name.startswith("items/")}
+    assert counted == {
+        "items/rejected": 3,
+        "items/rejected/year": 1,
+        "items/rejected/title": 1,
+        "items/rejected/scraped_at": 1,
+    }
+
+
+CRAWL = """
+import json, sys
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+from moviecrawler import signals
+from tests.pipelines.runs import make_movie
+
+class Lamps(scrapy.Spider):
+    name = "lamps"
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        spider = super().from_crawler(crawler)
+        crawler.signals.connect(spider.settle, signals.item_settled)
+        return spider
+
+    async def start(self):
+        for number in range(300):
+            yield make_movie(number, year=15 if number == 7 else 2001)
+
+    def settle(self, item, store, outcome, reason):
+        print(item.site_id, store, outcome)
+
+process = AsyncCrawlerProcess({
+    "DATA_DIR": sys.argv[1],
+    "LOG_LEVEL": "WARNING",
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "ITEM_PIPELINES": {
+        "moviecrawler.pipelines.validate.ValidatePipeline": 100,
+        "moviecrawler.pipelines.csv.CsvPipeline": 300,
+    },
+})
+crawler = process.create_crawler(Lamps)
+process.crawl(crawler)
+process.start()
+stats = crawler.stats.get_stats()
+print(json.dumps({name: stats[name] for name in ("store/csv/durable", "items/rejected", "item_scraped_count")}))
+"""
+
+
+def test_scrapy_runs_the_pipelines_as_they_stand_in_the_settings(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", CRAWL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    *settled, stats = ran.stdout.splitlines()
+    assert sorted(settled) == [f"tt{number:07} csv durable" for number in range(300) if number != 7], ran.stderr
+    assert json.loads(stats) == {"store/csv/durable": 299, "items/rejected": 1, "item_scraped_count": 299}
+    stored = [movie.site_id for movie in read_movies(tmp_path / "movies.csv")]
+    assert stored == [f"tt{number:07}" for number in range(300) if number != 7]
