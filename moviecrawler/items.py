@@ -190,6 +190,23 @@ class Miss:
 
 
 @dataclass(slots=True, kw_only=True)
+class RawPage:
+    """An answer of a site as it came over the wire, on its way to the archive. Keyed by `archive_id`."""
+
+    site: Site
+    site_id: str | None
+    """The title that was asked for; None for a list page."""
+    url: str
+    status: int
+    fetched_at: datetime
+    """UTC; the `scraped_at` of what is read from the page."""
+    archive_id: str
+    """WARC-Record-ID, `urn:uuid:…`."""
+    record: bytes = field(repr=False)
+    """The whole WARC record, with the body as it was sent, compressed or not."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Entry:
     """One row of a list page."""
 

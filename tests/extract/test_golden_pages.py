@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROJECT
+from tests.conftest import PROJECT
 
 from moviecrawler.extract.pages import page_record, read_page
 

@@ -9,7 +9,7 @@ import random
 from typing import Any, Literal
 
 import pytest
-from conftest import SHARED_PAGES
+from tests.conftest import SHARED_PAGES
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.blocks import classify

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.extract.values import (
+    find_date,
     parse_count,
     parse_date,
     parse_decimal,
@@ -29,7 +30,9 @@ PARSERS: list[Callable[[str], Any]] = [
 
 
 @pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize("text", ["", " ", "\\N", "N/A", "tbd", "-", "–", "null", "NaN", "0x10", "²", "१२३", "1e9", "--5"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\\N", "N/A", "tbd", "-", "–", "null", "NaN", "0x10", "²", "१२३", "1e9", "--5"]
+)
 def test_what_is_no_value_is_refused(parse: Callable[[str], Any], text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse(text)
@@ -98,13 +101,16 @@ def test_abbreviated_count_scales_by_its_unit(tenths: int, unit: str) -> None:
         ("45m", 45),
         ("95 min", 95),
         ("2 hours, 5 minutes", 125),
+        ("1 Std. 55 Min.", 115),
+        ("142 Minuten", 142),
+        ("2 h 22 m", 142),
     ],
 )
 def test_runtime(text: str, minutes: int) -> None:
     assert parse_runtime(text) == minutes
 
 
-@pytest.mark.parametrize("text", ["PT", "P", "PT0M", "0 min", "PT30S", "99999 min", "2h 3", "1:58", "h", "min"])
+@pytest.mark.parametrize("text", ["PT", "P", "PT0M", "0 min", "PT30S", "100001 min", "2h 3", "1:58", "h", "min"])
 def test_impossible_runtime_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a"):
         parse_runtime(text)
@@ -118,7 +124,12 @@ def test_runtime_in_every_form(hours: int, minutes: int) -> None:
 
 @given(st.dates(min_value=date(1870, 1, 1), max_value=date(2100, 12, 31)))
 def test_date_in_every_form(day: date) -> None:
-    for form in ("{d:%b} {d.day}, {d.year}", "{d:%B} {d.day}, {d.year}, Wide", "{d.day} {d:%B} {d.year} (USA)", "{d:%Y-%m-%d}"):
+    for form in (
+        "{d:%b} {d.day}, {d.year}",
+        "{d:%B} {d.day}, {d.year}, Wide",
+        "{d.day} {d:%B} {d.year} (USA)",
+        "{d:%Y-%m-%d}",
+    ):
         assert parse_date(form.format(d=day)) == day.isoformat()
 
 
@@ -132,3 +143,30 @@ def test_impossible_date_is_refused(text: str) -> None:
 
 def test_month_without_day_is_kept_as_a_month() -> None:
     assert parse_date("May 2020") == "2020-05"
+    assert parse_date("outubro de 1994") == "1994-10"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("16. Dezember 2000 (Deutschland)", "2000-12-16"),
+        ("1er mai 2008 (France)", "2008-05-01"),
+        ("13 de outubro de 1994 (Brasil)", "1994-10-13"),
+        ("14 sett. 1972", "1972-09-14"),
+        ("2001. november 17.", "2001-11-17"),
+        ("16 grudnia 2000", "2000-12-16"),
+        ("16 декабря 2000 (СССР)", "2000-12-16"),
+        ("9 Ağustos 2011", "2011-08-09"),
+        ("2001年7月20日", "2001-07-20"),
+    ],
+)
+def test_date_of_another_language(text: str, expected: str) -> None:
+    assert parse_date(text) == expected
+    assert find_date(f"Release Date: {text} »") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["Released 2004", "116 May 2000", "30 Feb 2010", "30 de fevereiro de 2010", "1999", "TV Series (1999-2013)"]
+)
+def test_what_only_resembles_a_date_is_not_found(text: str) -> None:
+    assert find_date(text) is None

@@ -1,0 +1,49 @@
+"""`scrapy crawl`, which says in one sentence what is wrong with its arguments or settings before it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands.crawl import Command as CrawlCommand
+from scrapy.exceptions import UsageError
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.spiders.base import MovieSpider
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(CrawlCommand):
+    """Scrapy's command, with exit code 1 when the crawl did not do what it was asked to."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run one spider."""
+        if len(args) != 1:
+            raise UsageError("name one spider", print_help=False)
+        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
+        known = self.crawler_process.spider_loader.list()
+        if args[0] not in known:
+            raise UsageError(f"no spider {args[0]!r}; there are {', '.join(sorted(known))}", print_help=False)
+        crawler = self._create_crawler(args[0])
+        if issubclass(crawler.spidercls, MovieSpider):
+            try:
+                crawler.spidercls.check(crawler.settings, opts.spargs)
+            except ConfigurationError as error:
+                raise UsageError(str(error), print_help=False) from error
+        self.crawler_process.crawl(crawler, **opts.spargs)
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed or not succeeded(crawler.stats.get_stats()):
+            self.exitcode = 1
+
+
+def succeeded(stats: dict[str, Any]) -> bool:
+    """Return whether a crawl ended by itself, read its lists, was not stopped by its site and stored what it found.
+
+    Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
+    A crawl that stored nothing is one, unless the site has none of its titles.
+    """
+    troubles = ("lists/missed", "titles/blocked", "titles/spooled")
+    asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
+    ended = stats.get("finish_reason") == "finished"
+    return ended and (stored > 0 or absent == asked) and not any(stats.get(name) for name in troubles)

@@ -1,0 +1,110 @@
+"""Checking settings and spider arguments before the first request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.items import Site
+
+_URLS = ("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL")
+_SWITCHES = ("CSV_ENABLED",)
+_PROGRESS_MODES = ("auto", "bar", "lines", "json", "off")
+_NUMBERS = {"RETRY_BACKOFF": 0.0, "RETRY_BACKOFF_MAX": 0.0, "BLOCK_AFTER_UNEXPECTED": 1, "DATASET_PART": 65_536}
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
+    for name in _URLS:
+        if not _is_base_url(settings[name]):
+            raise ConfigurationError(
+                f"{name} is {settings[name]!r}; set it to a scheme and host such as http://127.0.0.1:8000, or remove it"
+            )
+    for name in _SWITCHES:
+        try:
+            settings.getbool(name)
+        except ValueError:
+            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to 0 or 1") from None
+    for name, least in _NUMBERS.items():
+        try:
+            right = float(settings[name]) >= least
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number of at least {least:g}")
+    if settings["PROGRESS"] not in _PROGRESS_MODES:
+        raise ConfigurationError(f"PROGRESS is {settings['PROGRESS']!r}; set it to one of {', '.join(_PROGRESS_MODES)}")
+    if re.search(r"[^\x20-\x7e]", settings["CONTACT"]):
+        raise ConfigurationError(
+            f"CONTACT is {settings['CONTACT']!r}; it is sent in a header, so it must be plain ASCII, such as a URL"
+        )
+
+
+def _is_base_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises ValueError when it is not one
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not parts.query and not parts.fragment
+
+
+def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:
+    """Raise ConfigurationError for an argument that the spider doesn't know; Scrapyd's own begin with "_"."""
+    for name in given:
+        if name not in known and not name.startswith("_"):
+            raise ConfigurationError(f"unknown argument {name!r}; this spider takes {', '.join(sorted(known))}")
+
+
+def parse_limit(text: str | None) -> int | None:
+    """Return the number of titles to stop after; None for no limit."""
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ConfigurationError(f"limit is {text!r}; give a whole number of at least 1")
+    return int(text)
+
+
+def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
+    """Return `text` when it is one of the choices, else raise ConfigurationError with them."""
+    if text not in choices:
+        raise ConfigurationError(f"{name} is {text!r}; give one of {', '.join(choices)}")
+    return text
+
+
+def parse_title_ids(site: Site, ids: str | None, file: str | None) -> list[str]:
+    """Return the titles of the arguments `ids` (separated by commas) and `file` (one a line), each once, in order.
+
+    Empty lines and those that start with # are passed over. Raises ConfigurationError for a file that can't be read, and
+    for the first title that is malformed, with its line.
+    """
+    named: dict[str, None] = {}
+    for text in (ids or "").split(","):
+        if text.strip():
+            named[parse_title_id(site, text)] = None
+    if ids is not None and not named:
+        raise ConfigurationError(f"ids is {ids!r}, which names no title")
+    if file is not None:
+        try:
+            lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                try:
+                    named[parse_title_id(site, line)] = None
+                except ConfigurationError as error:
+                    raise ConfigurationError(f"{file}, line {number}: {error}") from None
+    if file is not None and not named:
+        raise ConfigurationError(f"file {file!r} names no title")
+    return list(named)

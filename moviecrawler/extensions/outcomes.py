@@ -1,0 +1,71 @@
+"""Counting how each title that was asked for ended, in the stats `titles/<outcome>`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+
+from moviecrawler.items import Miss, Movie
+from moviecrawler.signals import item_settled, store_opened
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from moviecrawler.signals import Outcome
+
+
+class TitleOutcomes:
+    """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
+
+    That is `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A movie of a list page's row stands
+    beside the Miss of its title, and is not counted again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.stats = crawler.stats
+        self.stores: set[str] = set()
+        # By the item's identity, as two items may be equal; the item stands beside so that its identity stays its own.
+        self.told: dict[int, tuple[Movie, dict[str, Outcome]]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect to the signals that tell."""
+        outcomes = cls(crawler)
+        crawler.signals.connect(outcomes.store_opened, store_opened)
+        crawler.signals.connect(outcomes.item_settled, item_settled)
+        crawler.signals.connect(outcomes.item_scraped, signals.item_scraped)
+        crawler.signals.connect(outcomes.item_dropped, signals.item_dropped)
+        return outcomes
+
+    def store_opened(self, store: str) -> None:
+        """Expect every movie to be settled in one store more."""
+        self.stores.add(store)
+
+    def item_scraped(self, item: Any) -> None:
+        """Count a title that was missed, or without any store, one that was found."""
+        if isinstance(item, Miss):
+            self._count(item.outcome)
+        elif isinstance(item, Movie) and item.source != "list" and not self.stores:
+            self._count("stored")
+
+    def item_dropped(self, item: Any) -> None:
+        """Count a title whose movie did not pass the checks."""
+        if isinstance(item, Movie) and item.source != "list":
+            self._count("rejected")
+
+    def item_settled(self, item: Any, store: str, outcome: Outcome) -> None:
+        """Count a title once all stores have told what became of its movie."""
+        if not isinstance(item, Movie) or item.source == "list":
+            return
+        _, told = self.told.setdefault(id(item), (item, {}))
+        told[store] = outcome
+        if told.keys() >= self.stores:
+            del self.told[id(item)]
+            worst = next((worse for worse in ("rejected", "spooled") if worse in told.values()), "stored")
+            self._count(worst)
+
+    def _count(self, outcome: str) -> None:
+        self.stats.inc_value(f"titles/{outcome}")

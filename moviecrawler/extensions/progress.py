@@ -1,0 +1,116 @@
+"""Showing how far a crawl is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+OUTCOMES = ("stored", "absent", "failed", "blocked", "disallowed", "rejected", "spooled")
+"""How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
+_FRAME = 0.2  # seconds between two looks at the figures
+
+
+class Progress:
+    """Shows the titles asked for and how each ended, by setting PROGRESS: a bar, log lines or JSON lines."""
+
+    def __init__(self, crawler: Crawler, mode: str, interval: float) -> None:
+        self.crawler = crawler
+        self.mode = mode
+        self.interval = interval if mode == "lines" else _FRAME
+        self.started = time.monotonic()
+        self.shown: dict[str, Any] = {}
+        self.bar: tqdm[Any] | None = None
+        self.stack = ExitStack()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read PROGRESS and LOGSTATS_INTERVAL (seconds)."""
+        mode = crawler.settings["PROGRESS"]
+        if mode == "auto":
+            mode = "bar" if sys.stderr.isatty() else "lines"
+        interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        if mode == "off" or interval <= 0:
+            raise NotConfigured("PROGRESS is off")
+        progress = cls(crawler, mode, interval)
+        crawler.signals.connect(progress.spider_opened, signals.spider_opened)
+        crawler.signals.connect(progress.spider_closed, signals.spider_closed)
+        return progress
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Begin to show."""
+        self.started = time.monotonic()
+        if self.mode == "bar":
+            self.stack.enter_context(logging_redirect_tqdm())
+            self.bar = self.stack.enter_context(
+                tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
+            )
+        self.task = create_looping_call(self.show)
+        self.task.start(self.interval, now=False)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Show the final figures, and log them in one line."""
+        if self.task.running:
+            self.task.stop()
+        self.show(reason=reason)
+        self.stack.close()
+        figures = self.figures()
+        ended = (
+            ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES if figures[outcome]) or "nothing found"
+        )
+        logger.info(
+            "%s: %d titles asked for: %s; in %.1f s (%s)",
+            spider.name,
+            figures["asked"],
+            ended,
+            time.monotonic() - self.started,
+            reason,
+            extra={"spider": spider},
+        )
+
+    def figures(self) -> dict[str, int]:
+        """Return how many titles were asked for, and how many ended in each way."""
+        stats = self.crawler.stats
+        return {name: stats.get_value(f"titles/{name}", 0) for name in ("asked", *OUTCOMES)}
+
+    def show(self, reason: str | None = None) -> None:
+        """Show the figures as they are now; `reason` is why the spider closed, None while it runs."""
+        figures = self.figures()
+        done = sum(figures[outcome] for outcome in OUTCOMES)
+        if self.bar is not None:
+            self.bar.total = figures["asked"]
+            self.bar.n = done
+            self.bar.set_postfix({k: figures[k] for k in OUTCOMES[1:] if figures[k]}, refresh=True)
+        elif self.mode == "json":
+            line = {"spider": self.crawler.spidercls.name, **figures, "finished": reason}
+            if line != self.shown:
+                self.shown = line
+                print(json.dumps(line), flush=True)  # noqa: T201 - that is what this mode is for
+        elif reason is None and figures != self.shown:
+            self.shown = figures
+            per_minute = 60 * done / max(time.monotonic() - self.started, _FRAME)
+            logger.info(
+                "%d of %d titles done (%.0f a minute): %s",
+                done,
+                figures["asked"],
+                per_minute,
+                ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES),
+                extra={"spider": self.crawler.spider},
+            )

@@ -1,0 +1,33 @@
+"""Asking a slow site more slowly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.extensions.throttle import AutoThrottle
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+
+class SiteThrottle(AutoThrottle):
+    """Scrapy's AutoThrottle, with each host's own delay in DOWNLOAD_SLOTS as its least.
+
+    Scrapy's knows one least delay for all hosts, DOWNLOAD_DELAY, and pulls every other one there. A host whose delay is
+    set to 0 is left alone.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
+        self.least = {host: float(slot["delay"]) for host, slot in slots.items() if "delay" in slot}
+
+    def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
+        host, _ = self._get_slot(request, spider)
+        least = self.least.get(host) if host else None
+        if least == 0:
+            return
+        self.mindelay = self._min_delay() if least is None else least
+        super()._response_downloaded(response, request, spider)

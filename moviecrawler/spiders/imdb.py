@@ -1,0 +1,258 @@
+"""IMDb: its charts and title pages where they may be had, its datasets where not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import DontCloseSpider
+
+from moviecrawler.catalogue.sources import DownloadError, RangedDownload, read_imdb_datasets
+from moviecrawler.configuration import parse_choice
+from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extract import imdb
+from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+    from moviecrawler.items import Movie, Page
+    from moviecrawler.spiders.base import Found, Plan
+
+logger = logging.getLogger(__name__)
+
+CHARTS = {"top": "/chart/top/", "popular": "/chart/moviemeter/", "boxoffice": "/chart/boxoffice/"}
+DATASETS = ("title.basics.tsv.gz", "title.ratings.tsv.gz")
+WAYS = ("auto", "pages", "datasets")
+REFUSED = frozenset({"disallowed", "blocked"})
+"""Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
+_AT_A_TIME = 500
+"""Movies read from the datasets between two turns of the event loop."""
+
+
+class ImdbSpider(MovieSpider):
+    """`list` is top, popular, boxoffice, or `all` (of the datasets); `via` is auto, pages or datasets.
+
+    With `via=auto`, what robots.txt or a block keeps from us is read from IMDb's own datasets, after one warning. They
+    have no charts: `top` is then computed by IMDb's published formula and marked as computed.
+    """
+
+    name = "imdb"
+    site = "imdb"
+    home_setting = "IMDB_URL"
+    default_list = "top"
+    arguments = MovieSpider.arguments | {"via"}
+
+    via: str
+
+    @classmethod
+    def home_settings(cls) -> tuple[str, ...]:
+        """Return the pages' host and the datasets'."""
+        return ("IMDB_URL", "IMDB_DATASETS_URL")
+
+    @classmethod
+    def check_list(cls, name: str) -> None:
+        """Raise ConfigurationError when it is no list of IMDb's."""
+        parse_choice("list", name, [*CHARTS, "all"])
+
+    @classmethod
+    def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+        """Return what the arguments ask for."""
+        plan = super().check(settings, arguments)
+        via = parse_choice("via", arguments.get("via", "auto"), WAYS)
+        if via == "datasets" and plan.list_name == "boxoffice":
+            raise ConfigurationError("list is 'boxoffice', which IMDb's datasets don't have; use via=pages or list=top")
+        if via != "datasets" and plan.list_name == "all":
+            raise ConfigurationError("list is 'all', which only the datasets have; add via=datasets")
+        return plan
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+        """Create the spider, and have it asked when nothing is left to fetch."""
+        spider = super().from_crawler(crawler, *args, **arguments)
+        spider.via = arguments.get("via", "auto")
+        spider.refused_titles = {}
+        spider.refused_list = None
+        spider.downloads = {}
+        crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
+        return spider
+
+    # --- Pages --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the requests for pages, or for the datasets when those alone are wanted."""
+        if self.via == "datasets":
+            self.refused_titles = dict.fromkeys(self.plan.titles)
+            self.refused_list = self.plan.list_name
+            self.crawler.stats.inc_value("titles/asked", len(self.plan.titles))
+            for request in self.dataset_requests():
+                yield request
+        else:
+            async for request in super().start():
+                yield request
+
+    def list_request(self, name: str) -> Request:
+        """Return the request for a chart."""
+        return Request(
+            self.home.rstrip("/") + CHARTS[name],
+            callback=self.parse_list,
+            errback=self.list_failed,
+            cb_kwargs={"name": name},
+            meta={"expects": "page", "site": self.site},
+            priority=LIST_PRIORITY,
+        )
+
+    def parse_list(self, response: Response, name: str) -> Iterator[Any]:
+        """Yield the chart's titles."""
+        try:
+            listing = imdb.chart(response.body, response.url).listing
+        except ExtractionError as error:
+            yield from self.list_missed(response.url, "failed", str(error))
+            return
+        assert listing is not None  # noqa: S101 - a chart is a list
+        yield from self.requests_of(listing, name)
+
+    def read_title(self, response: Response) -> Page:
+        """Return what a title's page says."""
+        return imdb.title(response.body, response.url)
+
+    # --- Datasets -----------------------------------------------------------------------------------------------------
+
+    refused_titles: dict[str, Found | None]
+    refused_list: str | None
+    downloads: dict[str, RangedDownload]
+
+    def title_missed(
+        self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime
+    ) -> Iterator[Any]:
+        """Keep a title for the datasets when its page may not be had."""
+        if self.via == "auto" and outcome in REFUSED and not self.downloads:
+            self._warn(reason)
+            self.refused_titles[site_id] = found
+            return iter(())
+        return super().title_missed(site_id, found, outcome, reason, now)
+
+    def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
+        """Keep a list for the datasets when its page may not be had."""
+        if self.via == "auto" and outcome in REFUSED and self.plan.list_name != "boxoffice":
+            self._warn(reason)
+            self.refused_list = self.plan.list_name
+            return iter(())
+        return super().list_missed(url, outcome, reason)
+
+    def _warn(self, reason: str) -> None:
+        if not self.refused_titles and self.refused_list is None:
+            logger.warning(
+                "IMDb's pages can't be had (%s); reading its datasets instead", reason, extra={"spider": self}
+            )
+
+    def read_refused_elsewhere(self) -> None:
+        """Begin to read the datasets when all pages are done and some could not be had."""
+        if (self.refused_titles or self.refused_list) and not self.downloads:
+            for request in self.dataset_requests():
+                self.crawler.engine.crawl(request)
+            raise DontCloseSpider
+
+    def dataset_requests(self) -> Iterator[Request]:
+        """Yield the first request for each dataset."""
+        folder = Path(self.settings["DATA_DIR"]) / "datasets"
+        self.downloads = {
+            name: RangedDownload(folder / name, self.settings.getint("DATASET_PART")) for name in DATASETS
+        }
+        self.unfinished = set(DATASETS)
+        for name in DATASETS:
+            yield self.dataset_request(name)
+
+    def dataset_request(self, name: str) -> Request:
+        """Return the request for the next part of a dataset."""
+        return Request(
+            f"{self.settings['IMDB_DATASETS_URL'].rstrip('/')}/{name}",
+            headers=self.downloads[name].headers(),
+            callback=self.parse_dataset,
+            errback=self.dataset_failed,
+            cb_kwargs={"name": name},
+            meta={"expects": "other", "site": "imdb-datasets", "handle_httpstatus_list": [206, 304, 416]},
+            dont_filter=True,
+            priority=LIST_PRIORITY,
+        )
+
+    async def parse_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
+        """Keep a part of a dataset; yield the request for the next, and when all are here, the movies."""
+        headers = {
+            key.decode("latin-1").lower(): values[0].decode("latin-1") for key, values in response.headers.items()
+        }
+        try:
+            done = await asyncio.to_thread(self.downloads[name].accept, response.status, headers, response.body)
+        except (DownloadError, OSError) as error:
+            for item in self._datasets_missed(str(error)):
+                yield item
+            return
+        if not done:
+            yield self.dataset_request(name)
+            return
+        self.unfinished.discard(name)
+        if not self.unfinished:
+            async for item in self.movies_of_datasets():
+                yield item
+
+    def dataset_failed(self, failure: Failure) -> Iterator[Any]:
+        """Account for a dataset that could not be fetched."""
+        return self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
+
+    def _datasets_missed(self, reason: str) -> Iterator[Any]:
+        if self.refused_list is not None:
+            yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
+        for site_id, found in self.refused_titles.items():
+            yield from super().title_missed(site_id, found, "failed", f"IMDb's datasets: {reason}", datetime.now(UTC))
+        self.refused_titles, self.refused_list = {}, None
+
+    async def movies_of_datasets(self) -> AsyncIterator[Any]:
+        """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
+        damaged: list[ExtractionError] = []
+        missing = dict(self.refused_titles)
+        movies = read_imdb_datasets(
+            *(self.downloads[name].path for name in DATASETS),
+            chart=self.refused_list,
+            ids=self.refused_titles,
+            limit=self.plan.limit,
+            on_error=damaged.append,
+        )
+        try:
+            async for movie in _off_the_event_loop(movies):
+                found = missing.pop(movie.site_id or "", None)
+                if found is not None:
+                    movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
+                if movie.site_id not in self.refused_titles:
+                    self.crawler.stats.inc_value("titles/asked")
+                movie.scraped_at = datetime.now(UTC)
+                yield movie
+        except ExtractionError as error:
+            for download in self.downloads.values():
+                download.discard()
+            for item in self._datasets_missed(f"{error}; they are fetched anew next time"):
+                yield item
+            return
+        if damaged:
+            self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
+            logger.error("%d damaged rows, the first: %s", len(damaged), damaged[0], extra={"spider": self})
+        for site_id, found in missing.items():
+            for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", datetime.now(UTC)):
+                yield item
+
+
+async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[Movie]:
+    """Yield what an iterator that reads files gives, while the event loop stays free."""
+    while batch := await asyncio.to_thread(lambda: list(islice(movies, _AT_A_TIME))):
+        for movie in batch:
+            yield movie

@@ -1,0 +1,79 @@
+"""Metacritic: the finder's lists or the sitemap, then each movie's page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from scrapy import Request
+
+from moviecrawler.configuration import parse_choice
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract import metacritic
+from moviecrawler.spiders.base import LIST_PRIORITY
+from moviecrawler.spiders.sitemap import SitemapSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.http import Response
+
+    from moviecrawler.items import Page
+
+FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
+FINDER_PAGE = 24
+"""Rows that the site's own browse pages ask the finder for."""
+
+
+class MetacriticSpider(SitemapSpider):
+    """`list` is an order of the finder (metascore, new, popular) or `sitemap`."""
+
+    name = "metacritic"
+    site = "metacritic"
+    home_setting = "METACRITIC_URL"
+    default_list = "metascore"
+    sitemap_path = "/movies.xml"
+    movie_prefix = "movie/"
+
+    @classmethod
+    def home_settings(cls) -> tuple[str, ...]:
+        """Return the pages' host and the JSON host."""
+        return ("METACRITIC_URL", "METACRITIC_API_URL")
+
+    @classmethod
+    def check_list(cls, name: str) -> None:
+        """Raise ConfigurationError when it is neither an order of the finder nor `sitemap`."""
+        parse_choice("list", name, [*FINDER_ORDERS, "sitemap"])
+
+    def list_request(self, name: str) -> Request:
+        """Return the request for the first page of the finder, or the sitemap's index."""
+        return self.sitemap_request() if name == "sitemap" else self.finder_request(name, 0)
+
+    def finder_request(self, name: str, offset: int) -> Request:
+        """Return the request for the finder's rows from `offset` on."""
+        query = {"mcoTypeId": 2, "sortBy": FINDER_ORDERS[name], "limit": FINDER_PAGE, "offset": offset}
+        return Request(
+            f"{self.settings['METACRITIC_API_URL']}/finder/metacritic/web?{urlencode(query)}",
+            callback=self.parse_list,
+            errback=self.list_failed,
+            cb_kwargs={"name": name, "offset": offset},
+            meta={"expects": "json", "site": self.site},
+            priority=LIST_PRIORITY,
+        )
+
+    def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
+        """Yield the titles of one finder page and, from the first, all the other pages at once."""
+        try:
+            listing = metacritic.finder(response.body, response.url)
+        except ExtractionError as error:
+            yield from self.list_missed(response.url, "failed", str(error))
+            return
+        if offset == 0:
+            wanted = min(listing.total or 0, self.plan.limit or listing.total or 0)
+            for later in range(FINDER_PAGE, wanted, FINDER_PAGE):
+                yield self.finder_request(name, later)
+        yield from self.requests_of(listing, name, before=offset)
+
+    def read_title(self, response: Response) -> Page:
+        """Return what a movie's page says."""
+        return metacritic.movie(response.body, response.url)

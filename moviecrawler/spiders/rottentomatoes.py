@@ -1,0 +1,88 @@
+"""Rotten Tomatoes: a browse page and its continuations or the sitemaps, then each title's page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from scrapy import Request
+
+from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extract import rottentomatoes
+from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
+from moviecrawler.spiders.base import LIST_PRIORITY
+from moviecrawler.spiders.sitemap import SitemapSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.http import Response
+
+    from moviecrawler.items import Page
+
+_BROWSE_PATH = re.compile(
+    r"^(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)(?:/[\w:~,.-]+)?/?$"
+)
+
+
+class RottenTomatoesSpider(SitemapSpider):
+    """`list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or `sitemap`."""
+
+    name = "rottentomatoes"
+    site = "rottentomatoes"
+    home_setting = "ROTTENTOMATOES_URL"
+    default_list = "movies_at_home/sort:popular"
+    sitemap_path = "/sitemaps/sitemap.xml"
+    sitemap_parts = "movie_"
+    movie_prefix = "m/"
+
+    @classmethod
+    def check_list(cls, name: str) -> None:
+        """Raise ConfigurationError when it is neither a browse path nor `sitemap`."""
+        if name != "sitemap" and not _BROWSE_PATH.match(name):
+            raise ConfigurationError(
+                f"list is {name!r}; give a browse path such as movies_in_theaters, movies_at_home/sort:popular or "
+                "tv_series_browse/genres:drama, or sitemap"
+            )
+
+    def list_request(self, name: str) -> Request:
+        """Return the request for the first page of a browse list, or the sitemaps' index."""
+        if name == "sitemap":
+            return self.sitemap_request()
+        return self.browse_request(name, None, before=0, seen=[])
+
+    def browse_request(self, name: str, cursor: str | None, before: int, seen: list[str]) -> Request:
+        """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
+
+        `before` is how many entries stand on earlier pages, `seen` the cursors that led to them.
+        """
+        path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
+        return Request(
+            self.home.rstrip("/") + path,
+            callback=self.parse_list,
+            errback=self.list_failed,
+            cb_kwargs={"name": name, "before": before, "seen": seen},
+            meta={"expects": "page" if cursor is None else "json", "site": self.site},
+            priority=LIST_PRIORITY,
+        )
+
+    def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:
+        """Yield the titles of one page, and the next page while its cursor is a new one."""
+        read = browse_json if seen else browse
+        try:
+            listing = read(response.body, response.url).listing
+        except ExtractionError as error:
+            yield from self.list_missed(response.url, "failed", str(error))
+            return
+        assert listing is not None  # noqa: S101 - a browse page is a list
+        yield from self.requests_of(listing, name, before)
+        cursor = listing.next
+        # The site has been seen to hand out the same cursor again and again.
+        if cursor and cursor not in seen and listing.entries and not self.limit_reached():
+            yield self.browse_request(name, cursor, before + len(listing.entries), [*seen, cursor])
+
+    def read_title(self, response: Response) -> Page:
+        """Return what a movie's or a series' page says."""
+        read = rottentomatoes.tv if "/tv/" in response.url else rottentomatoes.movie
+        return read(response.body, response.url)

@@ -1,0 +1,89 @@
+"""How long reading an IMDb title page takes, beside the ways in which it is usually read.
+
+usage: python tests/benchmarks/extraction_speed.py [PAGE...]
+
+Reads the pages given, else those of ../shared/pages, else some of the replica's. Prints the median CPU time of each way
+over all pages, and how many times longer it is than this project's, measured in the same run. The baselines find and
+decode the page's script and read nothing from it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from parsel import Selector
+
+from moviecrawler.extract import imdb
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+
+ROUNDS = 7
+SAVED_PAGES = Path(__file__).parents[2].parent / "shared" / "pages" / "imdb" / "title"
+
+
+def with_parsel(body: bytes) -> object:
+    return json.loads(Selector(text=body.decode()).css("script#__NEXT_DATA__::text").get() or "")
+
+
+def with_beautiful_soup(body: bytes) -> object:
+    script = BeautifulSoup(body, "html.parser").find("script", id="__NEXT_DATA__")
+    return json.loads(script.string or "") if script else None
+
+
+def with_beautiful_soup_lxml(body: bytes) -> object:
+    script = BeautifulSoup(body, "lxml").find("script", id="__NEXT_DATA__")
+    return json.loads(script.string or "") if script else None
+
+
+WAYS: dict[str, Callable[[bytes], object]] = {
+    "moviecrawler (whole item)": lambda body: imdb.title(body, None),
+    "parsel + json": with_parsel,
+    "BeautifulSoup (html.parser) + json": with_beautiful_soup,
+    "BeautifulSoup (lxml) + json": with_beautiful_soup_lxml,
+}
+
+
+def pages(arguments: list[str]) -> list[bytes]:
+    """Return pages of over 1 MB whose data is in `__NEXT_DATA__`."""
+    files = [Path(name) for name in arguments] or sorted(SAVED_PAGES.glob("*.html"))
+    bodies = [file.read_bytes() for file in files] or replica_pages(12)
+    return [body for body in bodies if len(body) > 1_000_000 and b"__NEXT_DATA__" in body]
+
+
+def replica_pages(count: int) -> list[bytes]:
+    """Return the first title pages of the replica."""
+    catalogue = Catalogue(1, count)
+    with ReplicaProcess(titles=count) as replica:
+        urls = [f"{replica.urls['imdb']}/title/{catalogue.imdb_id(index)}/" for index in range(count)]
+        return [urllib.request.urlopen(url, timeout=10).read() for url in urls]
+
+
+def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
+    started = time.process_time()
+    way(body)
+    return (time.process_time() - started) * 1000
+
+
+def main() -> None:
+    bodies = pages(sys.argv[1:])
+    sizes = [len(body) / 1e6 for body in bodies]
+    print(f"{len(bodies)} pages of {min(sizes):.1f} to {max(sizes):.1f} MB, {ROUNDS} rounds, CPU time")
+    medians = {
+        name: statistics.median(cpu_milliseconds(way, body) for _ in range(ROUNDS) for body in bodies)
+        for name, way in WAYS.items()
+    }
+    ours = next(iter(medians.values()))
+    print(f"{'':36} {'median':>10} {'times ours':>12}")
+    for name, median in medians.items():
+        print(f"{name:36} {median:7.2f} ms {median / ours:12.1f}")
+
+
+if __name__ == "__main__":
+    main()

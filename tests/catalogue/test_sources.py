@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.catalogue.sources import DownloadError, RangedDownload
+
+FILE = bytes(range(256)) * 40
+PART = 1000
+
+
+class Server:
+    """Answers as a server of files does, with an ETag and ranges."""
+
+    def __init__(self, body: bytes = FILE, etag: str | None = '"1"') -> None:
+        self.body, self.etag = body, etag
+        self.asked: list[dict[str, str]] = []
+
+    def answer(self, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append(headers)
+        given = {"etag": self.etag} if self.etag else {}
+        if self.etag and headers.get("If-None-Match") == self.etag:
+            return 304, given, b""
+        if "If-Range" in headers and headers["If-Range"] != self.etag:
+            return 200, given, self.body
+        first, last = map(int, headers["Range"].removeprefix("bytes=").split("-"))
+        if first >= len(self.body):
+            return 416, given, b""
+        part = self.body[first : last + 1]
+        return 206, {**given, "content-range": f"bytes {first}-{first + len(part) - 1}/{len(self.body)}"}, part
+
+
+def fetch(path: Path, server: Server, most: int = 100) -> RangedDownload:
+    download = RangedDownload(path, PART)
+    for _ in range(most):
+        if download.accept(*server.answer(download.headers())):
+            return download
+    return download
+
+
+def test_file_is_fetched_in_parts(tmp_path: Path) -> None:
+    server = Server()
+    fetch(tmp_path / "a" / "file", server)
+    assert (tmp_path / "a" / "file").read_bytes() == FILE
+    assert len(server.asked) == 11
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "file.etag"]
+
+
+def test_unchanged_file_is_not_fetched_again(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server())
+    server = Server()
+    fetch(tmp_path / "file", server)
+    assert len(server.asked) == 1
+    assert (tmp_path / "file").read_bytes() == FILE
+
+
+def test_changed_file_replaces_the_old_one_only_when_it_is_whole(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server())
+    newer = Server(FILE[::-1], '"2"')
+    fetch(tmp_path / "file", newer, most=5)
+    assert (tmp_path / "file").read_bytes() == FILE
+    fetch(tmp_path / "file", newer)
+    assert (tmp_path / "file").read_bytes() == FILE[::-1]
+
+
+def test_interrupted_download_goes_on_where_it_was(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server(), most=4)
+    assert not (tmp_path / "file").exists()
+    server = Server()
+    fetch(tmp_path / "file", server)
+    assert (tmp_path / "file").read_bytes() == FILE
+    assert server.asked[0]["Range"] == "bytes=4000-4999"
+
+
+def test_part_cut_by_a_kill_is_completed(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server(), most=4)
+    partial = tmp_path / "file.part"
+    partial.write_bytes(partial.read_bytes()[:3456])
+    fetch(tmp_path / "file", Server())
+    assert (tmp_path / "file").read_bytes() == FILE
+
+
+def test_part_without_its_etag_is_not_trusted(tmp_path: Path) -> None:
+    (tmp_path / "file.part").write_bytes(b"something else")
+    fetch(tmp_path / "file", Server())
+    assert (tmp_path / "file").read_bytes() == FILE
+
+
+@pytest.mark.parametrize("answers_whole", [True, False])
+def test_file_that_changes_on_the_way_is_never_mixed(tmp_path: Path, answers_whole: bool) -> None:
+    fetch(tmp_path / "file", Server(), most=4)
+    newer = Server(FILE[::-1], '"2"')
+    if not answers_whole:  # a server that does not know If-Range
+        know_nothing, answer = newer, newer.answer
+        know_nothing.answer = lambda headers: answer({k: v for k, v in headers.items() if k != "If-Range"})  # type: ignore[method-assign]
+    fetch(tmp_path / "file", newer)
+    assert (tmp_path / "file").read_bytes() == FILE[::-1]
+
+
+def test_file_that_became_shorter_is_fetched_anew(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server(), most=9)
+    fetch(tmp_path / "file", Server(FILE[:1500], '"1"'))
+    assert (tmp_path / "file").read_bytes() == FILE[:1500]
+
+
+def test_server_without_ranges_is_accepted(tmp_path: Path) -> None:
+    download = RangedDownload(tmp_path / "file", PART)
+    assert download.accept(200, {}, FILE)
+    assert (tmp_path / "file").read_bytes() == FILE
+
+
+def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
+    download = RangedDownload(tmp_path / "file", PART)
+    with pytest.raises(DownloadError, match="changes faster"):
+        for number in range(50):
+            download.accept(206, {"etag": f'"{number}"', "content-range": f"bytes {(number % 2) * 1000}-{(number % 2) * 1000 + 999}/9000"}, bytes(1000))
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (500, {}, b""),
+        (206, {}, b"abc"),
+        (206, {"content-range": "bytes 0-5/9"}, b"abc"),
+        (206, {"content-range": "bytes 5-7/9", "etag": '"1"'}, b"abc"),
+        (206, {"content-range": "bytes 0-2/9"}, b"abc"),
+    ],
+)
+def test_answer_that_does_not_fit_is_refused(tmp_path: Path, status: int, headers: dict[str, str], body: bytes) -> None:
+    with pytest.raises(DownloadError):
+        RangedDownload(tmp_path / "file", PART).accept(status, headers, body)
+    assert not (tmp_path / "file").exists()
+
+
+def test_damaged_file_is_forgotten(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server()).discard()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,73 @@
+"""`scrapy crawl` with arguments and settings that are wrong: one sentence, exit code not 0, before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.commands.crawl import succeeded
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import counts, reset, scrapy
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=10, light=True) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name one spider"),
+        (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
+        (["imdb", "-a", "lst=top"], "unknown argument 'lst'"),
+        (["imdb", "-a", "ids=0111161"], "'0111161' is not a title of imdb; give an id such as tt0111161"),
+        (["imdb", "-a", "file=missing.txt"], "'missing.txt' can't be read"),
+        (["imdb", "-a", "limit=-1"], "limit is '-1'"),
+        (["imdb", "-s", "IMDB_URL=localhost:8000"], "IMDB_URL is 'localhost:8000'"),
+        (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
+        (["imdb", "-s", "CONTACT=\u00fc@example.com"], "CONTACT is"),
+        (["imdb", "-s", "STORE_BATCH_ITEMS=many"], "STORE_BATCH_ITEMS is 'many'"),
+        (["metacritic", "-a", "list=best"], "list is 'best'"),
+        (["rottentomatoes", "-a", "list=search?q=x"], "list is 'search?q=x'"),
+    ],
+)
+def test_mistake_is_one_sentence_and_sends_nothing(
+    arguments: list[str], told: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    reset(replica)
+    finished = scrapy("crawl", *arguments, data=tmp_path, replica=replica)
+    assert finished.code == 2
+    last = finished.log.strip().splitlines()[-1]
+    assert told in last
+    assert "Traceback" not in finished.log
+    assert sum(counts(replica, site)["robots"] for site in replica.urls) == 0
+
+
+def test_folder_that_is_a_file_is_told(replica: ReplicaProcess, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    finished = scrapy("crawl", "imdb", "-s", f"DATA_DIR={tmp_path / 'taken'}", data=tmp_path, replica=replica)
+    assert finished.code == 2
+    assert "nothing can be written" in finished.log
+
+
+@pytest.mark.parametrize(
+    ("stats", "right"),
+    [
+        ({"titles/asked": 10, "titles/stored": 10}, True),
+        ({"titles/asked": 10, "titles/stored": 3, "titles/failed": 5, "titles/absent": 2}, True),
+        ({"titles/asked": 2, "titles/absent": 2}, True),
+        ({}, True),
+        ({"titles/asked": 2, "titles/absent": 1, "titles/failed": 1}, False),
+        ({"titles/asked": 2, "titles/rejected": 2}, False),
+        ({"titles/asked": 2, "titles/stored": 1, "titles/blocked": 1}, False),
+        ({"titles/asked": 2, "titles/stored": 1, "titles/spooled": 1}, False),
+        ({"lists/missed": 1}, False),
+        ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "shutdown"}, False),
+    ],
+)
+def test_exit_code_tells_whether_the_crawl_did_what_it_was_asked_to(stats: dict[str, int], right: bool) -> None:
+    assert succeeded({"finish_reason": "finished", **stats}) is right

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.crawling import Finished, scrapy
+
+PAGES = PROJECT / "tests" / "pages"
+
+
+def lines(finished: Finished) -> list[dict[str, object]]:
+    return [json.loads(line) for line in finished.output.splitlines()]
+
+
+def test_each_file_is_one_line_in_order(tmp_path: Path) -> None:
+    files = sorted(map(str, PAGES.glob("*/*/page.*")))
+    finished = scrapy("extract", *files, data=tmp_path)
+    assert [line["file"] for line in lines(finished)] == files
+    assert {line["site"] for line in lines(finished)} == {"imdb", "metacritic", "rottentomatoes"}
+    assert finished.code == 0
+
+
+def test_what_can_not_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    good = str(next(PAGES.glob("imdb/title-2025*/page.html")))
+    (tmp_path / "letter.txt").write_text("Dear Sir")
+    (tmp_path / "empty.html").write_text("")
+    cut = tmp_path / "cut.html"
+    cut.write_bytes(Path(good).read_bytes()[:1500])
+    finished = scrapy("extract", "letter.txt", "empty.html", "missing.html", str(cut), str(tmp_path), good, data=tmp_path)
+    assert finished.code == 1
+    assert ["error" in line for line in lines(finished)] == [True, True, True, True, True, False]
+    assert "Traceback" not in finished.log
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name at least one file"),
+        (["--url", "https://example.com/", "a.html"], "--url takes the address of one page"),
+        (["--url", "https://www.imdb.com/title/tt0111161/", "a.html", "b.html"], "--url takes the address of one page"),
+    ],
+)
+def test_wrong_use_is_one_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
+    finished = scrapy("extract", *arguments, data=tmp_path)
+    assert finished.code == 2
+    assert told in finished.log

@@ -1,0 +1,98 @@
+"""Running the project's own commands in processes of their own, and reading what they left behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie
+from moviecrawler.replica.process import ReplicaProcess
+
+FAST = {"RETRY_BACKOFF": "0.02", "RETRY_BACKOFF_MAX": "0.1", "DOWNLOAD_TIMEOUT": "2"}
+"""Settings with which failing takes no time."""
+LONGEST = 120
+"""Seconds that a command may take before it counts as hung."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    output: str
+    log: str
+    data: Path
+
+    @property
+    def movies(self) -> list[Movie]:
+        """The rows of movies.csv, in its order."""
+        path = self.data / "movies.csv"
+        return list(read_movies(path)) if path.exists() else []
+
+    @property
+    def misses(self) -> dict[str, str]:
+        """Outcome by site_id, of misses.csv."""
+        path = self.data / "misses.csv"
+        if not path.exists():
+            return {}
+        with path.open(encoding="utf-8", newline="") as file:
+            return {row["site_id"]: row["outcome"] for row in csv.DictReader(file)}
+
+    def stat(self, name: str) -> int:
+        """A number of the stats that Scrapy logs at the end; 0 when it is not there."""
+        found = re.search(rf"'{re.escape(name)}': (\d+)", self.log)
+        return int(found[1]) if found else 0
+
+
+def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
+    """Return the environment of a command that stores into `data` and asks `replica`."""
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV"}}
+    return {
+        **kept,
+        **(replica.settings if replica else {}),
+        "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
+        "DATA_DIR": str(data),
+        **settings,
+    }
+
+
+def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
+    """Run `scrapy` with arguments; settings are environment variables."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        env=environment(data, replica, **settings),
+        cwd=data,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    return Finished(ended.returncode, ended.stdout, ended.stderr, data)
+
+
+def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
+    """Run a spider against the replica; `arguments` are NAME=VALUE."""
+    given = [part for argument in arguments for part in ("-a", argument)]
+    options = [part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")]
+    return scrapy("crawl", spider, *given, *options, data=data, replica=replica)
+
+
+def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
+    """Return what the replica has counted for a site."""
+    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=10) as answer:  # noqa: S310
+        return json.load(answer)[site]
+
+
+def reset(replica: ReplicaProcess) -> None:
+    """Make the replica count from 0."""
+    for url in replica.urls.values():
+        urllib.request.urlopen(f"{url}/__replica__/reset", data=b"", timeout=10).close()  # noqa: S310

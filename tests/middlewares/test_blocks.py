@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.middlewares.blocks import SiteBlockMiddleware, SiteStopped
+
+PAGE = b"<html>" + b"x" * 5000 + b"</html>"
+TINY = b"<html></html>"
+
+
+@pytest.fixture
+def middleware() -> SiteBlockMiddleware:
+    settings = {"RETRY_TIMES": 1, "RETRY_BACKOFF": 0, "RETRY_BACKOFF_MAX": 0, "BLOCK_AFTER_UNEXPECTED": 3}
+    crawler = get_crawler(Spider, settings)
+    crawler.spider = Spider.from_crawler(crawler, name="test")
+    return SiteBlockMiddleware.from_crawler(crawler)
+
+
+def request(path: str = "a", site: str = "imdb") -> Request:
+    return Request(f"https://example.com/{site}/{path}", meta={"site": site, "expects": "page"})
+
+
+def answer(
+    middleware: SiteBlockMiddleware, sent: Request, body: bytes = PAGE, status: int = 200, **headers: str
+) -> Request | Response:
+    response = Response(sent.url, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}, body=body)
+    return asyncio.run(middleware.process_response(sent, response))
+
+
+def test_page_passes(middleware: SiteBlockMiddleware) -> None:
+    middleware.process_request(request())
+    assert isinstance(answer(middleware, request()), Response)
+
+
+@pytest.mark.parametrize("status", [404, 410, 500, 503, 304])
+def test_answer_that_is_no_refusal_passes(middleware: SiteBlockMiddleware, status: int) -> None:
+    assert isinstance(answer(middleware, request(), b"", status), Response)
+    middleware.process_request(request())
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (202, {"x_amzn_waf_action": "challenge"}),
+        (202, {}),
+        (403, {}),
+        (403, {"cf_mitigated": "challenge"}),
+        (429, {"retry_after": "120"}),
+        (503, {"retry_after": "120"}),
+    ],
+)
+def test_refusal_stops_the_site_and_no_other(
+    middleware: SiteBlockMiddleware, status: int, headers: dict[str, str]
+) -> None:
+    with pytest.raises(SiteStopped, match="imdb refused us"):
+        answer(middleware, request(), b"", status, **headers)
+    with pytest.raises(SiteStopped):
+        middleware.process_request(request("b"))
+    middleware.process_request(request("b", site="metacritic"))
+    stats = middleware.crawler.stats
+    assert stats.get_value("blocks/not_sent") == 1
+    assert "imdb refused us" in stats.get_value("blocks/imdb/stopped")
+
+
+def test_three_unexpected_pages_in_a_row_stop_the_site(middleware: SiteBlockMiddleware) -> None:
+    assert isinstance(answer(middleware, request("a"), TINY), Request)
+    assert isinstance(answer(middleware, request("b"), TINY), Request)
+    with pytest.raises(SiteStopped):
+        answer(middleware, request("c"), TINY)
+
+
+def test_page_as_it_should_be_begins_the_count_anew(middleware: SiteBlockMiddleware) -> None:
+    for path in "abcdef":
+        assert isinstance(answer(middleware, request(path), TINY), Request)
+        assert isinstance(answer(middleware, request(path), PAGE), Response)
+
+
+def test_one_page_that_is_always_unexpected_fails_alone(middleware: SiteBlockMiddleware) -> None:
+    again = answer(middleware, request(), TINY)
+    assert isinstance(again, Request)
+    with pytest.raises(IgnoreRequest, match="unexpected page") as error:
+        answer(middleware, again, TINY)
+    assert not isinstance(error.value, SiteStopped)
+    middleware.process_request(request("b"))

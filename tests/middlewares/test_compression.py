@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import Any
+
+import brotli
+import pytest
+from isal import isal_zlib
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.middlewares.compression import FastCompressionMiddleware, gunzip
+
+PAGE = b"<html>" + bytes(range(256)) * 4000 + b"</html>"
+
+
+@pytest.fixture
+def middleware() -> FastCompressionMiddleware:
+    crawler = get_crawler(Spider, {"DOWNLOAD_MAXSIZE": 2_000_000, "RETRY_TIMES": 1})
+    crawler.spider = Spider.from_crawler(crawler, name="test")
+    return FastCompressionMiddleware.from_crawler(crawler)
+
+
+def received(body: bytes, encoding: str, **headers: str) -> Response:
+    return Response("https://example.com/", headers={"Content-Encoding": encoding, "Content-Type": "text/html", **headers}, body=body)
+
+
+def raw_deflate(body: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=-15)
+    return compressor.compress(body) + compressor.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(PAGE)),
+        ("x-gzip", gzip.compress(PAGE)),
+        ("gzip", gzip.compress(PAGE[:999]) + gzip.compress(PAGE[999:])),
+        ("gzip", gzip.compress(PAGE) + b"\0" * 512),
+        ("deflate", zlib.compress(PAGE)),
+        ("deflate", raw_deflate(PAGE)),
+        ("br", brotli.compress(PAGE)),
+        ("gzip, br", brotli.compress(gzip.compress(PAGE))),
+    ],
+)
+def test_body_is_what_was_compressed(middleware: FastCompressionMiddleware, encoding: str, body: bytes) -> None:
+    response = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    assert isinstance(response, HtmlResponse)
+    assert response.body == PAGE
+    assert "Content-Encoding" not in response.headers
+
+
+def test_uncompressed_body_is_left_alone(middleware: FastCompressionMiddleware) -> None:
+    response = Response("https://example.com/", body=PAGE)
+    assert middleware.process_response(Request("https://example.com/"), response) is response
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\x1f\x8b", gzip.compress(PAGE)[:-1], gzip.compress(PAGE)[:500], b"not gzip at all", bytes(1000)]
+)
+def test_damaged_body_is_fetched_again_and_then_given_up(middleware: FastCompressionMiddleware, body: bytes) -> None:
+    request = Request("https://example.com/")
+    again: Any = middleware.process_response(request, received(body, "gzip"))
+    assert isinstance(again, Request)
+    assert again.meta["retry_times"] == 1
+    with pytest.raises(IgnoreRequest, match="gzip body is damaged"):
+        middleware.process_response(again, received(body, "gzip"))
+
+
+def test_flipped_bit_is_noticed() -> None:
+    body = bytearray(gzip.compress(PAGE))
+    body[-6] ^= 1  # in the checksum
+    with pytest.raises(isal_zlib.error):
+        gunzip(bytes(body), 0)
+
+
+def test_bomb_is_refused_without_being_unpacked(middleware: FastCompressionMiddleware) -> None:
+    with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
+        middleware.process_response(Request("https://example.com/"), received(gzip.compress(bytes(50_000_000)), "gzip"))
+
+
+def test_size_exactly_at_the_limit_is_taken() -> None:
+    body = gzip.compress(bytes(1000))
+    assert gunzip(body, 1000) == bytes(1000)
+    with pytest.raises(ValueError, match="1000"):
+        gunzip(body, 999)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.configuration import check_settings, parse_limit, parse_title_ids
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.spiders.base import MovieSpider
+from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
+
+
+@pytest.fixture
+def settings() -> Settings:
+    settings = Settings()
+    settings.setmodule("moviecrawler.settings")
+    return settings
+
+
+def test_settings_as_shipped_are_right(settings: Settings) -> None:
+    check_settings(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("IMDB_URL", "www.imdb.com"),
+        ("IMDB_URL", "ftp://www.imdb.com"),
+        ("METACRITIC_URL", "http://"),
+        ("METACRITIC_API_URL", "http://[::1"),
+        ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
+        ("IMDB_DATASETS_URL", ""),
+        ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
+        ("CSV_ENABLED", "maybe"),
+        ("RETRY_BACKOFF", "soon"),
+        ("RETRY_BACKOFF_MAX", -1),
+        ("BLOCK_AFTER_UNEXPECTED", 0),
+        ("DATASET_PART", 1),
+        ("PROGRESS", "loud"),
+        ("CONTACT", "me@example.com\r\nX-Evil: 1"),
+        ("CONTACT", "mé@example.com"),
+    ],
+)
+def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, value: object) -> None:
+    settings.set(name, value)
+    with pytest.raises(ConfigurationError) as error:
+        check_settings(settings)
+    assert name in str(error.value)
+    assert repr(value) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spider", "arguments", "told"),
+    [
+        (ImdbSpider, {"lists": "top"}, "unknown argument 'lists'"),
+        (ImdbSpider, {"list": "best"}, "list is 'best'"),
+        (ImdbSpider, {"via": "api"}, "via is 'api'"),
+        (ImdbSpider, {"ids": "tt12"}, "'tt12' is not a title of imdb"),
+        (ImdbSpider, {"ids": "tt0111161,nm0000151"}, "'nm0000151'"),
+        (ImdbSpider, {"ids": "https://www.rottentomatoes.com/m/iron_man"}, "not a title of imdb"),
+        (ImdbSpider, {"ids": " , "}, "names no title"),
+        (ImdbSpider, {"file": "/no/such/file"}, "/no/such/file"),
+        (ImdbSpider, {"limit": "0"}, "limit is '0'"),
+        (ImdbSpider, {"limit": "ten"}, "limit is 'ten'"),
+        (ImdbSpider, {"limit": "²"}, "limit is '²'"),
+        (ImdbSpider, {"list": "boxoffice", "via": "datasets"}, "boxoffice"),
+        (MetacriticSpider, {"list": "best"}, "list is 'best'"),
+        (MetacriticSpider, {"via": "pages"}, "unknown argument 'via'"),
+        (MetacriticSpider, {"ids": "tt0111161"}, "not a title of metacritic"),
+        (RottenTomatoesSpider, {"list": "../search"}, "list is '../search'"),
+        (RottenTomatoesSpider, {"list": "movies_at_home/../../search?q=x"}, "list is"),
+        (RottenTomatoesSpider, {"ids": "m/"}, "'m/'"),
+    ],
+)
+def test_wrong_argument_is_one_sentence(
+    settings: Settings, spider: type[MovieSpider], arguments: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        spider.check(settings, arguments)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
+    ImdbSpider.check(settings, {"_job": "abc", "_version": "1"})
+
+
+@pytest.mark.parametrize("spider", [ImdbSpider, MetacriticSpider, RottenTomatoesSpider])
+def test_without_arguments_the_default_list_is_crawled(settings: Settings, spider: type[MovieSpider]) -> None:
+    plan = spider.check(settings, {})
+    assert plan.list_name == spider.default_list
+    assert not plan.titles
+
+
+def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "titles.txt"
+    file.write_text("\ufeff# the first ones\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n", "utf-8")
+    titles = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
+    assert titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
+
+
+def test_malformed_line_of_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "titles.txt"
+    file.write_text("tt0000002\nThe Third Man\n", "utf-8")
+    with pytest.raises(ConfigurationError, match=r"line 2: 'The Third Man'"):
+        parse_title_ids("imdb", None, str(file))
+
+
+def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "titles.txt"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match="can't be read"):
+        parse_title_ids("imdb", None, str(file))
+
+
+def test_no_limit_is_none() -> None:
+    assert parse_limit(None) is None
+    assert parse_limit("1") == 1

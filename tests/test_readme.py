@@ -1,0 +1,88 @@
+"""What README.md shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.spiderloader import SpiderLoader
+
+from moviecrawler.items import Movie
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.truth import truth
+from tests.conftest import PROJECT
+from tests.crawling import Finished, scrapy
+
+README = (PROJECT / "README.md").read_text("utf-8")
+COMMANDS = [line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", README, re.MULTILINE)]
+TITLES = 12
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("demo")
+    return scrapy("demo", "--titles", str(TITLES), data=folder, DATA_DIR="data")
+
+
+def test_demo_prints_what_the_readme_shows(demo: Finished) -> None:
+    assert demo.code == 0, demo.log
+    shown = re.search(r"shortened\):\n\n(.*?)\n\n[^ ]", README, re.DOTALL)
+    assert shown is not None
+    for line in shown[1].splitlines():
+        expected = re.sub(r"in [\d.]+ s", "in", line.removeprefix("    "))
+        assert expected in re.sub(r"in [\d.]+ s", "in", demo.output), line
+
+
+def test_demo_table_is_right(demo: Finished) -> None:
+    catalogue = Catalogue(1, TITLES)
+    for index in range(TITLES):
+        imdb = truth(catalogue, "imdb", index)
+        assert imdb is not None
+        (row,) = [line for line in demo.output.splitlines() if line.startswith(f"{imdb.title} ") and f" {imdb.year} " in line]
+        numbers = row.removeprefix(imdb.title).split()
+        assert numbers[0] == str(imdb.year)
+        rating = imdb.score("imdb")
+        assert rating is not None
+        assert numbers[1:3] == [f"{rating.value:.1f}", f"{rating.count:,}"]
+        metacritic, tomatoes = truth(catalogue, "metacritic", index), truth(catalogue, "rottentomatoes", index)
+        expected = [_shown(metacritic, "metascore", "{:.0f}"), _shown(metacritic, "metacritic_user", "{:.1f}")]
+        expected += [_shown(tomatoes, "tomatometer", "{:.0f}%"), _shown(tomatoes, "popcornmeter", "{:.0f}%")]
+        if metacritic is None:  # IMDb's page shows the Metascore too
+            expected[0] = _shown(imdb, "metascore", "{:.0f}")
+        assert numbers[3:] == expected, row
+
+
+def _shown(movie: Movie | None, kind: str, form: str) -> str:
+    score = movie.score(kind) if movie is not None else None  # type: ignore[arg-type]
+    return "–" if score is None else form.format(score.value)
+
+
+def test_demo_names_its_files(demo: Finished) -> None:
+    for name in ("movies", "people", "credits", "scores"):
+        assert f"data/demo/{name}.csv" in demo.output
+        assert (demo.data / "data" / "demo" / f"{name}.csv").stat().st_size > 0
+
+
+def test_readme_shows_commands() -> None:
+    assert len(COMMANDS) > 8
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("scrapy crawl")])
+def test_crawl_command_is_accepted(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "titles.txt").write_text("tt0111161\n")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings()
+    settings.setmodule("moviecrawler.settings")
+    _, _, spider, *options = shlex.split(command)
+    arguments = dict(option.split("=", 1) for option in options if option != "-a")
+    SpiderLoader.from_settings(settings).load(spider).check(settings, arguments)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", sorted({command.split()[1] for command in COMMANDS} - {"crawl", "demo"}))
+def test_command_exists(command: str, tmp_path: Path) -> None:
+    finished = scrapy(command, "-h", data=tmp_path)
+    assert finished.code == 0
+    assert f"scrapy {command}" in finished.output
