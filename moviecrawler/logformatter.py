@@ -20,8 +20,8 @@ class TerseLogFormatter(LogFormatter):
         self,
         item: Any,
         exception: BaseException,
-        response: Response | Failure | None,
-        spider: Spider,  # noqa: ARG002 - Scrapy's own signature
+        response: Response | Failure | None,  # noqa: ARG002 - Scrapy's own signature
+        spider: Spider,
     ) -> LogFormatterResult:
         """Return the log record of an item that a pipeline refused."""
         return {

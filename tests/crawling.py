@@ -55,7 +55,9 @@ class Finished:
 
 def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> dict[str, str]:
     """Return the environment of a command that stores into `data` and asks `replica`."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV"}}
+    kept = {
+        name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV"}
+    }
     return {
         **kept,
         **(replica.settings if replica else {}),
@@ -88,11 +90,11 @@ def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess, **s
 
 def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
     """Return what the replica has counted for a site."""
-    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=10) as answer:  # noqa: S310
+    with urllib.request.urlopen(f"{replica.urls[site]}/__replica__/counts", timeout=10) as answer:
         return json.load(answer)[site]
 
 
 def reset(replica: ReplicaProcess) -> None:
     """Make the replica count from 0."""
     for url in replica.urls.values():
-        urllib.request.urlopen(f"{url}/__replica__/reset", data=b"", timeout=10).close()  # noqa: S310
+        urllib.request.urlopen(f"{url}/__replica__/reset", data=b"", timeout=10).close()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import PROJECT
 
 from moviecrawler import settings
+from tests.conftest import PROJECT
 
 PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -75,15 +77,15 @@ def test_only_commands_know_the_replica(part: str) -> None:
 
 @pytest.mark.parametrize("part", PURE)
 def test_pure_parts_open_nothing(part: str) -> None:
-    import sys
-
     path = PACKAGE / part
     for module in [path] if path.is_file() else sorted(path.rglob("*.py")):
         text = module.read_text("utf-8")
         for name in _imports(module):
             top = name.split(".")[0]
             assert top == "moviecrawler" or top in PURE[part] or top in sys.stdlib_module_names, f"{module}: {name}"
-            assert top not in {"os", "pathlib", "socket", "subprocess", "urllib.request", "sqlite3", "time"}, f"{module}: {name}"
+            assert top not in {"os", "pathlib", "socket", "subprocess", "urllib.request", "sqlite3", "time"}, (
+                f"{module}: {name}"
+            )
         assert not re.search(r"\bopen\(|datetime\.now|time\.time\(|date\.today", text), module
 
 
@@ -96,15 +98,29 @@ OWN_SETTINGS = [
 
 @pytest.mark.parametrize("name", OWN_SETTINGS)
 def test_setting_is_read_and_documented(name: str) -> None:
-    named = name.removeprefix("STORE_").lower() + ":" if name.startswith("STORE_") else f'"{name}"'  # fields of `Limits`
-    assert any(named in module.read_text("utf-8") for module in MODULES if module.name != "settings.py"), "nothing reads it"
+    named = (
+        name.removeprefix("STORE_").lower() + ":" if name.startswith("STORE_") else f'"{name}"'
+    )  # fields of `Limits`
+    assert any(named in module.read_text("utf-8") for module in MODULES if module.name != "settings.py"), (
+        "nothing reads it"
+    )
     assert f"`{name}`" in (PROJECT / "README.md").read_text("utf-8"), "README.md does not name it"
 
 
 def test_top_level_holds_only_what_belongs_there() -> None:
-    import subprocess
-
-    tracked = subprocess.run(["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()  # noqa: S603, S607
-    allowed = {"scrapy.cfg", "pyproject.toml", "README.md", "moviecrawler", "tests", "scrapyd", "docker-compose.yml", "LICENSE", "CHANGELOG.md"}
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    allowed = {
+        "scrapy.cfg",
+        "pyproject.toml",
+        "README.md",
+        "moviecrawler",
+        "tests",
+        "scrapyd",
+        "docker-compose.yml",
+        "LICENSE",
+        "CHANGELOG.md",
+    }
     top = {name.split("/")[0] for name in tracked}
     assert {name for name in top if not name.startswith(".")} <= allowed

@@ -97,7 +97,9 @@ def test_without_arguments_the_default_list_is_crawled(settings: Settings, spide
 
 def test_ids_and_file_together_name_each_title_once_in_order(tmp_path: Path) -> None:
     file = tmp_path / "titles.txt"
-    file.write_text("\ufeff# the first ones\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n", "utf-8")
+    file.write_text(
+        "\ufeff# the first ones\ntt0000002\n\n https://www.imdb.com/title/tt0000003/?ref_=x \ntt0000001\n", "utf-8"
+    )
     titles = parse_title_ids("imdb", "tt0000001, tt0000004", str(file))
     assert titles == ["tt0000001", "tt0000004", "tt0000002", "tt0000003"]
 

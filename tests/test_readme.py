@@ -41,7 +41,9 @@ def test_demo_table_is_right(demo: Finished) -> None:
     for index in range(TITLES):
         imdb = truth(catalogue, "imdb", index)
         assert imdb is not None
-        (row,) = [line for line in demo.output.splitlines() if line.startswith(f"{imdb.title} ") and f" {imdb.year} " in line]
+        (row,) = [
+            line for line in demo.output.splitlines() if line.startswith(f"{imdb.title} ") and f" {imdb.year} " in line
+        ]
         numbers = row.removeprefix(imdb.title).split()
         assert numbers[0] == str(imdb.year)
         rating = imdb.score("imdb")

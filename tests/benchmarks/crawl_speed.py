@@ -20,7 +20,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 
 FEW = 20
-BARE_SPIDER = '''
+BARE_SPIDER = """
 import scrapy, sys
 
 class Bare(scrapy.Spider):
@@ -30,7 +30,7 @@ class Bare(scrapy.Spider):
             yield scrapy.Request(f"{self.home}/title/{line.strip()}/")
     def parse(self, response):
         pass
-'''
+"""
 
 
 def cpu_seconds(command: list[str], environment: dict[str, str]) -> float:
@@ -80,7 +80,10 @@ def main() -> None:
             for label, crawl in (("bare", bare), ("ours", ours)):
                 spent = crawl(folder, folder / "many", home) - crawl(folder, folder / "few", home)
                 costs[label].append(spent / (many - FEW) * 1000)
-            print(f"round {number + 1}: bare {costs['bare'][-1]:.2f} ms, ours {costs['ours'][-1]:.2f} ms a page", flush=True)
+            print(
+                f"round {number + 1}: bare {costs['bare'][-1]:.2f} ms, ours {costs['ours'][-1]:.2f} ms a page",
+                flush=True,
+            )
     ratios = [ours_ / bare_ for ours_, bare_ in zip(costs["ours"], costs["bare"], strict=True)]
     print(f"\n{'':44} {'median':>10}")
     print(f"{'bare Scrapy, reads nothing':44} {statistics.median(costs['bare']):7.2f} ms")

@@ -93,7 +93,7 @@ def test_the_table_shows_scores_as_the_sites_write_them() -> None:
     header, _, lamp, alone = render_table(scoreboard([*LAMP, ALONE])).splitlines()
     assert header.split() == ["Title", "Year", "IMDb", "Votes", "Metascore", "User", "Tomatometer", "Popcornmeter"]
     assert lamp.split()[-7:] == ["2001", "8.1", "1,234,567", "82", "7.0", "93%", "88%"]
-    assert alone.split()[-7:] == ["2001", "–", "–", "–", "–", "–", "–"]  # noqa: RUF001 - the dash of tables
+    assert alone.split()[-7:] == ["2001", "–", "–", "–", "–", "–", "–"]
 
 
 def test_a_title_can_not_steer_the_terminal() -> None:

@@ -112,9 +112,15 @@ def test_server_without_ranges_is_accepted(tmp_path: Path) -> None:
 
 def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
     download = RangedDownload(tmp_path / "file", PART)
-    with pytest.raises(DownloadError, match="changes faster"):
+
+    def change_for_ever() -> None:
         for number in range(50):
-            download.accept(206, {"etag": f'"{number}"', "content-range": f"bytes {(number % 2) * 1000}-{(number % 2) * 1000 + 999}/9000"}, bytes(1000))
+            start = number % 2 * PART
+            headers = {"etag": f'"{number}"', "content-range": f"bytes {start}-{start + PART - 1}/9000"}
+            download.accept(206, headers, bytes(PART))
+
+    with pytest.raises(DownloadError, match="changes faster"):
+        change_for_ever()
 
 
 @pytest.mark.parametrize(

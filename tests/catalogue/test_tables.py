@@ -19,7 +19,7 @@ from moviecrawler.items import Amount, Credit, Movie, Score, ScoreKind
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - full-width
+FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 NASTY = st.text(
     st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("'\"\0,;" + FORMULA_SIGNS)), min_size=1
 )

@@ -29,7 +29,9 @@ def test_what_can_not_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> No
     (tmp_path / "empty.html").write_text("")
     cut = tmp_path / "cut.html"
     cut.write_bytes(Path(good).read_bytes()[:1500])
-    finished = scrapy("extract", "letter.txt", "empty.html", "missing.html", str(cut), str(tmp_path), good, data=tmp_path)
+    finished = scrapy(
+        "extract", "letter.txt", "empty.html", "missing.html", str(cut), str(tmp_path), good, data=tmp_path
+    )
     assert finished.code == 1
     assert ["error" in line for line in lines(finished)] == [True, True, True, True, True, False]
     assert "Traceback" not in finished.log

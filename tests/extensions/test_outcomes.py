@@ -22,7 +22,9 @@ def outcomes() -> TitleOutcomes:
 
 
 def counted(outcomes: TitleOutcomes) -> dict[str, int]:
-    return {name.removeprefix("titles/"): n for name, n in outcomes.stats.get_stats().items() if name.startswith("titles/")}
+    return {
+        name.removeprefix("titles/"): n for name, n in outcomes.stats.get_stats().items() if name.startswith("titles/")
+    }
 
 
 def test_movie_is_stored_when_every_store_has_it(outcomes: TitleOutcomes) -> None:
@@ -36,7 +38,10 @@ def test_movie_is_stored_when_every_store_has_it(outcomes: TitleOutcomes) -> Non
     assert not outcomes.told
 
 
-@pytest.mark.parametrize(("one", "other", "title"), [("durable", "rejected", "rejected"), ("spooled", "durable", "spooled"), ("spooled", "rejected", "rejected")])
+@pytest.mark.parametrize(
+    ("one", "other", "title"),
+    [("durable", "rejected", "rejected"), ("spooled", "durable", "spooled"), ("spooled", "rejected", "rejected")],
+)
 def test_worst_outcome_is_the_titles(outcomes: TitleOutcomes, one: str, other: str, title: str) -> None:
     outcomes.store_opened("csv")
     outcomes.store_opened("postgres")
@@ -60,7 +65,9 @@ def test_without_a_store_a_movie_counts_when_it_is_scraped(outcomes: TitleOutcom
 
 def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all(outcomes: TitleOutcomes) -> None:
     outcomes.store_opened("csv")
-    miss = Miss(site="imdb", site_id="tt0000001", url="https://x.example/", outcome="absent", reason="404", checked_at=NOW)
+    miss = Miss(
+        site="imdb", site_id="tt0000001", url="https://x.example/", outcome="absent", reason="404", checked_at=NOW
+    )
     for item in (miss, movie("list")):
         outcomes.item_scraped(item)
         outcomes.item_settled(item, "csv", "durable")

@@ -29,7 +29,9 @@ def request(path: str = "a", site: str = "imdb") -> Request:
 def answer(
     middleware: SiteBlockMiddleware, sent: Request, body: bytes = PAGE, status: int = 200, **headers: str
 ) -> Request | Response:
-    response = Response(sent.url, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}, body=body)
+    response = Response(
+        sent.url, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}, body=body
+    )
     return asyncio.run(middleware.process_response(sent, response))
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.crawling import counts, crawl, environment, reset
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
@@ -19,6 +18,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
+from tests.crawling import counts, crawl, environment, reset
 
 TITLES = 60
 CATALOGUE = Catalogue(1, TITLES)
@@ -60,7 +60,17 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: str, replica: Re
     for movie in finished.movies:
         right = true[str(movie.site_id)]
         assert scores(movie) == scores(right)
-        for fact in ("url", "imdb_id", "title", "original_title", "year", "release_date", "runtime_minutes", "genres", "certificate"):
+        for fact in (
+            "url",
+            "imdb_id",
+            "title",
+            "original_title",
+            "year",
+            "release_date",
+            "runtime_minutes",
+            "genres",
+            "certificate",
+        ):
             assert getattr(movie, fact) == getattr(right, fact), (movie.site_id, fact)
     assert not finished.misses
     assert finished.stat("titles/stored") == len(true)
@@ -101,7 +111,11 @@ def test_ids_urls_and_a_file_name_titles(replica: ReplicaProcess, tmp_path: Path
     file = tmp_path / "titles.txt"
     file.write_text(f"{wanted[2]}\n")
     finished = crawl(
-        "imdb", f"ids={wanted[0]},https://www.imdb.com/title/{wanted[1]}/", f"file={file}", data=tmp_path, replica=replica
+        "imdb",
+        f"ids={wanted[0]},https://www.imdb.com/title/{wanted[1]}/",
+        f"file={file}",
+        data=tmp_path,
+        replica=replica,
     )
     assert set(ids(finished.movies)) == set(wanted)
     assert counts(replica)["requests"] == 3
@@ -109,7 +123,11 @@ def test_ids_urls_and_a_file_name_titles(replica: ReplicaProcess, tmp_path: Path
 
 
 def test_legacy_slug_is_stored_under_its_canonical_one(replica: ReplicaProcess, tmp_path: Path) -> None:
-    slug = next(m.rottentomatoes.slug for m in map(CATALOGUE.movie, range(TITLES)) if m.rottentomatoes and "_" in m.rottentomatoes.slug)
+    slug = next(
+        m.rottentomatoes.slug
+        for m in map(CATALOGUE.movie, range(TITLES))
+        if m.rottentomatoes and "_" in m.rottentomatoes.slug
+    )
     legacy = slug.replace("_", "-")
     finished = crawl("rottentomatoes", f"ids=m/{legacy}", data=tmp_path, replica=replica)
     assert ids(finished.movies) == [f"m/{slug}"]
@@ -117,7 +135,8 @@ def test_legacy_slug_is_stored_under_its_canonical_one(replica: ReplicaProcess, 
 
 
 @pytest.mark.parametrize(
-    ("spider", "title"), [("imdb", "tt0000001"), ("metacritic", "movie/no-such-movie"), ("rottentomatoes", "m/no_such_movie")]
+    ("spider", "title"),
+    [("imdb", "tt0000001"), ("metacritic", "movie/no-such-movie"), ("rottentomatoes", "m/no_such_movie")],
 )
 def test_title_that_the_site_does_not_have_is_absent(
     spider: str, title: str, replica: ReplicaProcess, tmp_path: Path
@@ -180,9 +199,9 @@ def test_fault_that_lasts_is_told_and_nothing_is_made_up(tmp_path: Path) -> None
 @pytest.mark.parametrize("spider", SPIDERS)
 @pytest.mark.parametrize("fault", ["challenge", "403", "429"])
 def test_block_stops_the_site(spider: str, fault: str, tmp_path: Path) -> None:
-    titles = [movie for movie in expected(spider)][:20]
+    titles = list(expected(spider))[:20]
     arguments = [f"ids={','.join(titles)}", *(["via=pages"] if spider == "imdb" else [])]
-    with ReplicaProcess(titles=TITLES, light=True, faults={fault: 1.0}) as replica:  # type: ignore[dict-item]
+    with ReplicaProcess(titles=TITLES, light=True, faults={fault: 1.0}) as replica:
         finished = crawl(spider, *arguments, data=tmp_path, replica=replica, CONCURRENT_REQUESTS="1")
         assert counts(replica, spider)["requests"] == 1
     assert finished.code == 1
@@ -223,7 +242,9 @@ def test_kill_in_the_middle_loses_nothing_that_was_stored(tmp_path: Path) -> Non
         assert len(kept) == len(set(ids(kept)))
         everything = ",".join(Catalogue(1, 300).imdb_id(index) for index in range(300))
         finished = crawl("imdb", f"ids={everything}", data=tmp_path, replica=replica)
-        assert sorted(map(str, ids(finished.movies))) == sorted(Catalogue(1, 300).imdb_id(index) for index in range(300))
+        assert sorted(map(str, ids(finished.movies))) == sorted(
+            Catalogue(1, 300).imdb_id(index) for index in range(300)
+        )
 
 
 # --- IMDb's datasets --------------------------------------------------------------------------------------------------
