@@ -35,6 +35,10 @@ _ID_FORM: dict[Site, str] = {
 }
 
 
+_NATIONAL_IMDB = re.compile(r"^(?:.+\.)?imdb\.(?:de|es|fr|it|pt)$")
+"""IMDb's translations, until 2012."""
+
+
 def site_of(url: str) -> Site | None:
     """Return which live site a URL belongs to, or None.
 
@@ -43,12 +47,15 @@ def site_of(url: str) -> Site | None:
     >>> site_of("https://example.com/title/tt0111161/") is None
     True
     """
-    host = (urlsplit(url).hostname or "").removeprefix("www.")
+    try:
+        host = (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:  # what is no URL at all, such as "https://[…", is nobody's
+        return None
     for site, home in HOMES.items():
         domain = home.removeprefix("https://www.")
         if host == domain or host.endswith("." + domain):
             return site
-    return None
+    return "imdb" if _NATIONAL_IMDB.match(host) else None
 
 
 def id_in_url(site: Site, url: str) -> str | None:
@@ -61,7 +68,10 @@ def id_in_url(site: Site, url: str) -> str | None:
     >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/m/iron_man/")
     'm/iron_man'
     """
-    found = _ID_IN_PATH[site].match(urlsplit(url).path)
+    try:
+        found = _ID_IN_PATH[site].match(urlsplit(url).path)
+    except ValueError:
+        return None
     return found["id"] if found else None
 
 

@@ -25,6 +25,15 @@ _T = TypeVar("_T")
 _SCRIPT = re.compile(rb"<script\b([^>]*)>", re.IGNORECASE)
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _DECLARED_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([A-Za-z0-9_-]+)""", re.IGNORECASE)
+_BEGIN_OF_PAGE = re.compile(rb"<(?:html|body)\b", re.IGNORECASE)
+_END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>", re.IGNORECASE)
+_STATED_ADDRESS = re.compile(
+    rb"""<(?:link|meta)\b[^>]*\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b[^>]*>""", re.IGNORECASE
+)
+_ADDRESS = re.compile(rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_TAIL = 32_768
+"""In how many of its last bytes a page must end: sites, browsers and archives put a little behind the end."""
 _DEEPEST = 100
 """How deep decoded data may nest; the sites' deepest is about 30."""
 
@@ -78,6 +87,28 @@ def decode_text(body: bytes) -> str:
     return text
 
 
+def check_whole(body: bytes) -> None:
+    """Raise ShapeError when a page begins as a document but doesn't end as one: it was cut on its way."""
+    if not _BEGIN_OF_PAGE.search(body):
+        return
+    ends = [found.start() for found in _END_OF_PAGE.finditer(body, max(len(body) - _TAIL, 0))]
+    # A script can write the end of another document.
+    if not ends or body.rfind(b"<script", 0, ends[-1]) > body.rfind(b"</script", 0, ends[-1]):
+        raise ShapeError("page", "the page ends early")
+
+
+def starts_with(body: bytes, character: bytes) -> bool:
+    """Return whether a body begins with a character, after white space and a byte order mark: `{` or `[` is JSON."""
+    return body[:200].removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(character)
+
+
+def stated_addresses(body: bytes) -> Iterator[str]:
+    """Yield the addresses that a page gives as its own: its canonical link and its `og:url`, in page order."""
+    for tag in _STATED_ADDRESS.finditer(body):
+        if found := _ADDRESS.search(tag[0]):
+            yield html.unescape(decode_text(next(filter(None, found.groups()), b""))).strip()
+
+
 def script(body: bytes, script_id: str) -> bytes | None:
     """Return what stands in `<script id="script_id">`, or None when the page has no such script.
 
@@ -113,6 +144,7 @@ def decode_json(raw: bytes, shape: Any = Any) -> Any:
     Bad UTF-8, raw control characters and lone surrogates inside strings, which the sites do send, become U+FFFD.
     Raises ShapeError when it is not JSON at all, or has not that shape.
     """
+    raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
         return msgspec.json.decode(raw, type=shape)
     except RecursionError:
@@ -153,7 +185,9 @@ def json_ld(body: bytes) -> list[dict[str, Any]]:
             for item in decoded if isinstance(decoded, list) else [decoded]:
                 if isinstance(item, dict):
                     graph = item.get("@graph")
-                    found.extend(o for o in graph if isinstance(o, dict)) if isinstance(graph, list) else found.append(item)
+                    found.extend(o for o in graph if isinstance(o, dict)) if isinstance(graph, list) else found.append(
+                        item
+                    )
     return found
 
 

@@ -11,8 +11,20 @@ import re
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlsplit
 
+import msgspec
+
 from moviecrawler.extract import imdb_markup
-from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_integer, dig_list, dig_text, reader, script
+from moviecrawler.extract.embedded import (
+    ShapeError,
+    decode_json,
+    dig,
+    dig_integer,
+    dig_list,
+    dig_text,
+    reader,
+    script,
+    stated_addresses,
+)
 from moviecrawler.extract.imdb_objects import (
     TITLE_ID,
     check_rank,
@@ -36,11 +48,31 @@ if TYPE_CHECKING:
 
 _TITLE_PATH = re.compile(r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/title/(?:tt\d+|\[\w+\])(?:/(?P<page>\w*).*)?$")
 _LIST_PATH = re.compile(
-    r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:(?P<page>chart)/\w+|(?P<find>find)|(?P<calendar>calendar)"
+    r"^(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:(?P<page>chart)/[\w-]+|(?P<find>find)|(?P<calendar>calendar)"
     r"|(?P<search>search)(?:/title|/\[tab\])?|(?P<suggestion>suggestion)/.+)/?$"
 )
-_CANONICAL = re.compile(rb"""<(?:link|meta)\b[^>]*["'](?:canonical|og:url)["'][^>]*>""", re.IGNORECASE)
-_ADDRESS = re.compile(rb"""(?:href|content)=["']([^"']+)["']""", re.IGNORECASE)
+_RENAMED = {"combined": "reference", "maindetails": "title"}
+"""What two of a title's pages were called until 2016."""
+_LAYOUTS = (
+    (b'class="findHeader"', "find"),
+    (b'class="titleColumn"', "chart"),
+    (b'class="lister-item ', "search"),
+    (b'<table class="results"', "search"),
+    (b'id="fullcredits_content"', "fullcredits"),
+    (b'class="titlereference-header"', "reference"),
+    (b'class="title_wrapper"', "title"),
+    (b'id="overview-top"', "title"),
+    (b'id="tn15title"', "title"),
+)
+"""What only one kind of older pages has in its markup."""
+_PROPS = (
+    ("aboveTheFoldData", "title"),
+    ("pageData", "chart"),
+    ("searchResults", "search"),
+    ("titleResults", "find"),
+    ("groups", "calendar"),
+)
+"""What only one kind of pages has in its `__NEXT_DATA__`."""
 
 
 class _Outline(TypedDict, total=False):
@@ -48,6 +80,8 @@ class _Outline(TypedDict, total=False):
     data: Any
     d: Any
     v: Any
+    props: dict[str, msgspec.Raw]
+    pageProps: msgspec.Raw
 
 
 def kind_of(body: bytes, url: str | None) -> str | None:
@@ -61,38 +95,45 @@ def kind_of(body: bytes, url: str | None) -> str | None:
         kind = _kind_of_url(url)
         if kind is not None:
             return kind
-    try:
-        return _kind_of_json(body) if is_json(body) else _kind_of_markup(body)
-    except ValueError:  # what can't be decoded, or a canonical link that is no URL
-        return None
+    return _kind_of_json(body) if is_json(body) else _kind_of_markup(body)
 
 
 def _kind_of_url(url: str) -> str | None:
-    address = urlsplit(url)
-    if address.hostname == "api.graphql.imdb.com":
-        return "graphql"
-    return _kind_of_path(address.path)
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        return None
+    return "graphql" if address.hostname == "api.graphql.imdb.com" else _kind_of_path(address.path)
 
 
 def _kind_of_path(path: str) -> str | None:
     """Return the kind of page behind a path, or behind a route such as `/title/[tconst]/episodes`."""
     found = _TITLE_PATH.match(path)
     if found:
-        # "combined" is what the reference page was called until 2016.
-        page = "reference" if found["page"] == "combined" else found["page"] or "title"
+        page = found["page"] or "title"
+        page = _RENAMED.get(page, page)
         return page if page in READERS else None
     found = _LIST_PATH.match(path)
     return next((kind for kind in found.groups() if kind), None) if found else None
 
 
 def _kind_of_json(body: bytes) -> str | None:
-    outline: _Outline = decode_json(body, _Outline)
-    page, data = outline.get("page"), outline.get("data")
-    if isinstance(page, str):
-        return _kind_of_path(page)
+    try:
+        outline: _Outline = decode_json(body, _Outline)
+        page, data = outline.get("page"), outline.get("data")
+        kind = _kind_of_path(page) if isinstance(page, str) else None
+        if kind is not None:
+            return kind
+        # Without a route that is known: the India charts, or `pageProps` alone, as the site's own scripts fetch it.
+        raw = outline.get("props", {}).get("pageProps") or outline.get("pageProps")
+        props: dict[str, msgspec.Raw] = decode_json(bytes(raw), dict[str, msgspec.Raw]) if raw else {}
+    except ShapeError:
+        return None
     if isinstance(data, dict) and ("title" in data or "mainSearch" in data):
         return "graphql"
-    return "suggestion" if isinstance(outline.get("d"), list) and "v" in outline else None
+    if isinstance(outline.get("d"), list) and "v" in outline:
+        return "suggestion"
+    return next((kind for key, kind in _PROPS if key in props), None)
 
 
 def _kind_of_markup(body: bytes) -> str | None:
@@ -104,13 +145,12 @@ def _kind_of_markup(body: bytes) -> str | None:
     kind = _kind_of_json(raw) if raw else None
     if kind is not None:
         return kind
-    for tag in _CANONICAL.finditer(body):
-        address = _ADDRESS.search(tag[0])
-        url = address[1].decode(errors="replace") if address else ""
-        kind = _kind_of_url(url) if site_of(url) == "imdb" else None
+    for address in stated_addresses(body):
+        kind = _kind_of_url(address) if site_of(address) == "imdb" else None
         if kind is not None:
             return kind
-    return None
+    is_theirs = b"media-imdb.com" in body or b"IMDb</title>" in body
+    return next((kind for sign, kind in _LAYOUTS if sign in body), None) if is_theirs else None
 
 
 # --- Titles ---------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from parsel import Selector
 
-from moviecrawler.extract.embedded import ShapeError, decode_text, dig_text, fold, json_ld
-from moviecrawler.extract.values import check_year, parse_count, parse_decimal, parse_integer
+from moviecrawler.extract.embedded import ShapeError, check_whole, decode_text, dig_text, fold, json_ld
+from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import id_in_url, title_url
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import TitleKind
 
-_END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>(?:\s|<!--(?:(?!-->).)*-->)*$", re.IGNORECASE | re.DOTALL)
-_TAIL = 4096
 _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 
 _HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:-[^()]*)?$")
+_ABBREVIATED = re.compile(r"\d+(?:[.,]\d+)?\s*[^\W\d_]+\.?")
 _YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
 
 LABELS: dict[str, tuple[TitleKind, str]] = {
@@ -75,9 +74,7 @@ class Document:
     """A page's tree and its JSON-LD. Raises ShapeError when the page was cut off."""
 
     def __init__(self, body: bytes, url: str | None) -> None:
-        whole = _END_OF_PAGE.search(body[-_TAIL:])
-        if not whole and re.search(rb"<(?:html|body)\b", body, re.IGNORECASE):
-            raise ShapeError("page", "the page ends early")
+        check_whole(body)
         self.root = Selector(text=decode_text(body), type="html")
         self.linked_data = json_ld(body)
         self.url = url
@@ -167,12 +164,17 @@ def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
 
 
 def _head(root: Selector) -> tuple[str, int | None, int | None]:
-    """Return label, year and last year from the page's `<title>`: Lantern Row (TV Series 1999) - Episodes - IMDb."""
+    """Return label, year and last year from the page's `<title>`: Lantern Row (TV Series 1999) - Episodes - IMDb.
+
+    Without a year, the words are part of the title itself: Lantern Row (Part One).
+    """
     stated = root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
     for found in map(_HEAD_TITLE.search, map(fold, stated)):
         if found:
             label, year, end_year, _ = release_words(found["words"])
-            return found["medium"] or label, year, end_year
+            label = found["medium"] or label
+            if year or label in LABELS:
+                return label, year, end_year
     return "", None, None
 
 
@@ -236,8 +238,9 @@ def imdb_score(value: str, votes: str | None) -> Score:
         try:
             count = parse_integer(votes)
         except ValueError:
-            about, exact = parse_count(votes)
-            count = about if exact else None
+            # 2.8M, and "2,8 Mio." or "2,8 mi" on translated pages, only say about how many.
+            if not _ABBREVIATED.fullmatch(votes):
+                raise
     return Score(kind="imdb", value=number, count=count)
 
 

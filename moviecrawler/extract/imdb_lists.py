@@ -34,7 +34,7 @@ _PLACE_AND_TITLE = re.compile(r"(?:(\d+)\. )?(.+)")
 _NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*")
 _USERS_RATED = re.compile(r"([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
 _RATING = re.compile(r"\d+[.,]\d")
-_STAR_AND_VOTES = re.compile(r"(\d+(?:[.,]\d)?)\s*(?:\(\s*(\S+?)\s*\))?$")
+_STAR_AND_VOTES = re.compile(r"(\d+(?:[.,]\d)?)\s*(?:\(\s*([^()]+?)\s*\))?$")
 _TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
 
 
@@ -91,7 +91,7 @@ def _rows(document: Document) -> tuple[str, list[Entry]]:
         ("calendar", "//li[@data-testid='coming-soon-entry']", _coming_soon_row),
         ("chart", f"//li[contains(@class, 'ipc-metadata-list-summary-item')][{_TITLE_LINKS}]", _card),
         ("calendar", f"//*[@id='main']//ul[preceding-sibling::h4]/li[{_TITLE_LINKS}]", _calendar_row),
-        ("chart", f"//*[@id='tn15']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]", _oldest_row),
+        ("chart", f"//*[@id='tn15' or @id='main']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]", _oldest_row),
     ]
     for kind, rows, read in layouts:
         entries = [entry for row in document.root.xpath(rows) if (entry := read(row))]
@@ -240,13 +240,19 @@ def _calendar_row(row: Selector) -> Entry:
     return entry
 
 
-def _oldest_row(row: Selector) -> Entry:
-    """Read a chart's row to 2012: place, rating, title with year, votes."""
+def _oldest_row(row: Selector) -> Entry | None:
+    """Read a row to 2012 of a chart (place, rating, title with year, votes) or of /find (picture, place, title).
+
+    None when it is a person, with a title that the person is known for.
+    """
+    if row.xpath("./td/a[contains(@href, '/name/nm')]"):
+        return None
     entry = _linked_entry(row.xpath(_TITLE_LINKS))
     entry.year, entry.kind = _year_and_kind("".join(row.xpath(f"{_TITLE_LINKS}/following-sibling::text()").getall()))
     texts = [all_text(cell) or "" for cell in row.xpath("./td")]
-    if texts[0].rstrip(".").isdecimal():
-        entry.rank = parse_integer(texts[0].rstrip("."))
+    place = texts[0].rstrip(".")
+    if place.isdecimal():
+        entry.rank = parse_integer(place)
     if _RATING.fullmatch(texts[1]):
         entry.scores = [imdb_score(texts[1], texts[-1])]
     return entry

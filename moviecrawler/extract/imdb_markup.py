@@ -22,7 +22,7 @@ from moviecrawler.extract.imdb_dom import (
     person_id,
 )
 from moviecrawler.extract.imdb_lists import episodes, listing
-from moviecrawler.extract.values import check_runtime, parse_date, parse_integer, parse_runtime
+from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Credit, Page
 from moviecrawler.urls import id_in_url
 
@@ -43,12 +43,11 @@ _PAGE_KINDS = {
 }
 _TOP_PLACES = 250
 
-_DATE = re.compile(
-    r"(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? (?:\d{1,2}, )?\d{4}(?!\d)"
-)
-_UNREADABLE_DATE = re.compile(r"\d{1,2}\.? \w+\.? \d{4}")
+_LIKE_A_DATE = re.compile(r"(?<!\d)\d{1,2}(?!\d).*(?<!\d)\d{4}(?!\d)|(?<!\d)\d{4}(?!\d).*(?<!\d)\d{1,2}(?!\d)")
 _HOURS = re.compile(r"\d+ ?(?:h|min)\b")
-_MINUTES = re.compile(r"(?:[^:|]+:)?\s*(\d+)\s*min\b", re.IGNORECASE)
+_MINUTES = re.compile(r"(?:[^:|]+:)?\s*(\d+)\s*min(?:ut\w*)?\b", re.IGNORECASE)
+_OUT_OF_TEN = re.compile(r"(\d+(?:[.,]\d)?)\s*/\s*10\b")
+_NUMBER = re.compile(r"\d[\d.,\s]*")
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
 _NOTE = re.compile(
     r"\s*\((?:as |also |voice|singing voice|uncredited|credit only|archive|unconfirmed|rumored|scenes deleted"
@@ -75,6 +74,9 @@ _CURRENCIES = {
     "NT$": "TWD",
     "NZ$": "NZD",
     "R$": "BRL",
+    "₽": "RUB",
+    "₴": "UAH",
+    "₺": "TRY",
 }
 
 
@@ -88,8 +90,8 @@ def title(body: bytes, url: str | None) -> Page:
     movie = document.movie()
     root, data = document.root, document.title_data
     movie.genres = _genres(document)
-    movie.countries = _details(root, "country_of_origin=", "/country/")
-    movie.languages = _details(root, "primary_language=", "/language/")
+    movie.countries = _details(root, "country_of_origin=", "/country/", "/Sections/Countries/")
+    movie.languages = _details(root, "primary_language=", "/language/", "/Sections/Languages/")
     movie.certificate = _certificate(root) or dig_text(data, "contentRating")
     movie.release_date = _release_date(document)
     movie.runtime_minutes = _runtime(document)
@@ -156,14 +158,15 @@ def _overview(root: Selector) -> Iterator[Credit]:
     ):
         links = block.xpath(".//a[contains(@href, '/name/nm')]")
         label = first_text(block, "h4, h5") or own_text(block) or ""
-        hrefs = attribute(links[:1], "href")
+        # To 2011 the codes stood in `onclick`: /rg/directorlist/position-1/images/b.gif.
+        code = attribute(links[:1], "href") + attribute(links[:1], "onclick")
         if label.startswith("Creator"):
             yield from _linked("creator", links)
-        elif "_ov_dr" in hrefs or label.startswith("Director"):
+        elif "_ov_dr" in code or "/directorlist/" in code or label.startswith("Director"):
             yield from _linked("director", links)
-        elif "_ov_wr" in hrefs or label.startswith("Writer"):
+        elif "_ov_wr" in code or "/writerlist/" in code or label.startswith("Writer"):
             yield from _linked("writer", links)
-        elif "_ov_st" in hrefs or label.startswith("Star"):
+        elif "_ov_st" in code or label.startswith("Star"):
             yield from _linked("cast", links)
 
 
@@ -223,19 +226,26 @@ def _distinct(found: Iterable[Credit]) -> Iterator[Credit]:
 def _scores(document: Document) -> list[Score]:
     root, linked = document.root, dig(document.title_data, "aggregateRating")
     found: list[Score] = []
-    old = re.match(r"(\d+(?:[.,]\d)?)/10$", first_text(root, ".starbar-meta b") or "")
+    old = _OUT_OF_TEN.match(first_text(root, "#tn15rating b, .starbar-meta b, .star-box .rating-rating") or "")
+    new = _OUT_OF_TEN.match(first_text(root, "[data-testid=hero-rating-bar__aggregate-rating__score]") or "")
     blocks = root.css(".imdbRating, .star-box-details, .titlereference-header")
     value, votes = None, None
-    if old:
-        value, votes = old[1], first_text(root, ".starbar-meta a")
-    elif value := first_text(blocks, "[itemprop=ratingValue], .ipl-rating-star__rating"):
+    if value := first_text(blocks, "[itemprop=ratingValue], .ipl-rating-star__rating"):
         votes = first_text(blocks, "[itemprop=ratingCount], .ipl-rating-star__total-votes")
+    elif old:
+        # 428,329 votes
+        links = root.css("#tn15rating a[href*=ratings], .starbar-meta a, .star-box a[href*=ratings]")
+        numbers = (_NUMBER.match((all_text(link) or "").strip("(")) for link in links)
+        value, votes = old[1], next((number[0].strip() for number in numbers if number), None)
     elif linked is not None:
         value, votes = str(dig(linked, "ratingValue")), str(dig(linked, "ratingCount"))
     if value:
         if not votes:
             raise ShapeError("scores", f"a rating of {value} without votes")
         found.append(imdb_score(value, votes.strip("()")))
+    elif new:
+        # Beside it stands only about how many voted, 2.8M.
+        found.append(imdb_score(new[1], None))
     if critics := first_text(root, ".metascore_block [itemprop=ratingValue]"):
         found.append(metascore(critics, first_text(root, ".metascore_block [itemprop=ratingCount]")))
     elif critics := first_text(root, ".metacriticScore, .score-meta, .metacritic-score-box"):
@@ -303,7 +313,7 @@ def _link_texts(root: Selector, *targets: str) -> list[str]:
 
 def _certificate(root: Selector) -> str | None:
     """Return the certificate's short form, of the overview, else of "Rated PG-13 for intense sequences…"."""
-    for mark in root.css(".infobar [itemprop=contentRating]"):
+    for mark in root.css(".infobar [itemprop=contentRating], .infobar img[src*=certificates]"):
         if text := attribute(mark, "content") or attribute(mark, "title"):
             return fold(text)
     # In this line it is the only bare text before the runtime and the links.
@@ -329,15 +339,18 @@ def _release_date(document: Document) -> str | None:
         " | //*[@class='txt-block' or @class='info'][.//a[contains(@href, 'releaseinfo')][not(contains(@href, '#'))]]"
         " | //table[@id='release_dates']//td[@class='release_date']"
         " | //*[@class='info'][h5[starts-with(., 'Original Air Date')]]"
+        " | //*[@data-testid='title-details-releasedate']//a[contains(@href, 'releaseinfo')]"
     )
-    for element in beside:
-        text = all_text(element) or ""
-        if found := _DATE.search(text):
-            return parse_date(found[0])
-        if _UNREADABLE_DATE.search(text):
-            raise ShapeError("release_date", f"{text!r} holds no date that is known")
-    published = dig_text(document.title_data, "datePublished")
-    return parse_date(published) if published and "-" in published else None
+    texts = [all_text(element) or "" for element in beside]
+    if date := next((date for text in texts if (date := find_date(text))), None):
+        return date
+    stated = document.root.xpath("//meta[@itemprop='datePublished']/@content").getall()
+    for published in (dig_text(document.title_data, "datePublished") or "", *stated):
+        if "-" in published:
+            return parse_date(published)
+    if unread := next((text for text in texts if _LIKE_A_DATE.search(text)), None):
+        raise ShapeError("release_date", f"{unread!r} holds no date that is known")
+    return None
 
 
 def _runtime(document: Document) -> int | None:
@@ -347,8 +360,10 @@ def _runtime(document: Document) -> int | None:
     for fact in document.root.css(".titlereference-header .ipl-inline-list__item"):
         if _HOURS.match(text := all_text(fact) or ""):
             return parse_runtime(text)
-    for block in document.root.xpath("//*[@class='info']/*[@class='info-content'][not(.//a)]"):
-        if found := _MINUTES.match(all_text(block) or ""):
+    for block in document.root.xpath(
+        "//*[@class='info']/*[@class='info-content'][not(.//a)] | //*[@class='infobar'] | //*[@class='txt-block'][not(.//a)]"
+    ):
+        if found := _MINUTES.match(own_text(block) or ""):
             return check_runtime(int(found[1]))
     duration = dig_text(document.title_data, "duration")
     return parse_runtime(duration) if duration else None
@@ -360,11 +375,17 @@ def _plot(document: Document) -> str | None:
         "//*[@class='summary_text'] | //p[@itemprop='description']"
         " | //*[@class='titlereference-section-overview']/div[not(@class)]"
         " | //*[@class='info']/*[@class='info-content'][a[contains(@href, 'plotsummary')]]"
+        " | //*[@id='overview-top']/p"
     )
     for block in blocks:
-        parts = block.xpath(".//text()[not(ancestor::a[contains(@href, 'plot') or contains(@href, 'synopsis')])]")
-        return fold("".join(parts.getall())).rstrip(" »|") or None
-    return dig_text(document.title_data, "description")
+        parts = block.xpath(
+            ".//text()[not(ancestor::a[contains(@href, 'plot') or contains(@href, 'synopsis')"
+            " or contains(@href, 'contribute') or contains(@href, '/update')])]"
+        )
+        if text := fold("".join(parts.getall())).rstrip(" »|"):
+            return text
+    # Where the page has a place for the plot and it is empty, JSON-LD makes up a sentence of title and names.
+    return None if blocks else dig_text(document.title_data, "description")
 
 
 def _poster(document: Document) -> str | None:

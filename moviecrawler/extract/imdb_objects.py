@@ -17,6 +17,7 @@ from moviecrawler.extract.embedded import (
     dig_number,
     dig_text,
     script,
+    starts_with,
 )
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import SCORE_SCALES, Amount, Credit, Entry, Movie, Score
@@ -98,11 +99,11 @@ class PageProps(TypedDict, total=False):
     groups: Any
 
 
-class _Props(TypedDict):
+class _Props(TypedDict, total=False):
     pageProps: PageProps
 
 
-class _NextData(TypedDict):
+class _NextData(_Props, total=False):
     props: _Props
 
 
@@ -115,12 +116,16 @@ def page_props(body: bytes) -> PageProps | None:
     if raw is None:
         return None
     data: _NextData = decode_json(raw, _NextData)
-    return data["props"]["pageProps"]
+    # The site's own scripts fetch the next page as `pageProps` alone.
+    props = data.get("props", data).get("pageProps")
+    if props is None:
+        raise ShapeError("page", "the script has no pageProps")
+    return props
 
 
 def is_json(body: bytes) -> bool:
     """Return whether a body is a JSON object, not a page of markup."""
-    return body[:64].lstrip().startswith(b"{")
+    return starts_with(body, b"{")
 
 
 # --- Titles ---------------------------------------------------------------------------------------------------------

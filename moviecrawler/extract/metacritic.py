@@ -22,6 +22,8 @@ from moviecrawler.extract.embedded import (
     dig_text,
     reader,
     script,
+    starts_with,
+    stated_addresses,
 )
 from moviecrawler.extract.metacritic_values import (
     KINDS,
@@ -34,21 +36,14 @@ from moviecrawler.extract.metacritic_values import (
 )
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import SCORE_SCALES, Credit, Entry, Listing, Movie, Page
-from moviecrawler.urls import HOMES
+from moviecrawler.urls import HOMES, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from moviecrawler.items import Role, Score, ScoreKind
 
-_ADDRESS: Final = re.compile(
-    rb"<(?:link|meta)\b[^>]*(?:rel=[\"']canonical|property=[\"']og:url)[\"'][^>]*"
-    rb"(?:href|content)=[\"'](?P<url>https?://(?:www\.)?metacritic\.com/[^\"']*)",
-    re.IGNORECASE,
-)
 _JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
-_HEAD: Final = 50_000
-"""How many bytes of a page are searched for its own address; it stands in the first 12,000."""
 
 _PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
 """The first part of a site_id, by a product's own type."""
@@ -68,13 +63,12 @@ def kind_of(body: bytes, url: str | None) -> str | None:
     One of the keys of `READERS`: movie, tv, game or music, each also with `-details` and `-trimmed` (to its JSON-LD, by
     whoever saved it), reviews, nuxt-data (a payload without its page), backend (the JSON host), browse, search.
     """
-    start = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"["):
+    if starts_with(body, b"["):
         return "nuxt-data" if b'"loadPage:' in body and b"metacritic" in body else None
-    if start.startswith(b"{"):
+    if starts_with(body, b"{"):
         is_theirs = url is not None or b"backend.metacritic.com/" in body or b'-score-summary"' in body
         return "backend" if is_theirs else None
-    addresses = [found["url"].decode(errors="replace") for found in _ADDRESS.finditer(body, 0, _HEAD)]
+    addresses = [address for address in stated_addresses(body) if site_of(address) == "metacritic"]
     is_bare = metacritic_markup.is_bare(body)
     if not addresses and is_bare:
         addresses = [found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body)][:1]
@@ -88,7 +82,10 @@ def kind_of(body: bytes, url: str | None) -> str | None:
 
 
 def _kind_of_path(url: str) -> str | None:
-    parts = urlsplit(url).path.strip("/").split("/")
+    try:
+        parts = urlsplit(url).path.strip("/").split("/")
+    except ValueError:
+        return None
     if parts[0] in {"browse", "search"}:
         return parts[0]
     if parts[0] in {"composer", "finder"}:
@@ -105,7 +102,7 @@ def is_absent(body: bytes) -> bool:
 
     False for everything else, also for what is no JSON: that is a failure, not an answer.
     """
-    if not body.lstrip().startswith(b"{"):
+    if not starts_with(body, b"{"):
         return False
     try:
         answer = decode_json(body)
@@ -126,7 +123,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
     if payload is not None:
         return Page(site="metacritic", kind=kind, movie=_from_payload(payload))
     is_details = kind.endswith("-details")
-    return Page(site="metacritic", kind=kind, movie=metacritic_markup.title(body, details=is_details))
+    return Page(site="metacritic", kind=kind, movie=metacritic_markup.title(body, url, details=is_details))
 
 
 @reader

@@ -8,12 +8,13 @@ JSON: its JSON-LD and `data-testid`s are read instead.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from parsel import Selector
 
-from moviecrawler.extract.embedded import ShapeError, decode_text, dig, dig_list, dig_text, fold, json_ld
+from moviecrawler.extract.embedded import ShapeError, check_whole, decode_text, dig, dig_list, dig_text, fold, json_ld
 from moviecrawler.extract.metacritic_values import (
     KINDS,
     id_in,
@@ -60,10 +61,10 @@ _RESULTS: Final = re.compile(r"of ([\d,]+) results?")
 _RESULT_LINE: Final = re.compile(r"^(?P<type>\D+?)(?:, (?P<year>\d{4}))?$")
 
 
-def title(body: bytes, *, details: bool = False) -> Movie:
+def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     """Return the title that a page of any of these generations is about.
 
-    `details` is for the page of details and credits: its summary is the title page's, and left to that one.
+    `url` is where it came from; the page's own address wins. `details` is for the page of details and credits: its summary is the title page's, and left to that one.
     """
     linked = next((thing for thing in json_ld(body) if thing.get("@type") in _TITLE_TYPES), None)
     if is_bare(body):
@@ -71,7 +72,7 @@ def title(body: bytes, *, details: bool = False) -> Movie:
             raise ShapeError("page", "neither a payload nor JSON-LD nor markup of a title")
         return _from_json_ld(linked, _required_id(dig_text(linked, "url")))
     page = _tree(body)
-    site_id = _required_id(_own_address(page))
+    site_id = _required_id(_own_address(page) or url)
     if page.css('[data-testid="critic-score-info"], [data-testid="user-score-info"]'):
         if linked is None:
             raise ShapeError("page", "no JSON-LD of a title")
@@ -106,15 +107,16 @@ def search(body: bytes, url: str | None) -> Listing:
 
 def _tree(body: bytes) -> Selector:
     """Return the page's tree, if all of it is there: a list or a score that was cut off would look like none."""
-    if b"</html>" not in body[-1000:].lower():
-        raise ShapeError("page", "it ends before </html>")
+    check_whole(body)
     return Selector(text=decode_text(body))
 
 
 def is_bare(body: bytes) -> bool:
     """Return whether a page was trimmed to its JSON-LD: it then is whole, and without any other script."""
-    is_whole = b"</html>" in body[-1000:].lower()
-    return is_whole and 0 < body.count(b"<script") == body.count(b'<script type="application/ld+json"')
+    with suppress(ShapeError):
+        check_whole(body)
+        return 0 < body.count(b"<script") == body.count(b'<script type="application/ld+json"')
+    return False
 
 
 def _own_address(page: Selector) -> str | None:

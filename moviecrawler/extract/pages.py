@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Credit, Entry, Movie, Page, Site
 
+_SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
+_HEAD = 1024
+
 _SITES: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
 
 
@@ -21,6 +25,7 @@ def read_page(body: bytes, url: str | None = None) -> Page:
 
     Raises ExtractionError when it is none of theirs, or not in a shape that is known.
     """
+    url = url or _saved_from(body)
     site = site_of(url) if url else None
     for name in [site] if site else _SITES:
         kind = _SITES[name].kind_of(body, url)
@@ -28,6 +33,13 @@ def read_page(body: bytes, url: str | None = None) -> Page:
             read: Callable[[bytes, str | None], Page] = _SITES[name].READERS[kind]
             return read(body, url)
     raise ExtractionError("page", url, "not a page of IMDb, Metacritic or Rotten Tomatoes that is known here")
+
+
+def _saved_from(body: bytes) -> str | None:
+    """Return the address that a browser wrote into the page when it saved it, if that is of one of the sites."""
+    found = _SAVED_FROM.search(body, 0, _HEAD)
+    address = found[1].decode(errors="replace") if found else ""
+    return address if site_of(address) else None
 
 
 def page_record(page: Page) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import html
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -24,6 +23,7 @@ from parsel import Selector
 
 from moviecrawler.extract.embedded import (
     ShapeError,
+    check_whole,
     decode_json,
     decode_text,
     dig,
@@ -33,6 +33,8 @@ from moviecrawler.extract.embedded import (
     reader,
     script,
     scripts,
+    starts_with,
+    stated_addresses,
 )
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, chart, search
 from moviecrawler.extract.rottentomatoes_markup import (
@@ -44,7 +46,7 @@ from moviecrawler.extract.rottentomatoes_markup import (
     older_details,
     synopsis,
 )
-from moviecrawler.extract.rottentomatoes_parts import check_whole, score, text_of, title_kind
+from moviecrawler.extract.rottentomatoes_parts import score, text_of, title_kind
 from moviecrawler.extract.values import check_year, parse_count, parse_date, parse_runtime, parse_year
 from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score, ScoreKind
 from moviecrawler.urls import id_in_url, site_of, title_url
@@ -77,7 +79,6 @@ _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
 _LD_TYPES = {"Movie", "TVSeries", "TVSeason", "TVEpisode"}
-_ATTRIBUTE = re.compile(rb"""(?:href|content)\s*=\s*["']([^"']*)["']""")
 _YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.+?)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _YEARS = re.compile(r"^(?P<first>\d{4})(?:\s*[-–—]\s*(?P<last>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
 _DATED = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE)
@@ -115,13 +116,15 @@ def kind_of(body: bytes, url: str | None = None) -> str | None:
 
     movie, tv, movie-trimmed (a piece of a title page), reviews, browse, browse-json, chart or search.
     """
-    if body[:64].lstrip().startswith(b"{"):
+    if starts_with(body, b"{"):
         return "browse-json" if b'"grid"' in body and (b'"pageInfo"' in body or b'"mediaUrl"' in body) else None
     address = _canonical(body) or (url if url and site_of(url) == "rottentomatoes" else "")
     kind = _kind_of_path(urlsplit(address).path)
     if kind is None:
         if b"<search-page-media-row" in body:
             return "search"
+        if b'data-qa="discovery-media-list"' in body:
+            return "browse"
         if b'data-json="props"' in body:
             return "reviews"
         return "movie-trimmed" if _has(body, _PIECES) else None
@@ -203,16 +206,7 @@ def _has(body: bytes, signs: tuple[bytes, ...]) -> bool:
 
 def _canonical(body: bytes) -> str | None:
     """Return the URL on the live site that the page gives as its own."""
-    for mark in (b'rel="canonical"', b"rel='canonical'", b'property="og:url"'):
-        at = body.find(mark)
-        if at != -1:
-            found = _ATTRIBUTE.search(body[body.rfind(b"<", 0, at) : body.find(b">", at)])
-            address = html.unescape(decode_text(found[1])).strip() if found else ""
-            # urlsplit() refuses some damaged addresses ("https://[…"): those are nobody's.
-            with suppress(ValueError):
-                if site_of(address) == "rottentomatoes":
-                    return address
-    return None
+    return next((address for address in stated_addresses(body) if site_of(address) == "rottentomatoes"), None)
 
 
 def _site_id(body: bytes, url: str | None, *data: Any) -> str | None:

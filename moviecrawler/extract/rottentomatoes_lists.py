@@ -7,8 +7,18 @@ from typing import Any
 
 from parsel import Selector
 
-from moviecrawler.extract.embedded import ShapeError, decode_json, decode_text, dig, dig_list, dig_text, reader, script
-from moviecrawler.extract.rottentomatoes_parts import check_whole, score, text_of, title_kind
+from moviecrawler.extract.embedded import (
+    ShapeError,
+    check_whole,
+    decode_json,
+    decode_text,
+    dig,
+    dig_list,
+    dig_text,
+    reader,
+    script,
+)
+from moviecrawler.extract.rottentomatoes_parts import score, text_of, title_kind
 from moviecrawler.extract.values import check_year, parse_date, parse_integer
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
 from moviecrawler.urls import id_in_url

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
 
 
-def check_whole(body: bytes) -> None:
-    """Raise ShapeError when a page begins as a document but doesn't end as one: it was cut on its way."""
-    if b"<html" in body and b"</html" not in body:
-        raise ShapeError("page", "it was cut: no end of the document")
-
-
 def text_of(selection: Selector | SelectorList[Selector]) -> str:
     """Return the text of (the first of) a selection, white space folded; "" when there is none."""
     return fold(selection.xpath("string()").get() or "")

@@ -7,27 +7,37 @@ nothing that can't be read becomes 0.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+from moviecrawler.extract.months import month_number
 
 _INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$", re.ASCII)
-_COUNT = re.compile(r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s|$)", re.IGNORECASE | re.ASCII)
+_COUNT = re.compile(
+    r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)", re.IGNORECASE | re.ASCII
+)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _ISO_DURATION = re.compile(r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?$", re.ASCII)
 _WORDED_DURATION = re.compile(
-    r"^(?:(?P<h>\d+)\s*(?:h|hr|hrs|hour|hours)\b\.?)?[\s,]*(?:(?P<m>\d+)\s*(?:m|min|mins|minute|minutes)\b\.?)?$",
-    re.IGNORECASE | re.ASCII,
+    r"^(?:(?P<h>[0-9]+)\s*(?:h|hr|hrs|hours?|std|stunden?|heures?|ore|ora|horas?|óra|godz|ч|saat)\b\.?)?[\s,]*"
+    r"(?:(?P<m>[0-9]+)\s*(?:m|mins?|minut(?:es?|en|i|os?)|perc|мин|dk)\b\.?)?$",
+    re.IGNORECASE,
 )
 _LONGEST_RUNTIME = 100_000
 _FIRST_YEAR, _LAST_YEAR = 1870, 2100
 _YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)
-_DATE_FORMS = (
-    re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:$|T)"),
-    re.compile(r"^(?P<y>\d{4})-(?P<m>\d{1,2})$"),
-    re.compile(r"^(?P<month>[A-Za-z]{3,9})\.?\s+(?P<d>\d{1,2}),?\s+(?P<y>\d{4})(?!\d)"),
-    re.compile(r"^(?P<d>\d{1,2})\s+(?P<month>[A-Za-z]{3,9})\.?,?\s+(?P<y>\d{4})(?!\d)"),
-    re.compile(r"^(?P<month>[A-Za-z]{3,9})\.?,?\s+(?P<y>\d{4})(?!\d)"),
+_MONTH = r"(?P<month>[^\W\d_]{3,12})\.?,?\s+"
+_DATE_FORMS = tuple(
+    re.compile(r"(?<![\w-])" + form)
+    for form in (
+        r"(?P<y>[0-9]{4})-(?P<m>[0-9]{1,2})-(?P<d>[0-9]{1,2})(?:$|[T ])",
+        r"(?P<y>[0-9]{4})-(?P<m>[0-9]{1,2})$",
+        _MONTH + r"(?P<d>[0-9]{1,2}),?\s+(?P<y>[0-9]{4})(?!\d)",  # Oct 22, 2021
+        r"(?P<d>[0-9]{1,2})(?:\.|º|er)?\s+(?:de\s+)?" + _MONTH + r"(?:de\s+)?(?P<y>[0-9]{4})(?!\d)",  # 1er mai 2008
+        r"(?<![0-9]\s)(?<![0-9]\.\s)(?<!\bde\s)" + _MONTH + r"(?:de\s+)?(?P<y>[0-9]{4})(?!\d)",  # outubro de 1994
+        r"(?P<y>[0-9]{4})\.\s*" + _MONTH + r"(?P<d>[0-9]{1,2})(?!\d)",  # 2001. november 17.
+        r"(?P<y>[0-9]{4})[年년]\s*(?P<m>[0-9]{1,2})[月월](?:\s*(?P<d>[0-9]{1,2})[日일])?",
+    )
 )
 
 
@@ -75,8 +85,8 @@ def parse_count(text: str) -> tuple[int, bool]:
 def parse_runtime(text: str) -> int:
     """Return a duration in minutes, 1 to 100,000; seconds are dropped.
 
-    >>> [parse_runtime(t) for t in ("PT2H22M", "PT126M", "2 hr. 11 min.", "1h 58m", "95 minutes", "2h")]
-    [142, 126, 131, 118, 95, 120]
+    >>> [parse_runtime(t) for t in ("PT2H22M", "PT126M", "2 hr. 11 min.", "1h 58m", "95 minutes", "1 Std. 55 Min.")]
+    [142, 126, 131, 118, 95, 115]
     """
     text = text.strip()
     found = _ISO_DURATION.match(text) or _WORDED_DURATION.match(text)
@@ -104,7 +114,7 @@ def check_year(year: int) -> int:
 def parse_year(text: str) -> int:
     """Return the first year of release named in a text.
 
-    >>> parse_year("(1994)"), parse_year("TV Series 2005–2022")
+    >>> parse_year("(1994)"), parse_year("TV Series 2005-2022")
     (1994, 2005)
     """
     found = _YEAR.search(text)
@@ -127,27 +137,35 @@ def iso_date(year: int, month: int | None = None, day: int | None = None) -> str
 
 
 def parse_date(text: str) -> str:
-    """Return a date as ISO 8601, to the day or the month; what follows the year is not read.
+    """Return a date as ISO 8601, to the day or the month; what follows it is not read.
 
-    >>> parse_date("Oct 22, 2021, Wide"), parse_date("24 July 2008 (USA)"), parse_date("2013-12-18")
-    ('2021-10-22', '2008-07-24', '2013-12-18')
+    >>> parse_date("Oct 22, 2021, Wide"), parse_date("24 July 2008 (USA)"), parse_date("16. Dezember 2000")
+    ('2021-10-22', '2008-07-24', '2000-12-16')
     """
     text = text.strip()
     for form in _DATE_FORMS:
-        found = form.match(text)
-        if found:
-            parts = found.groupdict()
-            name = parts.get("month")
-            month = _month(name) if name else int(parts["m"])
-            day = parts.get("d")
-            parsed = iso_date(int(parts["y"]), month, int(day) if day else None)
-            assert parsed is not None  # noqa: S101 - every form above has a month
-            return parsed
+        if found := form.match(text):
+            return _date(found)
     raise ValueError(f"{text!r} is not a date")
 
 
-def _month(name: str) -> int:
-    short = name[:3].lower()
-    if short not in _MONTHS:
-        raise ValueError(f"{name!r} is not a month")
-    return _MONTHS.index(short) + 1
+def find_date(text: str) -> str | None:
+    """Return the first date in a text as ISO 8601, or None when it holds none that can be read.
+
+    >>> find_date("Release Date: 13 de outubro de 1994 (Brazil)"), find_date("Video Game Released 2004")
+    ('1994-10-13', None)
+    """
+    for form in _DATE_FORMS:
+        for found in form.finditer(text):
+            # Any word and any number may stand side by side: most are no dates.
+            with suppress(ValueError):
+                return _date(found)
+    return None
+
+
+def _date(found: re.Match[str]) -> str:
+    parts = found.groupdict()
+    name, day = parts.get("month"), parts.get("d")
+    parsed = iso_date(int(parts["y"]), month_number(name) if name else int(parts["m"]), int(day) if day else None)
+    assert parsed is not None  # noqa: S101 - every form has a month
+    return parsed

@@ -4,10 +4,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import PROJECT
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
+from tests.conftest import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from conftest import PROJECT
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb_markup
+from tests.conftest import PROJECT
 
 PAGE = (PROJECT / "tests" / "pages" / "imdb" / "title-2017" / "page.html").read_bytes()
 
@@ -25,7 +25,7 @@ def test_a_page_that_was_cut_off_is_an_error(share: float) -> None:
         (b"<span>70</span>", b"<span>170</span>", "scores"),
         (b'datetime="PT112M"', b'datetime="112"', "page"),
         (b"&euro;7,000,000", b"&curren;7,000,000", "amounts"),
-        (b"9 June 1995 (USA)", b"9 Hune 1995 (USA)", "release_date"),
+        (b'9 June 1995 (USA)<meta itemprop="datePublished" content="1995-06-09">', b"9 Hune 1995 (USA)", "release_date"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_an_error(old: bytes, new: bytes, field: str) -> None:

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from conftest import PROJECT
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
+from tests.conftest import PROJECT
 
 PAGES = PROJECT / "tests" / "pages" / "metacritic"
 URL = "https://backend.metacritic.com/composer/metacritic/pages/movies/the-lantern-keeper-re-release/web"
@@ -77,7 +77,7 @@ def test_renamed_critic_summary_is_refused_unless_the_product_has_it() -> None:
         (0, "imdbId", "tt12"),
         (0, "premiereYear", 15),
         (0, "releaseDate", "2003-13-40"),
-        (0, "duration", 20_000),
+        (0, "duration", 200_000),
         (0, "title", ""),
         (0, "title", 7),
     ],
