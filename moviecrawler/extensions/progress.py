@@ -6,16 +6,16 @@ import json
 import logging
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
-from tqdm.contrib.logging import logging_redirect_tqdm
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from scrapy import Spider
@@ -58,7 +58,7 @@ class Progress:
         """Begin to show."""
         self.started = time.monotonic()
         if self.mode == "bar":
-            self.stack.enter_context(logging_redirect_tqdm())
+            self.stack.enter_context(_log_above_the_bar())
             self.bar = self.stack.enter_context(
                 tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
             )
@@ -114,3 +114,29 @@ class Progress:
                 ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES),
                 extra={"spider": self.crawler.spider},
             )
+
+
+class _AboveTheBar:
+    """A stream that writes to standard error without breaking the bar that stands there."""
+
+    def write(self, text: str) -> None:
+        tqdm.write(text, file=sys.stderr, end="")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+@contextmanager
+def _log_above_the_bar() -> Iterator[None]:
+    handlers = [
+        handler
+        for handler in logging.root.handlers
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr
+    ]
+    for handler in handlers:
+        handler.setStream(_AboveTheBar())
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.setStream(sys.stderr)

@@ -32,7 +32,7 @@ from moviecrawler.catalogue.tables import (
 )
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
 from moviecrawler.pipelines.files import check_data_dir, replacing
 
 if TYPE_CHECKING:
@@ -128,6 +128,9 @@ _SHARE = 20
 
 class CsvPipeline(BatchingPipeline):
     """Writes movies to `movies.csv`, `people.csv`, `credits.csv` and `scores.csv` in DATA_DIR, and misses to `misses.csv`."""
+
+    # A commit costs a few milliseconds, and whoever watches a crawl sees it go on.
+    default_limits = Limits(batch_seconds=0.5)
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> CsvStore:

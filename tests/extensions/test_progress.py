@@ -1,0 +1,78 @@
+"""What is seen of a crawl while it runs, in each of the ways that PROGRESS names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import LONGEST, crawl, environment
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=40, light=True, latency=100) as running:
+        yield running
+
+
+def test_json_lines_count_up_to_the_end(replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, PROGRESS="json", CONCURRENT_REQUESTS="4")
+    lines = [json.loads(line) for line in finished.output.splitlines()]
+    assert len(lines) > 2
+    assert [line["stored"] for line in lines] == sorted(line["stored"] for line in lines)
+    assert all(line["finished"] is None for line in lines[:-1])
+    assert {key: lines[-1][key] for key in ("spider", "asked", "stored", "failed", "finished")} == {
+        "spider": "imdb",
+        "asked": 20,
+        "stored": 20,
+        "failed": 0,
+        "finished": "finished",
+    }
+
+
+def test_log_lines_say_how_far_it_is(replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl(
+        "imdb",
+        "limit=20",
+        data=tmp_path,
+        replica=replica,
+        PROGRESS="lines",
+        LOGSTATS_INTERVAL="0.2",
+        CONCURRENT_REQUESTS="4",
+    )
+    assert " of 20 titles done (" in finished.log
+    assert "imdb: 20 titles asked for: 20 stored; in " in finished.log
+    assert not finished.output
+
+
+def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "ids=tt0000001", "-a", "list=top", "-a", "limit=20"],
+        env=environment(tmp_path, replica, TERM="xterm", COLUMNS="100", LOG_LEVEL="INFO"),
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while chunk := _read(ours):
+            seen += chunk
+        assert process.wait(LONGEST) == 0
+    os.close(ours)
+    text = seen.decode()
+    assert "imdb: 100%|" in text
+    assert "20/20" in text
+    assert "tt0000001 absent: HTTP status 404" in text
+    assert "DEBUG" not in text
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # that is how a terminal tells that nobody writes to it any more
+        return b""
