@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def replica() -> Iterator[ReplicaProcess]:
 
 
 def test_json_lines_count_up_to_the_end(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, PROGRESS="json", CONCURRENT_REQUESTS="4")
+    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, PROGRESS="json", CONCURRENT_REQUESTS="4", STORE_BATCH_SECONDS="0.05")
     lines = [json.loads(line) for line in finished.output.splitlines()]
     assert len(lines) > 2
     assert [line["stored"] for line in lines] == sorted(line["stored"] for line in lines)
@@ -53,6 +54,7 @@ def test_log_lines_say_how_far_it_is(replica: ReplicaProcess, tmp_path: Path) ->
 
 def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_path: Path) -> None:
     ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (40, 100))
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "ids=tt0000001", "-a", "list=top", "-a", "limit=20"],
         env=environment(tmp_path, replica, TERM="xterm", COLUMNS="100", LOG_LEVEL="INFO"),
