@@ -111,6 +111,8 @@ SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 
 # --- Components ------------------------------------------------------------------------------------------------------
 DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
     "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
     # Sees decompressed bodies, and before a retry can be made of a refusal.

@@ -18,7 +18,7 @@ PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
-    {"errors", "items", "signals"},
+    {"errors", "items", "locks", "signals"},
     {"urls"},
     {"extract"},
     {"configuration", "catalogue", "frontier", "cluster"},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extract import datasets
+from moviecrawler.locks import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -36,16 +37,19 @@ class RangedDownload:
 
     Ask the server with `headers()`, hand its answer to `accept`, and repeat until that returns True; `path` then holds
     the file. What was fetched stays beside it as `NAME.part`, with the ETag that it belongs to in `NAME.part.etag`; the
-    ETag of the whole file is in `NAME.etag`. Files are read and written here, so call `accept` off the event loop.
+    ETag of the whole file is in `NAME.etag`. Of several processes that fetch the same file at once, one can be resumed
+    and the others work on parts of their own. Files are read and written here, so call `accept` off the event loop.
     """
 
     def __init__(self, path: Path, part: int) -> None:
         """Keep the file at `path` and ask for `part` bytes at a time."""
         self.path = path
         self.part = part
-        self._partial = path.with_name(path.name + ".part")
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = ProcessLock(path.with_name(path.name + ".lock"))
+        mark = "" if self._lock.acquire(0) else f".{os.getpid()}"
+        self._partial = path.with_name(f"{path.name}{mark}.part")
 
     def headers(self) -> dict[str, str]:
         """Return the headers that ask for the next part, or for nothing if the file has not changed."""
@@ -84,6 +88,10 @@ class RangedDownload:
         if int(given[1]) != have:
             raise DownloadError(f"{self.path.name}: asked for bytes from {have} on, got {given[0]!r}")
         return self._append(body, headers.get("etag"), total=int(given[3]))
+
+    def close(self) -> None:
+        """Let another process go on with the part that there is. Call it when done, or when giving up."""
+        self._lock.release()
 
     def discard(self) -> None:
         """Forget the file, because it turned out to be damaged; it is then fetched anew."""

@@ -11,7 +11,7 @@ import csv
 import logging
 import sqlite3
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +32,7 @@ from moviecrawler.catalogue.tables import (
 )
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
+from moviecrawler.locks import ProcessLock
 from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
 from moviecrawler.pipelines.files import check_data_dir, replacing
 
@@ -217,9 +218,9 @@ class CsvStore(Store):
         """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
         started = time.monotonic()
         try:
-            with _locked(self._folder / "export.lock", longest_wait) as locked:
+            with ProcessLock(self._folder / "export.lock") as lock:
                 # Another process may have exported our rows while we waited for it.
-                if locked and self._export_pending():
+                if lock.acquire(longest_wait) and self._export_pending():
                     rows = self._replace_files()
                     logger.debug("Exported %d titles in %.1f s", rows, time.monotonic() - started)
         except (OSError, sqlite3.OperationalError) as error:
@@ -313,23 +314,6 @@ def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-@contextmanager
-def _locked(path: Path, longest_wait: float) -> Iterator[bool]:
-    """Hold a lock between processes, which ends with the process whatever ends that; tell whether it was to be had.
-
-    SQLite's own file locks, on an empty file, as Python has no lock that works on every system.
-    """
-    with closing(sqlite3.connect(path, timeout=longest_wait, isolation_level=None)) as lock:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-            yield False
-        else:
-            yield True
 
 
 @contextmanager

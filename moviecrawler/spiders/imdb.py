@@ -86,6 +86,7 @@ class ImdbSpider(MovieSpider):
         spider.refused_list = None
         spider.downloads = {}
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
+        crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
 
     # --- Pages --------------------------------------------------------------------------------------------------------
@@ -163,6 +164,11 @@ class ImdbSpider(MovieSpider):
             for request in self.dataset_requests():
                 self.crawler.engine.crawl(request)
             raise DontCloseSpider
+
+    def close_downloads(self) -> None:
+        """Let other processes fetch the datasets."""
+        for download in self.downloads.values():
+            download.close()
 
     def dataset_requests(self) -> Iterator[Request]:
         """Yield the first request for each dataset."""

@@ -35,7 +35,8 @@ def fetch(path: Path, server: Server, most: int = 100) -> RangedDownload:
     download = RangedDownload(path, PART)
     for _ in range(most):
         if download.accept(*server.answer(download.headers())):
-            return download
+            break
+    download.close()
     return download
 
 
@@ -44,7 +45,7 @@ def test_file_is_fetched_in_parts(tmp_path: Path) -> None:
     fetch(tmp_path / "a" / "file", server)
     assert (tmp_path / "a" / "file").read_bytes() == FILE
     assert len(server.asked) == 11
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "file.etag"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "file.etag", "file.lock"]
 
 
 def test_unchanged_file_is_not_fetched_again(tmp_path: Path) -> None:
@@ -107,6 +108,7 @@ def test_file_that_became_shorter_is_fetched_anew(tmp_path: Path) -> None:
 def test_server_without_ranges_is_accepted(tmp_path: Path) -> None:
     download = RangedDownload(tmp_path / "file", PART)
     assert download.accept(200, {}, FILE)
+    download.close()
     assert (tmp_path / "file").read_bytes() == FILE
 
 
@@ -121,6 +123,7 @@ def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
 
     with pytest.raises(DownloadError, match="changes faster"):
         change_for_ever()
+    download.close()
 
 
 @pytest.mark.parametrize(
@@ -134,11 +137,25 @@ def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
     ],
 )
 def test_answer_that_does_not_fit_is_refused(tmp_path: Path, status: int, headers: dict[str, str], body: bytes) -> None:
+    download = RangedDownload(tmp_path / "file", PART)
     with pytest.raises(DownloadError):
-        RangedDownload(tmp_path / "file", PART).accept(status, headers, body)
+        download.accept(status, headers, body)
+    download.close()
     assert not (tmp_path / "file").exists()
 
 
 def test_damaged_file_is_forgotten(tmp_path: Path) -> None:
     fetch(tmp_path / "file", Server()).discard()
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["file.lock"]
+
+
+def test_two_processes_that_fetch_at_once_do_not_mix_their_parts(tmp_path: Path) -> None:
+    server = Server()
+    one, other = RangedDownload(tmp_path / "file", PART), RangedDownload(tmp_path / "file", PART + 7)
+    done = {one: False, other: False}
+    while not all(done.values()):
+        for download in done:
+            done[download] = done[download] or download.accept(*server.answer(download.headers()))
+    assert (tmp_path / "file").read_bytes() == FILE
+    one.close()
+    other.close()
