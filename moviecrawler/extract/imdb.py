@@ -243,8 +243,11 @@ def _title_page(props: PageProps, kind: str) -> Page:
 
 def _checked_title_page(sources: list[TitleData], kind: str) -> Page:
     """Return the page, unless what every page of its kind has is gone: that would pass for "has none"."""
-    summaries = [source.get("ratingsSummary") for source in sources]
-    if not any(isinstance(found, dict) and {"aggregateRating", "voteCount"} <= found.keys() for found in summaries):
+    summaries = [source["ratingsSummary"] for source in sources if "ratingsSummary" in source]
+    # null is a title that nobody can rate yet.
+    if None not in summaries and not any(
+        isinstance(found, dict) and {"aggregateRating", "voteCount"} <= found.keys() for found in summaries
+    ):
         raise ShapeError("scores", "the page has no ratingsSummary with aggregateRating and voteCount")
     _require("genres", sources, "genres", "titleGenres")
     _require("credits", sources, "cast", "castV2", "categories")
@@ -356,7 +359,8 @@ def _search_entry(row: Any) -> Entry:
         return read_entry(item, _rating(item, "ratingSummary"))
     # The results of 2022 to 2025 are texts such as "1997-2001", without ratings.
     released = dig_text(item, "titleReleaseText")
-    year = parse_year(released) if released else None
+    # A title in development has a word instead.
+    year = parse_year(released) if released and re.search(r"\d", released) else None
     return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)
 
 

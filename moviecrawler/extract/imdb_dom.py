@@ -24,24 +24,24 @@ _ABBREVIATED = re.compile(r"\d+(?:[.,]\d+)?\s*[^\W\d_]+\.?")
 _YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
 
 LABELS: dict[str, tuple[TitleKind, str]] = {
-    "TV Series": ("series", "tvSeries"),
-    "TV Mini-Series": ("series", "tvMiniSeries"),
-    "TV Mini Series": ("series", "tvMiniSeries"),
-    "TV Episode": ("episode", "tvEpisode"),
-    "TV Movie": ("movie", "tvMovie"),
-    "TV": ("movie", "tvMovie"),
-    "TV Special": ("other", "tvSpecial"),
-    "TV Short": ("short", "tvShort"),
-    "Short": ("short", "short"),
-    "Video": ("video", "video"),
-    "V": ("video", "video"),
-    "Video Game": ("game", "videoGame"),
-    "VG": ("game", "videoGame"),
-    "Music Video": ("music", "musicVideo"),
-    "Podcast Series": ("other", "podcastSeries"),
-    "Podcast Episode": ("other", "podcastEpisode"),
+    "tv series": ("series", "tvSeries"),
+    "tv mini-series": ("series", "tvMiniSeries"),
+    "tv mini series": ("series", "tvMiniSeries"),
+    "tv episode": ("episode", "tvEpisode"),
+    "tv movie": ("movie", "tvMovie"),
+    "tv": ("movie", "tvMovie"),
+    "tv special": ("other", "tvSpecial"),
+    "tv short": ("short", "tvShort"),
+    "short": ("short", "short"),
+    "video": ("video", "video"),
+    "v": ("video", "video"),
+    "video game": ("game", "videoGame"),
+    "vg": ("game", "videoGame"),
+    "music video": ("music", "musicVideo"),
+    "podcast series": ("other", "podcastSeries"),
+    "podcast episode": ("other", "podcastEpisode"),
 }
-"""What IMDb writes before the year of anything that is not a feature film, and its kind and titleType."""
+"""What IMDb writes, in capitals or not, beside the year of anything but a feature film, and its kind and titleType."""
 
 _SCHEMA_KINDS: dict[str, TitleKind] = {
     "Movie": "movie",
@@ -129,8 +129,8 @@ class Document:
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells."""
         label = _head(self.root)[0]
-        if label in LABELS:
-            return LABELS[label]
+        if label.lower() in LABELS:
+            return LABELS[label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
         kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph, "other" if label else "movie")
         if kind == "movie" and (first_text(self.root, "#tn15title h1") or "").startswith('"'):
@@ -173,7 +173,7 @@ def _head(root: Selector) -> tuple[str, int | None, int | None]:
         if found:
             label, year, end_year, _ = release_words(found["words"])
             label = found["medium"] or label
-            if year or label in LABELS:
+            if year or label.lower() in LABELS:
                 return label, year, end_year
     return "", None, None
 

@@ -149,8 +149,8 @@ def _year_and_kind(text: str | None) -> tuple[int | None, TitleKind | None]:
         year = year or first_year
         if running:
             kind = "series"
-        if label in LABELS:
-            kind = LABELS[label][0]
+        if label.lower() in LABELS:
+            kind = LABELS[label.lower()][0]
     return year, kind
 
 

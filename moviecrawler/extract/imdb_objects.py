@@ -301,7 +301,8 @@ def _amounts(sources: Iterable[Any]) -> Iterator[Amount]:
     for kind, path in _AMOUNTS:
         sum_ = _first(dig, sources, *path)
         amount, currency = dig_integer(sum_, "amount"), dig_text(sum_, "currency")
-        if amount is not None:
+        # 0 is what a release has earned that nobody has reported on.
+        if amount:
             if amount < 1 or currency is None or not _CURRENCY.fullmatch(currency):
                 raise ShapeError(kind, f"an amount of {amount} {currency}")
             yield Amount(kind=kind, value=amount, currency=currency)

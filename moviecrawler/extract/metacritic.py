@@ -51,6 +51,8 @@ _PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv",
 _IMDB_ID: Final = re.compile(r"tt\d{7,10}")
 _IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
 _ABSENT: Final = 404
+_OTHER_TYPES: Final = frozenset({"person", "company", "article", "video"})
+"""What a search finds besides titles."""
 _SUMMARIES: Final[dict[ScoreKind, str]] = {
     "metascore": "critic-score-summary",
     "metacritic_user": "user-score-summary",
@@ -73,6 +75,8 @@ def kind_of(body: bytes, url: str | None) -> str | None:
     if not addresses and is_bare:
         addresses = [found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body)][:1]
     if not addresses and url is None:
+        if b'id="__NUXT_DATA__"' in body and b'"loadPage:' in body:
+            return "nuxt-data"
         return "search" if b'class="query_results"' in body and b"at Metacritic" in body else None
     kinds = [kind for kind in map(_kind_of_path, addresses or [url or ""]) if kind]
     if is_bare and kinds and kinds[0] in KINDS:
@@ -129,7 +133,7 @@ def movie(body: bytes, url: str | None = None) -> Page:
 @reader
 def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
     """Return the title of a `__NUXT_DATA__` payload that was saved without its page. Raises ExtractionError."""
-    return Page(site="metacritic", kind="nuxt-data", movie=_from_payload(body))
+    return Page(site="metacritic", kind="nuxt-data", movie=_from_payload(script(body, "__NUXT_DATA__") or body))
 
 
 @reader
@@ -159,23 +163,26 @@ def finder(body: bytes, url: str | None = None) -> Listing:  # noqa: ARG001 - `r
 def browse(body: bytes, url: str | None = None) -> Listing:
     """Return a browse page of any generation. Raises ExtractionError."""
     payload = script(body, "__NUXT_DATA__")
-    if payload is not None:
-        listing = _list_in_payload(payload)
-        if listing is not None:
-            return listing
-    return metacritic_markup.browse(body, url)
+    listing = None if payload is None else _list_in_payload(payload)
+    return listing or metacritic_markup.browse(body, url)
 
 
 @reader
 def search(body: bytes, url: str | None = None) -> Listing:
-    """Return a search page of 2010 to 2023, which lists people and articles too. Raises ExtractionError."""
-    return metacritic_markup.search(body, url)
+    """Return a search page of any generation, which lists people and articles too. Raises ExtractionError."""
+    payload = script(body, "__NUXT_DATA__")
+    listing = None if payload is None else _list_in_payload(payload)
+    return listing or metacritic_markup.search(body, url)
 
 
 @reader
 def _backend(body: bytes, url: str | None = None) -> Page:
     answer = decode_json(body)
-    if dig(answer, "components") is not None or dig(answer, "errors") is not None:
+    components = dig_list(answer, "components")
+    found = next((part for part in components if _component_name(part) == "search"), None)
+    if found is not None:
+        return Page(site="metacritic", kind="backend", listing=_finder(found))
+    if components or dig(answer, "errors") is not None:
         return detail(body, url)
     return Page(site="metacritic", kind="backend", listing=_finder(answer))
 
@@ -206,7 +213,7 @@ def _from_payload(raw: bytes) -> Movie:
     payload = Devalue.decode(raw)
     for page in _composed_pages(payload):
         path = ("data", page, "components")
-        named = {payload.at(*path, n, "meta", "componentName"): n for n in range(payload.count(*path))}
+        named = {dig_text(payload.at(*path, n, "meta", "componentName")): n for n in range(payload.count(*path))}
         wanted = {name: named[name] for name in ("product", *_SUMMARIES.values()) if name in named}
         if wanted:
             components: dict[str | None, Any] = {
@@ -270,7 +277,7 @@ def _summary(components: dict[str | None, Any], product: Any, kind: ScoreKind, p
     if component is None:
         if kind == "metascore" and dig(product, "criticScoreSummary") is not None:
             return dig(product, "criticScoreSummary")
-        if kind == "metacritic_user" and page_type == "critic-reviews":
+        if page_type not in {None, "product"}:
             return None
         raise ShapeError("scores", f"no {name} among the components")
     if any(dig_integer(error, "code") == _ABSENT for error in dig_list(component, "errors")):
@@ -365,9 +372,12 @@ def _finder(answer: Any) -> Listing:
 
 
 def _row(item: Any) -> Entry:
-    title = dig_text(item, "title")
+    title = dig_text(item, "title") or dig_text(item, "name")
     if title is None:
         raise ShapeError("entries", "an item without a title")
+    item_type, slug = dig_text(item, "type"), dig_text(item, "slug")
+    if item_type in _OTHER_TYPES and slug:
+        return Entry(site_id=f"{item_type}/{slug}", title=title, kind="other")
     site_id = _product_id(item, ())
     day, year = read_date(dig_text(item, "releaseDate"))
     premiere = dig_integer(item, "premiereYear")

@@ -7,6 +7,7 @@ JSON: its JSON-LD and `data-testid`s are read instead.
 
 from __future__ import annotations
 
+import html
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Credit, Movie, Role, Score, ScoreKind, TitleKind
 
-_TITLE_TYPES: Final = frozenset({"Movie", "TVSeries", "TVSeason", "VideoGame", "MusicAlbum"})
+_TITLE_TYPES: Final = ("Movie", "TVSeries", "TVSeason", "VideoGame", "MusicAlbum")
 _ROLES_OF_TABLES: Final[dict[str, Role]] = {
     "director": "director",
     "writer": "writer",
@@ -83,7 +84,7 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
 def browse(body: bytes, url: str | None) -> Listing:
     """Return a browse page: the table with summaries, the condensed list, or the cards since 2023."""
     page = _tree(body)
-    rows = page.css("td.clamp-summary-wrap, #main ol.list_products > li.product, .c-finderProductCard")
+    rows = page.css("td.clamp-summary-wrap, tr.summary_row, #main ol.list_products > li.product, .c-finderProductCard")
     if not rows:
         raise ShapeError("entries", "no list that is known")
     return Listing(site="metacritic", entries=[_browse_row(row) for row in rows], next=_next(page, url))
@@ -94,7 +95,7 @@ def search(body: bytes, url: str | None) -> Listing:
     page = _tree(body)
     counted = fold(" ".join(page.css(".query_results ::text").getall()))
     total = _RESULTS.search(counted)
-    rows = page.css("ul.search_results > li.result")
+    rows = page.css("ul.search_results > li.result, a.c-pageSiteSearch-results-item")
     if not rows and "No search results" not in " ".join(page.css(".search_results ::text").getall()):
         raise ShapeError("entries", "no list that is known")
     return Listing(
@@ -177,7 +178,8 @@ def _json_ld_runtime(text: str | None) -> int | None:
     In 2026 the JSON-LD has hours where minutes belong and minutes where seconds do: `PT2M17S` is 2 h 17 min, `PT58S`
     58 min. `PT2M` may then be 2 hours or, on pages before that, 2 minutes: it is not read.
     """
-    if text is None or _ONE_UNIT_DURATION.match(text):
+    # "PT" and "PT0S" are titles without one.
+    if text is None or _ONE_UNIT_DURATION.match(text) or not re.search(r"[1-9]", text):
         return None
     shifted = _SHIFTED_DURATION.match(text)
     if shifted:
@@ -205,6 +207,10 @@ def _from_nuxt2(page: Selector, linked: dict[str, Any], site_id: str) -> Movie:
     duration = facts.get("Duration")
     if duration:
         movie.runtime_minutes = parse_runtime(duration)
+    if movie.release_date is None:
+        movie.release_date, year = read_date(facts.get("Release Date"))
+        movie.year = movie.year or year
+    movie.certificate = movie.certificate or facts.get("Rating") or None
     directors = new_credits("director", _linked_names(page.css(".c-productDetails_staff_directors")[:1]))
     writers = new_credits("writer", _linked_names(page.css(".c-productDetails_staff_writers")[:1]))
     movie.credits = [*(directors or movie.people("director")), *writers, *movie.people("cast")]
@@ -226,13 +232,17 @@ def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | None:
 
 
 def _from_labels(page: Selector, linked: dict[str, Any], site_id: str, *, details: bool) -> Movie:
-    name = page.css('meta[property="og:title"]::attr(content)').get()
+    name = page.css('meta[property="og:title"]::attr(content)').get() or _text(
+        page.css(".product_page_title h1, .product_title [itemprop=name], .product_title a")[:1]
+    )
     if not name:
-        raise ShapeError("title", "no og:title")
+        raise ShapeError("title", "neither an og:title nor a heading")
     facts = _labelled(page)
     movie = _from_json_ld(linked, site_id) if linked else new_movie(site_id, fold(name))
-    movie.title = fold(name)
-    released, year = read_date(_fact(facts, "release date", "series premiere date", "premiere date"))
+    movie.title = fold(html.unescape(name))
+    released, year = read_date(
+        _fact(facts, "release date", "series premiere date", "season premiere date", "premiere date")
+    )
     displayed_year = page.css(".product_page_title .release_year::text").get()
     movie.release_date = released or movie.release_date
     movie.year = parse_year(displayed_year) if displayed_year else year or movie.year
@@ -321,8 +331,14 @@ def _marked_scores(page: Selector, linked: dict[str, Any]) -> list[Score]:
     Every page has a place for the users' score, which says "tbd" while there is none. The critics' has been left out
     of some pages without reviews; a page without either is not one of these.
     """
-    of_critics = page.css(".metascore_w.larger:not(.user):not(.indiv), .metascore_w.xlarge:not(.user):not(.indiv)")
-    of_users = page.css(".metascore_w.user.larger:not(.indiv), .metascore_w.user.large:not(.indiv)")
+    # To 2013 the mark was a `score_value` in one of two wraps.
+    of_critics = page.css(
+        ".metascore_w.larger:not(.user):not(.indiv), .metascore_w.xlarge:not(.user):not(.indiv),"
+        " .feature_metascore .score_value"
+    )
+    of_users = page.css(
+        ".metascore_w.user.larger:not(.indiv), .metascore_w.user.large:not(.indiv), .feature_userscore .score_value"
+    )
     if not of_users:
         raise ShapeError("scores", "no place for the users' score")
     if not of_critics and "aggregateRating" in linked:
@@ -354,13 +370,18 @@ def _worded_score(kind: ScoreKind, value: str, around: str) -> Score | None:
 
 
 def _browse_row(row: Selector) -> Entry:
-    link = row.css("a.title, .product_title a") or row.css('a[href^="/"]')
+    link = row.css("a.title, .product_title a, .title_wrapper .title a") or row.css('a[href^="/"]')
     date_text = _text(
-        row.css(".clamp-details > span, .release_date .data, .c-finderProductCard_meta .u-text-uppercase")[:1]
+        row.css(
+            ".clamp-details > span, .release_date .data, .date_wrapper span, .c-finderProductCard_meta .u-text-uppercase"
+        )[:1]
     )
-    marks = row.css(".clamp-metascore .metascore_w, .product_score .metascore_w, .c-siteReviewScore")
+    marks = row.css(
+        ".clamp-metascore .metascore_w, .product_score .metascore_w, .score_wrapper .metascore_w:not(.user),"
+        " .c-siteReviewScore"
+    )
     of_users = row.css(".clamp-userscore .metascore_w, .product_avguserscore .data")
-    rank = _text(row.css(".numbered, .c-finderProductCard_titleHeading span:nth-last-child(2)")[:1])
+    rank = _text(row.css(".numbered, td.rank, .c-finderProductCard_titleHeading span:nth-last-child(2)")[:1])
     name = _text(link.css("h3 span:last-child")[:1]) or _text(link.css("h3")[:1]) or _text(link[:1])
     return _entry(
         link.attrib.get("href"),
@@ -372,6 +393,8 @@ def _browse_row(row: Selector) -> Entry:
 
 
 def _result_row(row: Selector) -> Entry:
+    if row.root.tag == "a":
+        return _card_of_result(row)
     link = row.css(".product_title a")
     date_text = _text(row.css(".release_date .data")[:1])
     kind_text = _text(row.css(".result_type strong")[:1])
@@ -391,6 +414,18 @@ def _result_row(row: Selector) -> Entry:
         },
     )
     entry.kind = _TYPES_OF_RESULTS.get(kind_text, "other")
+    return entry
+
+
+def _card_of_result(card: Selector) -> Entry:
+    """Read a search's result since 2023."""
+    entry = _entry(
+        card.attrib.get("href"),
+        _text(card.css("p")[:1]),
+        _text(card.css(".u-text-uppercase:not(.c-tagList_button)")[:1]),
+        {"metascore": _text(card.css(".c-siteReviewScore")[:1])},
+    )
+    entry.kind = entry.kind or "other"
     return entry
 
 

@@ -26,7 +26,6 @@ _ID: Final = re.compile(
 )
 _SEASON: Final = re.compile(r"/season-(\d+)$")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
-_UNDATED: Final = frozenset({"tba", "tbd", "tba - coming soon", "unknown"})
 _RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
 _PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
 _NOTE: Final = re.compile(r"\s*\((?:voice|uncredited|archive|segment|as |credit)[^()]*\)", re.IGNORECASE)
@@ -85,16 +84,19 @@ def new_score(kind: ScoreKind, value: float, count: int | None) -> Score:
 
 
 def read_date(text: str | None) -> tuple[str | None, int | None]:
-    """Return a release date and its year as far as a page names them: lists may name neither, or no day ("Dec 22").
+    """Return a release date and its year as far as a page names them: it may name neither, or no day ("Dec 22").
 
-    >>> read_date("Mar 8, 2024"), read_date("Dec 22"), read_date("2024"), read_date("TBA")
+    >>> read_date("Mar 8, 2024"), read_date("Dec 22"), read_date("Fall 2024"), read_date("TBA")
     (('2024-03-08', 2024), (None, None), (None, 2024), (None, None))
     """
-    if text is None or text.lower() in _UNDATED or re.fullmatch(r"[A-Za-z]{3,9}\.? +\d{1,2}", text):
+    if text is None or re.fullmatch(r"[A-Za-z]{3,9}\.? +\d{1,2}", text):
         return None, None
-    if _YEAR.fullmatch(text):
-        return None, parse_year(text)
-    day = parse_date(text)
+    try:
+        day = parse_date(text)
+    except ValueError:
+        if re.search(r"\d", _YEAR.sub("", text)):
+            raise
+        return None, parse_year(text) if _YEAR.search(text) else None
     return day, int(day[:4])
 
 

@@ -64,7 +64,8 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
         "url": movie.url,
         "title": movie.title,
         "original_title": movie.original_title,
-        "title_kind": movie.kind,
+        # A record says only film, series, episode or game; `title_type` says which kind of film.
+        "title_kind": "movie" if movie.kind in {"short", "video"} or movie.title_type == "tvSpecial" else movie.kind,
         "title_type": movie.title_type,
         "year": movie.year,
         "end_year": movie.end_year,

@@ -85,7 +85,9 @@ _DATED = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<dat
 _CERTIFICATE = re.compile(r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE)
 _DURATION = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
-_NO_DATE = re.compile(r"^(?:\d{4}|\D+)$", re.ASCII)
+_NO_DATE = re.compile(
+    r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
+)
 _COUNTED = re.compile(
     r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
     r"|(?<!than )(?<![\d,./])(?P<before>\d[\d,]*\+?)\s+(?:Reviews?|(?:Verified )?Ratings?)\b"
@@ -237,12 +239,16 @@ def _title_page(body: bytes, url: str | None, kind: str) -> Page:
         details = older_details(tree)
     if details is None and kind != "movie-trimmed":
         raise ShapeError("details", "no list of details in a form that is known")
+    if scorecard is None and b'id="media-hero-json"' in body and kind != "movie-trimmed":
+        raise ShapeError("scores", "a page of today without a scorecard")
     shown = _shown(body, scorecard, tree)
     if shown is None:
         if kind != "movie-trimmed" or not (ld or details):
             raise ShapeError("scores", "no scoreboard in a form that is known")
+        shown = _Shown([])
+    if kind == "movie-trimmed" and not shown.scores:
         rating = dig(ld, "aggregateRating")
-        shown = _Shown(score("tomatometer", dig(rating, "ratingValue"), dig(rating, "reviewCount")))
+        shown.scores = score("tomatometer", dig(rating, "ratingValue"), dig(rating, "reviewCount"))
     site_id = _site_id(body, url, ld, scorecard)
     if site_id is None and kind != "movie-trimmed":
         raise ShapeError("site_id", "neither the page nor its URL names a title")
@@ -318,8 +324,9 @@ def _movie(
 
 
 def _shown(body: bytes, scorecard: Any, tree: Selector | None) -> _Shown | None:
-    if scorecard is not None:
-        return _scorecard(scorecard, dig(_json_script(body, "media-hero-json"), "content"))
+    hero = _json_script(body, "media-hero-json")
+    if scorecard is not None or hero is not None:
+        return _scorecard(scorecard, dig(hero, "content"))
     old = _json_script(body, "score-details-json") or _json_script(body, "scoreDetails")
     if old is not None:
         return _scoreboard(dig(old, "scoreboard"), dig_text(old, "primaryImageUrl"))
@@ -333,9 +340,12 @@ def _shown(body: bytes, scorecard: Any, tree: Selector | None) -> _Shown | None:
 
 
 def _scorecard(scorecard: Any, hero: Any) -> _Shown:
-    """Read the two scripts of pages since 2024. A side without a `score` is a title without that score."""
+    """Read the two scripts of pages since 2024, of which a piece of a page may have one only.
+
+    A side without a `score` is a title without that score.
+    """
     critics, audience = dig(scorecard, "criticsScore"), dig(scorecard, "audienceScore")
-    if critics is None and audience is None:
+    if scorecard is not None and critics is None and audience is None:
         raise ShapeError("scores", "a scorecard without criticsScore and audienceScore")
     shown = _Shown(
         score("tomatometer", dig(critics, "score"), dig(critics, "reviewCount") or dig(critics, "ratingCount"))

@@ -45,6 +45,7 @@ _LABELS: dict[str, str] = {
     "in theaters": "release_date",
     "release date (theaters)": "release_date",
     "premiere date": "release_date",
+    "release date": "release_date",
     "runtime": "runtime",
     "original language": "language",
     "us box office": "domestic",

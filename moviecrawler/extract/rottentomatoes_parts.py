@@ -12,6 +12,7 @@ from moviecrawler.items import Score, ScoreKind, TitleKind
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
 
+_UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
 
 
@@ -23,10 +24,10 @@ def text_of(selection: Selector | SelectorList[Selector]) -> str:
 def score(kind: ScoreKind, value: Any, count: Any = None) -> list[Score]:
     """Return one score as a list, empty when the site shows none.
 
-    `value` is a share such as 94, "94" or "94%"; None, "" and dashes are no score. `count` is a number or its text, of which a
+    `value` is a share such as 94, "94" or "94%"; None, "", dashes and "N/A" are no score. `count` is a number or its text, of which a
     band ("250,000+") is no count. Raises ShapeError for anything else.
     """
-    if value is None or (isinstance(value, str) and not value.strip(" -")):
+    if value is None or (isinstance(value, str) and _UNSCORED.match(value)):
         return []
     found = _PERCENT.match(str(value).strip())
     if not found or int(found[1]) > 100:  # noqa: PLR2004 - percent

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import PROJECT
 
 from moviecrawler.extract.pages import page_record, read_page
+from tests.conftest import PROJECT
 
 CASES = sorted(path.parent for path in (PROJECT / "tests" / "pages").glob("*/*/meta.json"))
 
@@ -40,7 +40,5 @@ FIELDS = [(case, field) for case in CASES for field in _fields(case)]
 def test_field(case: Path, field: str) -> None:
     expected, got = _fields(case)[field], _record(case)[field]
     if field == "entries":
-        got = [
-            {key: entry[key] for key in wanted} for wanted, entry in zip(expected, got, strict=True)
-        ]
+        got = [{key: entry[key] for key in wanted} for wanted, entry in zip(expected, got, strict=True)]
     assert got == expected
