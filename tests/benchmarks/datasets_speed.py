@@ -61,7 +61,11 @@ def main() -> None:
                 file.writelines(dataset.read(0, dataset.size))
             files.append(path)
             print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
-        ways = {"moviecrawler, all titles": OURS, "moviecrawler, Top 250": TOP, "csv.DictReader, in memory": DICTIONARIES}
+        ways = {
+            "moviecrawler, all titles": OURS,
+            "moviecrawler, Top 250": TOP,
+            "csv.DictReader, in memory": DICTIONARIES,
+        }
         print(f"\n{'':28} {'rows':>10} {'time':>9} {'peak':>10} {'time/ours':>10}")
         first = 0.0
         for way, program in ways.items():

@@ -154,8 +154,8 @@ def test_two_processes_that_fetch_at_once_do_not_mix_their_parts(tmp_path: Path)
     one, other = RangedDownload(tmp_path / "file", PART), RangedDownload(tmp_path / "file", PART + 7)
     done = {one: False, other: False}
     while not all(done.values()):
-        for download in done:
-            done[download] = done[download] or download.accept(*server.answer(download.headers()))
+        for download, is_done in done.items():
+            done[download] = is_done or download.accept(*server.answer(download.headers()))
     assert (tmp_path / "file").read_bytes() == FILE
     one.close()
     other.close()

@@ -23,7 +23,15 @@ def replica() -> Iterator[ReplicaProcess]:
 
 
 def test_json_lines_count_up_to_the_end(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, PROGRESS="json", CONCURRENT_REQUESTS="4", STORE_BATCH_SECONDS="0.05")
+    finished = crawl(
+        "imdb",
+        "limit=20",
+        data=tmp_path,
+        replica=replica,
+        PROGRESS="json",
+        CONCURRENT_REQUESTS="4",
+        STORE_BATCH_SECONDS="0.05",
+    )
     lines = [json.loads(line) for line in finished.output.splitlines()]
     assert len(lines) > 2
     assert [line["stored"] for line in lines] == sorted(line["stored"] for line in lines)
