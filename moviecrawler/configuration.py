@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _URLS = ("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL")
 _SWITCHES = ("CSV_ENABLED",)
-_PROGRESS_MODES = ("auto", "bar", "lines", "json", "off")
-_NUMBERS = {"RETRY_BACKOFF": 0.0, "RETRY_BACKOFF_MAX": 0.0, "BLOCK_AFTER_UNEXPECTED": 1, "DATASET_PART": 65_536}
+_CHOICES = {"PROGRESS": ("auto", "bar", "lines", "json", "off"), "STORE_UNREACHABLE": ("fail", "wait")}
+_NUMBERS = {"RETRY_BACKOFF": 0.0, "RETRY_BACKOFF_MAX": 0.0, "BLOCK_AFTER_UNEXPECTED": 1, "DATASET_PART": 65_536, "FRESHNESS_MARGIN": 0}
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -42,8 +42,9 @@ def check_settings(settings: BaseSettings) -> None:
             right = False
         if not right:
             raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number of at least {least:g}")
-    if settings["PROGRESS"] not in _PROGRESS_MODES:
-        raise ConfigurationError(f"PROGRESS is {settings['PROGRESS']!r}; set it to one of {', '.join(_PROGRESS_MODES)}")
+    for name, choices in _CHOICES.items():
+        if settings[name] not in choices:
+            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to one of {', '.join(choices)}")
     if re.search(r"[^\x20-\x7e]", settings["CONTACT"]):
         raise ConfigurationError(
             f"CONTACT is {settings['CONTACT']!r}; it is sent in a header, so it must be plain ASCII, such as a URL"

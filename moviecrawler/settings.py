@@ -29,6 +29,15 @@ ROTTENTOMATOES_URL = _env("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com"
 DATA_DIR = _env("DATA_DIR", "data")
 # Whether movies go to CSV files in DATA_DIR; read by CsvPipeline.
 CSV_ENABLED = _env("CSV_ENABLED", "1")
+# Where else movies go, each store when its setting is there; read by the stores. With a password in it, set it in the
+# environment only: a command line can be seen by everybody on the machine.
+DATABASE_URL = _env("DATABASE_URL", "")
+MONGO_URL = _env("MONGO_URL", "")
+S3_BUCKET = _env("S3_BUCKET", "")
+S3_ENDPOINT_URL = _env("S3_ENDPOINT_URL", "")
+S3_PREFIX = _env("S3_PREFIX", "")
+# Seconds by which a scrape has to be newer to replace a stored one, which until then is as good; read by the stores.
+FRESHNESS_MARGIN = _env("FRESHNESS_MARGIN", "3600")
 
 # --- Who: what the sites are told about us ---------------------------------------------------------------------------
 # An address or a URL where a site's people can reach the operator; read by the spiders, which add it to USER_AGENT.
@@ -74,6 +83,9 @@ RETRY_BACKOFF_MAX = 60.0
 BLOCK_AFTER_UNEXPECTED = 3
 
 # --- Stores ----------------------------------------------------------------------------------------------------------
+# When a store can't be reached at the start: `fail` says so and crawls nothing; `wait` begins, holds the crawl back when the
+# store's buffer is full, and keeps what is left at the end in files for the next run. Read by BatchingPipeline.
+STORE_UNREACHABLE = _env("STORE_UNREACHABLE", "fail")
 # How much each store buffers and when it writes; None for what suits the store. Read by `Limits`, which says what each is.
 STORE_BATCH_ITEMS = None
 STORE_BATCH_BYTES = None
@@ -123,6 +135,14 @@ DOWNLOADER_MIDDLEWARES = {
 ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
+    "moviecrawler.pipelines.postgres.PostgresPipeline": 310,
+    "moviecrawler.pipelines.mongo.MongoPipeline": 320,
+    "moviecrawler.pipelines.s3.S3Pipeline": 330,
+    "moviecrawler.pipelines.archive.ArchivePipeline": 340,
+}
+SPIDER_MIDDLEWARES = {
+    # Before HttpErrorMiddleware, so that it sees a 404 too.
+    "moviecrawler.middlewares.archive.ArchiveMiddleware": 10,
 }
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+pytest_plugins = ["tests.services.postgres", "tests.services.mongo", "tests.services.s3"]
+
 PROJECT = Path(__file__).parents[1]
 SHARED_PAGES = Path(os.environ.get("SHARED_PAGES") or PROJECT.parent / "shared" / "pages")
 """Pages that the sites really served. They belong to their publishers and are not part of the project."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler import settings
+from moviecrawler.pipelines.base import Limits
 from tests.conftest import PROJECT
 
 PACKAGE = PROJECT / "moviecrawler"
@@ -98,9 +99,8 @@ OWN_SETTINGS = [
 
 @pytest.mark.parametrize("name", OWN_SETTINGS)
 def test_setting_is_read_and_documented(name: str) -> None:
-    named = (
-        name.removeprefix("STORE_").lower() + ":" if name.startswith("STORE_") else f'"{name}"'
-    )  # fields of `Limits`
+    field = name.removeprefix("STORE_").lower()
+    named = f"{field}:" if field in Limits.__dataclass_fields__ else f'"{name}"'
     assert any(named in module.read_text("utf-8") for module in MODULES if module.name != "settings.py"), (
         "nothing reads it"
     )

@@ -40,6 +40,8 @@ def test_settings_as_shipped_are_right(settings: Settings) -> None:
         ("BLOCK_AFTER_UNEXPECTED", 0),
         ("DATASET_PART", 1),
         ("PROGRESS", "loud"),
+        ("STORE_UNREACHABLE", "ignore"),
+        ("FRESHNESS_MARGIN", "-1"),
         ("CONTACT", "me@example.com\r\nX-Evil: 1"),
         ("CONTACT", "mé@example.com"),
     ],

@@ -118,6 +118,24 @@ def match(a: Movie, b: Movie) -> Match:
     return _compare(_prepare(a), _prepare(b))
 
 
+def match_keys(movie: Movie) -> tuple[set[str], set[str]]:
+    """Return keys, of which a title shares one at least with each title that `match` accepts.
+
+    The first are ids and names. The second are for names that are spelt differently: beginnings of words, which many
+    titles share that have nothing else in common.
+    """
+    title = _prepare(movie)
+    names = {repr(key) for keys in (_id_keys, _name_keys, _director_keys) for key in keys(title)}
+    return names, {f"stem {key!r}" for key in _stem_keys(title)}
+
+
+def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
+    """Return whether one of the titles is a movie's own, or similar to it: all that `match` asks of a key of the second set."""
+    own = {normalise(title) for title in (movie.title, movie.original_title) if title}
+    others = {normalise(title) for title in titles}
+    return bool(own & others) or any(_similar(one, other) for one in own for other in others)
+
+
 def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
 

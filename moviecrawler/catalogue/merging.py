@@ -22,6 +22,20 @@ _FILLED = (
 """Not what leads to a title (its list), nor when it was read."""
 
 
+def supersedes(movie: Movie, known: Movie, margin: float) -> bool:
+    """Return whether a reading of a title takes the place of a known one; an older one never does.
+
+    It has to be newer by `margin` seconds, in which little changes, or be from a fuller source. The same reading always
+    does, as a better reader may have made more of the same page. Both have `scraped_at`.
+    """
+    assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
+    assert known.scraped_at is not None  # noqa: S101
+    if movie.scraped_at == known.scraped_at:
+        return True
+    fuller = _FULLNESS[movie.source] > _FULLNESS[known.source]
+    return (movie.scraped_at - known.scraped_at).total_seconds() >= (0 if fuller else margin)
+
+
 def complete(movie: Movie, known: Movie) -> Movie:
     """Return `movie` with what only a fuller, older reading of the same title told.
 

@@ -15,7 +15,8 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
-from moviecrawler.errors import TableError
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.pipelines.postgres import read_scoreboard
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +27,7 @@ _CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name
 
 
 class Command(ScrapyCommand):
-    """The scores of `movies.csv`, joined over the sites."""
+    """The scores of the database that DATABASE_URL names, else of `movies.csv`, joined over the sites."""
 
     requires_crawler_process = False
 
@@ -50,20 +51,27 @@ class Command(ScrapyCommand):
             raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
         if opts.limit is not None and opts.limit < 1:
             raise UsageError(f"--limit is {opts.limit}; give a number of at least 1", print_help=False)
-        assert self.settings is not None  # noqa: S101 - Scrapy sets it before
-        path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
         try:
-            rows = scoreboard(read_movies(path))
-        except FileNotFoundError:
-            self._fail(f"there is no {path} yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            rows, place = self._read(opts.limit)
+        except FileNotFoundError as error:
+            self._fail(f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top")
             return
-        except (OSError, TableError) as error:
+        except (OSError, MovieCrawlerError) as error:
             self._fail(str(error))
             return
         if not rows:
-            self._fail(f"{path} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            self._fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
             return
         _print(rows[: opts.limit], opts.format)
+
+    def _read(self, limit: int | None) -> tuple[list[ScoreboardRow], str]:
+        """Return the rows, and where they were read."""
+        assert self.settings is not None  # noqa: S101 - Scrapy sets it before
+        url = self.settings.get("DATABASE_URL")
+        if url:
+            return read_scoreboard(url, limit), "the database that DATABASE_URL names"
+        path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
+        return scoreboard(read_movies(path)), str(path)
 
     def _fail(self, sentence: str) -> None:
         print(f"scrapy scoreboard: {sentence}", file=sys.stderr)

@@ -22,6 +22,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -158,6 +161,16 @@ class Store(ABC):
         """Finish and disconnect. Called once, also when `open` or the last `write` failed."""
 
 
+def check_stores(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a setting of a store that can't be right; nothing is connected."""
+    Limits.from_settings(settings)
+    for path in build_component_list(settings.get_component_priority_dict_with_base("ITEM_PIPELINES")):
+        pipeline = load_object(path)
+        if isinstance(pipeline, type) and issubclass(pipeline, BatchingPipeline):
+            with suppress(NotConfigured):
+                pipeline.store_from_settings(settings)
+
+
 class BatchingPipeline:
     """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
 
@@ -173,10 +186,18 @@ class BatchingPipeline:
     """What applies where settings say nothing else."""
 
     def __init__(
-        self, store: Store, *, data_dir: Path, limits: Limits, stats: StatsCollector, signals: SignalManager
+        self,
+        store: Store,
+        *,
+        data_dir: Path,
+        limits: Limits,
+        stats: StatsCollector,
+        signals: SignalManager,
+        waits_to_open: bool = True,
     ) -> None:
         self.store = store
         self.limits = limits
+        self._waits_to_open = waits_to_open
         self._data_dir = data_dir
         self._stats = stats
         self._signals = signals
@@ -191,7 +212,7 @@ class BatchingPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read DATA_DIR and what `Limits` and the store read."""
+        """Read DATA_DIR, STORE_UNREACHABLE and what `Limits` and the store read."""
         assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         data_dir = check_data_dir(crawler.settings.get("DATA_DIR", "data"))
         return cls(
@@ -200,6 +221,7 @@ class BatchingPipeline:
             limits=Limits.from_settings(crawler.settings, cls.default_limits),
             stats=crawler.stats,
             signals=crawler.signals,
+            waits_to_open=crawler.settings.get("STORE_UNREACHABLE", "fail") == "wait",
         )
 
     @classmethod
@@ -218,12 +240,19 @@ class BatchingPipeline:
     # --- In the event loop --------------------------------------------------------------------------------------------
 
     async def open_spider(self) -> None:
-        """Connect the store, and begin to load what earlier runs spooled. Raises ConfigurationError."""
+        """Connect the store, and begin to load what earlier runs spooled.
+
+        Raises CloseSpider when it can't be connected: at all, or now, unless it may be waited for.
+        """
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
         opened: asyncio.Future[None] = self._loop.create_future()
         threading.Thread(target=self._work, args=(opened,), name=f"store-{self.store.name}", daemon=True).start()
-        await opened
+        try:
+            await opened
+        except (ConfigurationError, TransientStoreError) as error:
+            logger.error("%s can't be used, so nothing is crawled: %s", self.store.name, error)  # noqa: TRY400 - a sentence says it
+            raise CloseSpider("store_unavailable") from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
         self._loading = self._loop.create_task(self._load_spool())
@@ -378,6 +407,9 @@ class BatchingPipeline:
         try:
             self.store.open()
         except TransientStoreError as error:
+            if not self._waits_to_open:
+                self._tell(opened.set_exception, error)
+                return False
             logger.warning("%s can't be opened, and will be tried again: %s", self.store.name, error)
             self._tell(opened.set_result, None)
             return self._attempt(self._open_again)

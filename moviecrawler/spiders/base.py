@@ -20,7 +20,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
-from moviecrawler.pipelines.base import Limits
+from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.urls import title_url
 
@@ -89,7 +89,7 @@ class MovieSpider(scrapy.Spider):
         """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them or in settings."""
         check_settings(settings)
         check_data_dir(settings["DATA_DIR"])
-        Limits.from_settings(settings)
+        check_stores(settings)
         check_argument_names(arguments, cls.arguments)
         titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"))
         name = arguments.get("list", None if titles else cls.default_list)

@@ -15,10 +15,16 @@ from moviecrawler.errors import ConfigurationError, RejectedError, TransientStor
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.base import Limits, Record, Store, backoff
 from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.mongo import MongoStore
+from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.s3 import Bucket, S3Store
 from tests.pipelines.runs import LIMIT, make_movie, running, until
+from tests.services.mongo import mongo_movies
+from tests.services.postgres import postgres_movies
+from tests.services.s3 import s3_movies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 
@@ -48,8 +54,10 @@ class MemoryStore(Store):
 class Faulty(Store):
     """Another store, with something that happens before each write of it."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: Store, read: Callable[[], Iterable[Movie]]) -> None:
         self.inner = inner
+        self.read = read
+        """Returns what the store holds, when it is closed."""
         self.name = inner.name
         self.before_open: Callable[[], object] = lambda: None
         self.before_write: Callable[[Sequence[Record]], object] = lambda _: None
@@ -71,19 +79,28 @@ class Faulty(Store):
         self.inner.close()
 
 
-@pytest.fixture(params=["memory", "csv"])
+@pytest.fixture(params=["memory", "csv", "postgres", "mongo", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Faulty:
-    return Faulty(MemoryStore() if request.param == "memory" else CsvStore(tmp_path))
+    if request.param == "csv":
+        return Faulty(CsvStore(tmp_path), lambda: read_movies(tmp_path / "movies.csv"))
+    if request.param == "postgres":
+        url = request.getfixturevalue("database_url")
+        return Faulty(PostgresStore(url), lambda: postgres_movies(url))
+    if request.param == "mongo":
+        url = request.getfixturevalue("mongo_url")
+        return Faulty(MongoStore(url), lambda: mongo_movies(url))
+    if request.param == "s3":
+        url, bucket = request.getfixturevalue("s3_url"), request.getfixturevalue("bucket_name")
+        return Faulty(S3Store(Bucket(bucket, endpoint_url=url)), lambda: s3_movies(url, bucket))
+    memory = MemoryStore()
+    return Faulty(memory, memory.movies.values)
 
 
 def stored(store: Faulty) -> dict[str | None, Movie]:
     """Return what a closed store holds, each title once."""
-    if isinstance(store.inner, MemoryStore):
-        return {movie.site_id: movie for movie in store.inner.movies.values()}
-    assert isinstance(store.inner, CsvStore)
-    rows = list(read_movies(store.inner._folder / "movies.csv"))
-    assert len({row.site_id for row in rows}) == len(rows)
-    return {row.site_id: row for row in rows}
+    movies = list(store.read())
+    assert len({movie.site_id for movie in movies}) == len(movies)
+    return {movie.site_id: movie for movie in movies}
 
 
 def failing(times: int, error: Exception) -> Callable[..., None]:

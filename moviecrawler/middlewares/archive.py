@@ -1,0 +1,85 @@
+"""Handing every answer that reaches a spider to the archive."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.middlewares.compression import wire_body
+from moviecrawler.pipelines.archive import ArchivePipeline
+from moviecrawler.pipelines.warc import Answer, write_record
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_OF_THE_CONNECTION = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
+"""Headers that say how the body came; what is true of the archived body is written instead."""
+
+
+class ArchiveMiddleware:
+    """Hands every answer to ArchivePipeline before the spider reads it, also one with a status such as 404.
+
+    Not as an item, which would turn up in feed exports too. The spider finds in `response.meta` what to write into its
+    items: `fetched_at` (datetime, UTC) and `archive_id`. Answers whose request names none of the three sites in
+    `meta["site"]`, such as parts of IMDb's datasets, are not archived, and a refusal never gets here.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read S3_BUCKET. Raises NotConfigured when nothing is archived."""
+        if not crawler.settings.get("S3_BUCKET"):
+            raise NotConfigured  # without a reason, which Scrapy would warn of: not to archive is no mistake
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Decide the page's name in the archive, before the spider reads it."""
+        if response.meta.get("site") in HOMES:
+            response.meta["fetched_at"] = datetime.now(UTC)
+            response.meta["archive_id"] = uuid.uuid4().urn
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Archive the page, waiting only while the archive's buffer is full; then yield what the spider yields."""
+        if "archive_id" in response.meta:
+            pipeline = self._crawler.get_item_pipeline(ArchivePipeline)
+            assert pipeline is not None  # noqa: S101 - it is there when S3_BUCKET is set
+            await pipeline.process_item(write_record(_answer(response)))
+        async for item in result:
+            yield item
+
+
+def _answer(response: Response) -> Answer:
+    body, encoding = wire_body(response)
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, values in response.headers.items()
+        if name not in _OF_THE_CONNECTION
+        for value in values
+    ]
+    if encoding is not None:
+        headers.append(("Content-Encoding", encoding.decode("latin-1")))
+    headers.append(("Content-Length", str(len(body))))
+    assert response.request is not None  # noqa: S101 - Scrapy sets it
+    known = response.request.cb_kwargs
+    return Answer(
+        site=response.meta["site"],
+        site_id=known.get("site_id"),
+        url=response.url,
+        status=response.status,
+        headers=headers,
+        body=body,
+        fetched_at=response.meta["fetched_at"],
+        archive_id=response.meta["archive_id"],
+        attempts=1 + response.meta.get("retry_times", 0),
+        found=known.get("found"),
+    )

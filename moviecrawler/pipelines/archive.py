@@ -1,0 +1,132 @@
+"""The archive: every page as it came over the wire, many in one WARC file, with an index that finds each of them.
+
+raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.warc     the pages
+raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.cdxj     where each page begins, and its length
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import RawPage
+from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, by_folder, object_name, partition
+from moviecrawler.pipelines.warc import index_line, write_info
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.pipelines.base import Record
+
+
+class ArchivePipeline(BatchingPipeline):
+    """Writes raw pages to S3_BUCKET."""
+
+    item_types = (RawPage,)
+    default_limits = S3_LIMITS
+
+    @classmethod
+    def store_from_settings(cls, settings: BaseSettings) -> ArchiveStore:
+        """Read what `Bucket` reads."""
+        return ArchiveStore(Bucket.from_settings(settings))
+
+    def encode(self, item: RawPage) -> bytes:
+        """Return the page's record, which is not copied."""
+        return item.record
+
+    def spooled(self, record: Record) -> bytes:
+        """Return the page as JSON, its record in base 64."""
+        return msgspec.json.encode(record.item)
+
+
+class ArchiveStore(Store):
+    """WARC files and their indexes in a bucket. No file is ever overwritten, but by the same pages written again."""
+
+    name = "archive"
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def open(self) -> None:
+        """Connect."""
+        self._bucket.open()
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write a file for each site and date of the batch, its index last: where that stands, the file is whole."""
+        members = (
+            (partition("raw", page.site, page.fetched_at), record) for record in records if (page := record.item)
+        )
+        for folder, group in by_folder(members):
+            pages: list[RawPage] = [record.item for record in group]
+            first = min(page.fetched_at for page in pages)
+            # Their ids stand for their contents, being drawn at random.
+            name = object_name(first, "".join(page.archive_id for page in pages).encode())
+            parts = [write_info(f"{name}.warc", first)]
+            offset = len(parts[0])
+            lines = []
+            for page in pages:
+                lines.append(index_line(page, f"{name}.warc", offset))
+                parts.append(page.record)
+                offset += len(page.record)
+            self._bucket.put(f"{folder}/{name}.warc", b"".join(parts), "application/warc")
+            self._bucket.put(f"{folder}/{name}.cdxj", b"".join(sorted(lines)), "text/plain; charset=utf-8")
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._bucket.close()
+
+
+class Folder:
+    """An archive in a folder of this machine, such as a copy of a bucket's."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def keys(self, folder: str) -> Iterator[str]:
+        """Yield the files below `folder`, relative to the archive, sorted."""
+        for path in sorted((self._path / folder).rglob("*")):
+            if path.is_file():
+                yield path.relative_to(self._path).as_posix()
+
+    def get(self, key: str) -> bytes:
+        """Return a file. Raises OSError."""
+        return (self._path / key).read_bytes()
+
+
+def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folder:
+    """Return the archive at `s3://bucket/prefix`, or in a folder. Raises ConfigurationError when there is none.
+
+    Raises TransientStoreError when a bucket can't be reached.
+    """
+    if source.startswith("s3://"):
+        parts = urlsplit(source)
+        bucket = Bucket(parts.netloc, parts.path, endpoint_url)
+        bucket.open()
+        return bucket
+    if not (Path(source) / "raw").is_dir():
+        raise ConfigurationError(
+            f"{source!r} holds no archive, which has a folder raw; give such a folder, or s3://bucket/prefix"
+        )
+    return Folder(Path(source))
+
+
+def archived_files(archive: Bucket | Folder, site: str, begin: date, end: date) -> list[str]:
+    """Return the keys of the WARC files with pages of a site from `begin` to `end`, both included, oldest first."""
+    found = []
+    for key in archive.keys(f"raw/site={site}/"):
+        named = _FILE.match(key)
+        if named and begin <= date.fromisoformat(named[1]) <= end:
+            found.append(key)
+    return found
+
+
+_FILE = re.compile(r"raw/site=\w+/date=(\d{4}-\d\d-\d\d)/[^/]+\.warc$")

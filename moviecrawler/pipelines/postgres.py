@@ -1,0 +1,257 @@
+"""Movies in PostgreSQL: normalised tables, the history of scores, and one row a title with every site's scores.
+
+A batch is one transaction: it is copied into a temporary table, from which a few statements bring all tables up to
+date. The tables are described in `sql/migrations/`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+import psycopg2
+from psycopg2.extensions import make_dsn, parse_dsn
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.scoreboard import ScoreboardRow
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.items import Miss, Movie
+from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.migrations import migrate
+from moviecrawler.pipelines.sql import read_sql
+from moviecrawler.pipelines.titles import Stored, hash_keys, join_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.pipelines.base import Record
+
+_SESSION = read_sql("session.sql")
+_LOCATE = read_sql("locate.sql")
+_WRITE_MOVIES = read_sql("write_movies.sql")
+_WRITE_MISSES = read_sql("write_misses.sql")
+_SCOREBOARD = read_sql("scoreboard.sql")
+_COPY = "COPY incoming (record_id, title_id, was_read, match_keys, item) FROM STDIN"
+
+_FORM = "postgresql://user:password@host:5432/database"
+_DEFAULTS = {
+    "application_name": "moviecrawler",
+    "client_encoding": "UTF8",
+    "connect_timeout": "10",  # seconds
+    # A peer that is gone without a word is found out within a minute: seconds, and milliseconds for the last.
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""Of every connection; what the URL itself sets goes before it."""
+_REFUSED = re.compile(
+    '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
+)
+"""What is said of those who will never be let in. A server sends a code as well, which libpq keeps to itself."""
+_REJECTIONS = (
+    psycopg2.DataError,
+    psycopg2.IntegrityError,
+    psycopg2.errors.CardinalityViolation,  # an item that says two things of one, such as two values of a score
+    psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
+)
+
+
+class PostgresPipeline(BatchingPipeline):
+    """Writes movies and misses to the database that DATABASE_URL names."""
+
+    @classmethod
+    def store_from_settings(cls, settings: BaseSettings) -> PostgresStore:
+        """Read DATABASE_URL and FRESHNESS_MARGIN (seconds)."""
+        url = settings.get("DATABASE_URL")
+        if not url:
+            raise NotConfigured
+        return PostgresStore(url, settings.getfloat("FRESHNESS_MARGIN", 3600))
+
+
+class PostgresStore(Store):
+    """The tables of one database, which any number of processes may write together."""
+
+    name = "postgres"
+
+    def __init__(self, url: str, margin: float = 0) -> None:
+        _parse(url)
+        self._url = url
+        self._margin = margin
+        self._connection: Connection | None = None
+
+    def open(self) -> None:
+        """Connect, and bring the schema up to date."""
+        connection = connect(self._url)
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Store the records in one transaction."""
+        for record in records:
+            if isinstance(record.item, Movie) and (record.item.scraped_at is None or record.item.site_id is None):
+                raise RejectedError("a movie without site_id or scraped_at can't be stored")
+        connection = self._connected()
+        with _errors_translated(), connection, connection.cursor() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            for number, part in enumerate(_each_title_once(records)):
+                if number:
+                    cursor.execute("TRUNCATE incoming, written, incoming_credits")
+                self._write_movies(cursor, [(r.item, r.encoded) for r in part if isinstance(r.item, Movie)])
+                _write_misses(cursor, [r.encoded for r in part if isinstance(r.item, Miss)])
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            try:
+                self.open()
+            except ConfigurationError as error:
+                # All was right when the crawl began: whatever is wrong by now, no item is to blame.
+                raise TransientStoreError(str(error)) from error
+        assert self._connection is not None  # noqa: S101 - `open` has made it
+        return self._connection
+
+    def _write_movies(self, cursor: Cursor, movies: Sequence[tuple[Movie, bytes]]) -> None:
+        if not movies:
+            return
+        cursor.execute(
+            _LOCATE,
+            {
+                "sites": [movie.site for movie, _ in movies],
+                "site_ids": [movie.site_id for movie, _ in movies],
+                "partial": [movie.source != "page" for movie, _ in movies],
+            },
+        )
+        rows = io.BytesIO()
+        changed: dict[int, Stored] = {}
+        for (given, given_json), (record_id, title_id, known_keys, by_hand, known) in zip(
+            movies, cursor.fetchall(), strict=True
+        ):
+            movie, encoded = given, given_json
+            if known is not None:
+                movie = complete(given, msgspec.json.decode(known, type=Movie))
+                encoded = msgspec.json.encode(movie)
+            keys = hash_keys(movie)
+            rows.write(_copy_row(record_id, title_id, given.source != "list", keys, encoded))
+            if keys != known_keys and not by_hand:
+                changed[record_id] = Stored(
+                    record_id=record_id, title_id=title_id, movie=movie, is_new=known_keys is None
+                )
+        rows.seek(0)
+        cursor.copy_expert(_COPY, rows)
+        cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
+        written = [record_id for (record_id,) in cursor.fetchall()]
+        join_records(cursor, [changed[record_id] for record_id in written if record_id in changed])
+
+
+def connect(url: str) -> Connection:
+    """Connect to a database.
+
+    Raises ConfigurationError when the URL is malformed or the server refuses it for good, TransientStoreError when it
+    can't be reached now. Neither shows the password.
+    """
+    parameters = _parse(url)
+    try:
+        return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
+    except psycopg2.OperationalError as error:
+        reason = _one_line(str(error))
+        if _REFUSED.search(reason):
+            raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
+        raise TransientStoreError(reason) from None
+
+
+def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:
+    """Return the rows of the view `scoreboard`, all or the first `limit`, in the order in which they are shown.
+
+    There are none in a database without the tables. Raises what `connect` raises.
+    """
+    with closing(connect(url)) as connection, _errors_translated(), connection, connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '10min'")
+        try:
+            cursor.execute(_SCOREBOARD, {"limit": limit})
+        except psycopg2.errors.UndefinedTable:
+            return []
+        names = [column.name for column in cursor.description or ()]
+        return [ScoreboardRow(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+def _parse(url: str) -> dict[str, str]:
+    """Return the parameters of a URL. What libpq makes of a malformed one may show a part of the password."""
+    try:
+        found = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
+    except psycopg2.ProgrammingError:
+        found = {}
+    host, port, database = (found.get(name, "") for name in ("host", "port", "dbname"))
+    if not database or "@" in host + database or not (port.replace(",", "") or "0").isdigit():
+        raise ConfigurationError(
+            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password as %40 %2F %3A %3F"
+        )
+    return found
+
+
+def _prepare(connection: Connection) -> None:
+    with _errors_translated():
+        try:
+            migrate(connection)
+            with connection, connection.cursor() as cursor:
+                cursor.execute(_SESSION)
+        except psycopg2.ProgrammingError as error:
+            raise ConfigurationError(
+                f"the database that DATABASE_URL names doesn't let us make our tables: {_one_line(str(error))}"
+            ) from error
+
+
+def _write_misses(cursor: Cursor, misses: Sequence[bytes]) -> None:
+    if misses:
+        cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses).decode()}]"})
+
+
+def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
+    """Return the records in parts that name no title twice; what is said of one title stays in order."""
+    parts: list[dict[tuple[str, str | None], Record]] = []
+    for record in records:
+        key = (record.item.site, record.item.site_id)
+        part = next((part for part in parts if key not in part), None)
+        if part is None:
+            part = {}
+            parts.append(part)
+        part[key] = record
+    return [list(part.values()) for part in parts]
+
+
+def _copy_row(record_id: int, title_id: int, was_read: bool, keys: Sequence[int], item: bytes) -> bytes:
+    """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
+    array = "{" + ",".join(map(str, keys)) + "}"
+    return f"{record_id}\t{title_id}\t{was_read}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
+
+
+@contextmanager
+def _errors_translated() -> Iterator[None]:
+    try:
+        yield
+    except _REJECTIONS as error:
+        # Its detail may repeat the whole row.
+        raise RejectedError(_one_line(error.diag.message_primary or str(error))) from error
+    except psycopg2.Error as error:
+        raise TransientStoreError(_one_line(str(error)) or type(error).__name__) from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

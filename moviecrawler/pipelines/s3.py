@@ -1,0 +1,247 @@
+"""Objects in an S3 bucket, and movies as JSON Lines in them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import re
+import socket
+from contextlib import contextmanager, suppress
+from datetime import UTC
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - its name
+from isal import isal_zlib
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.items import Miss
+    from moviecrawler.pipelines.base import Record
+
+# It tells where it found credentials, each time that a client is made.
+logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
+
+_PART = 16 * 1024 * 1024
+"""Bytes; larger objects are uploaded in parts of this size. S3 asks for 5 MiB at least."""
+_GZIP = 31  # zlib's window size with a gzip header and trailer
+_TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
+_TRY_LATER, _SERVER_ERROR = frozenset({408, 409, 429}), 500
+"""HTTP statuses."""
+
+S3_LIMITS = Limits(
+    # Objects of some size, as S3 and whoever reads them handle a few large ones better than many small ones.
+    batch_items=5_000,
+    batch_bytes=8 * 1024 * 1024,
+    batch_seconds=60.0,
+    buffer_items=10_000,
+    buffer_bytes=24 * 1024 * 1024,
+)
+"""Of both stores in a bucket, where settings say nothing else."""
+
+
+class S3Pipeline(BatchingPipeline):
+    """Writes movies and misses to S3_BUCKET, as gzipped JSON Lines."""
+
+    default_limits = S3_LIMITS
+
+    @classmethod
+    def store_from_settings(cls, settings: BaseSettings) -> S3Store:
+        """Read what `Bucket` reads."""
+        return S3Store(Bucket.from_settings(settings))
+
+
+class Bucket:
+    """A bucket of S3 or of anything that speaks its protocol, and the prefix of the keys in it."""
+
+    def __init__(self, name: str, prefix: str = "", endpoint_url: str | None = None) -> None:
+        self._name = name
+        self._prefix = f"{prefix.strip('/')}/".removeprefix("/")
+        self._endpoint_url = endpoint_url
+        self._client: Any = None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Bucket:
+        """Read S3_BUCKET, S3_PREFIX and S3_ENDPOINT_URL. Raises NotConfigured without the first.
+
+        Credentials and region are found where boto3 looks for them: environment variables, its files, the machine's role.
+        """
+        if not settings.get("S3_BUCKET"):
+            raise NotConfigured  # without a reason, which Scrapy would warn of: not to ask for a store is no mistake
+        return cls(settings["S3_BUCKET"], settings.get("S3_PREFIX") or "", settings.get("S3_ENDPOINT_URL") or None)
+
+    def open(self) -> None:
+        """Connect, and see whether the bucket is there. Raises ConfigurationError or TransientStoreError."""
+        self.close()
+        config = Config(
+            connect_timeout=5,
+            read_timeout=30,
+            tcp_keepalive=True,
+            retries={"mode": "standard", "total_max_attempts": 3},
+            # Buckets as host names need a DNS entry each, which endpoints other than Amazon's seldom have.
+            s3={"addressing_style": "path" if self._endpoint_url else "auto"},
+            # Uploads carry a checksum of ours, as a header; boto3's way, in a trailer, is not understood by every endpoint.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        try:
+            # A session of its own, as boto3's default one must not be used by several threads.
+            self._client = boto3.session.Session().client("s3", endpoint_url=self._endpoint_url, config=config)
+            self._client.head_bucket(Bucket=self._name)
+        except (ClientError, BotoCoreError, ValueError) as error:
+            if _may_pass(error):
+                raise TransientStoreError(str(error)) from error
+            raise ConfigurationError(
+                f"the bucket {self._name!r} can't be used ({error}); create it, let these credentials list and write it, "
+                "or correct S3_BUCKET or S3_ENDPOINT_URL"
+            ) from error
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Write an object as a whole, which the endpoint checks by its CRC-32. Raises TransientStoreError or RejectedError."""
+        with _errors_translated():
+            if len(data) <= _PART:
+                self._client.put_object(**self._object(key), Body=data, ContentType=content_type, **_checksum(data))
+            else:
+                self._put_in_parts(key, data, content_type)
+
+    def _put_in_parts(self, key: str, data: bytes, content_type: str) -> None:
+        upload = self._client.create_multipart_upload(
+            **self._object(key), ContentType=content_type, ChecksumAlgorithm="CRC32"
+        )
+        this = {**self._object(key), "UploadId": upload["UploadId"]}
+        try:
+            parts = []
+            for number, begin in enumerate(range(0, len(data), _PART), 1):
+                part = data[begin : begin + _PART]
+                checksum = _checksum(part)
+                sent = self._client.upload_part(**this, PartNumber=number, Body=part, **checksum)
+                parts.append({"PartNumber": number, "ETag": sent["ETag"], **checksum})
+            self._client.complete_multipart_upload(**this, MultipartUpload={"Parts": parts})
+        except (BotoCoreError, ClientError):
+            # What was uploaded would be paid for, and seen by nobody.
+            with suppress(BotoCoreError, ClientError):
+                self._client.abort_multipart_upload(**this)
+            raise
+
+    def keys(self, folder: str) -> Iterator[str]:
+        """Yield the keys that begin with `folder`, without the bucket's prefix, sorted. Raises TransientStoreError."""
+        with _errors_translated():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._name, Prefix=self._prefix + folder
+            )
+            for page in pages:
+                for found in page.get("Contents", ()):
+                    yield found["Key"].removeprefix(self._prefix)
+
+    def get(self, key: str) -> bytes:
+        """Return an object. Raises TransientStoreError."""
+        with _errors_translated():
+            body: bytes = self._client.get_object(**self._object(key))["Body"].read()
+            return body
+
+    def _object(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._name, "Key": self._prefix + key}
+
+
+class S3Store(Store):
+    """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
+
+    Nothing is ever overwritten: a title has a line for each time that it was stored. Of these the one with the newest
+    `scraped_at` counts, completed by the newest whose `source` is fuller (`page` before `dataset` before `list`), as
+    `catalogue.merging.complete` does. The same batch written again replaces its own objects, so that a lost answer
+    of S3 doubles nothing.
+    """
+
+    name = "s3"
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def open(self) -> None:
+        """Connect."""
+        self._bucket.open()
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write an object for each kind of item, site and date of the batch."""
+        for folder, members in by_folder((_folder(record.item), record) for record in records):
+            lines = b"".join(record.encoded + b"\n" for record in members)
+            name = object_name(min(_time_of(record.item) for record in members), lines)
+            self._bucket.put(f"{folder}/{name}.jsonl.gz", isal_zlib.compress(lines, wbits=_GZIP), "application/gzip")
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._bucket.close()
+
+
+def partition(kind: str, site: str, time: datetime) -> str:
+    """Return the folder of what was read from a site on a day (UTC), such as `raw/site=imdb/date=2026-03-01`."""
+    return f"{kind}/site={site}/date={time.astimezone(UTC):%Y-%m-%d}"
+
+
+def by_folder(members: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield each folder with its records, in the order given."""
+    for folder, group in groupby(sorted(members, key=itemgetter(0)), key=itemgetter(0)):
+        yield folder, [record for _, record in group]
+
+
+def object_name(time: datetime, contents: bytes) -> str:
+    """Return a name that sorts by time, and that only the same contents from the same machine have."""
+    digest = hashlib.sha256(contents).hexdigest()[:16]
+    node = re.sub(r"[^A-Za-z0-9.]", "-", socket.gethostname())
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S}-{node}-{digest}"
+
+
+def _folder(item: Movie | Miss) -> str:
+    kind = "movies" if isinstance(item, Movie) else "misses"
+    return partition(kind, item.site, _time_of(item))
+
+
+def _time_of(item: Movie | Miss) -> datetime:
+    time = item.scraped_at if isinstance(item, Movie) else item.checked_at
+    if time is None:
+        raise RejectedError("a movie without scraped_at can't be stored")
+    return time
+
+
+def _checksum(data: bytes) -> dict[str, str]:
+    return {"ChecksumCRC32": base64.b64encode(isal_zlib.crc32(data).to_bytes(4)).decode()}
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether an error is one of the network or of the server, so that the same may work later."""
+    if isinstance(error, ClientError):
+        status: int = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        return status >= _SERVER_ERROR or status in _TRY_LATER
+    return isinstance(error, (ConnectionError, HTTPClientError))
+
+
+@contextmanager
+def _errors_translated() -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        # S3 takes any bytes: nothing but its size can be wrong with an object.
+        if error.response["Error"]["Code"] in _TOO_LARGE:
+            raise RejectedError(str(error)) from error
+        raise TransientStoreError(str(error)) from error
+    except BotoCoreError as error:
+        raise TransientStoreError(str(error)) from error

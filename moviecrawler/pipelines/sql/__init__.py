@@ -1,0 +1,18 @@
+"""The SQL of the Postgres store, in files of its own, and the migrations of its schema."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+_FOLDER = files(__name__)
+
+
+def read_sql(name: str) -> str:
+    """Return the text of one of the files in this folder."""
+    return (_FOLDER / name).read_text("utf-8")
+
+
+def migrations() -> dict[int, str]:
+    """Return the SQL of each version of the schema, in order; a file's name begins with its version in four digits."""
+    scripts = sorted((_FOLDER / "migrations").iterdir(), key=lambda script: script.name)
+    return {int(script.name[:4]): script.read_text("utf-8") for script in scripts}

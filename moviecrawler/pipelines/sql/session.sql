@@ -1,0 +1,37 @@
+-- Run once a connection. What a batch consists of stands in temporary tables, which are emptied at its end.
+SET TimeZone = 'UTC';
+SET statement_timeout = '60s';
+-- A process that stands still inside a batch must not keep the others waiting for long.
+SET idle_in_transaction_session_timeout = '60s';
+-- A batch that is told durable is on the disk; a server's own stricter setting, for its replicas, is kept.
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local');
+-- A batch is small beside what is stored, which is always found by an index. The planner, which can't know how few records
+-- have a key, would now and then read the whole table for each.
+SET enable_seqscan = off;
+
+CREATE TEMPORARY TABLE incoming (
+    record_id  bigint NOT NULL,
+    title_id   bigint NOT NULL,
+    was_read   boolean NOT NULL,  -- the title itself, not a row of a list
+    match_keys bigint[] NOT NULL,
+    item       jsonb NOT NULL
+) ON COMMIT DELETE ROWS;
+
+CREATE TEMPORARY TABLE written (  -- what of it is newer than what was stored
+    record_id  bigint PRIMARY KEY,
+    site       site NOT NULL,
+    scraped_at timestamptz NOT NULL,
+    item       jsonb NOT NULL
+) ON COMMIT DELETE ROWS;
+
+CREATE TEMPORARY TABLE incoming_credits (
+    record_id  bigint NOT NULL,
+    role       credit_role NOT NULL,
+    position   integer NOT NULL,
+    site       site NOT NULL,
+    person_key text NOT NULL,
+    site_person_id text,
+    name       text NOT NULL,
+    named_at   timestamptz NOT NULL,
+    character  text
+) ON COMMIT DELETE ROWS;

@@ -1,0 +1,10 @@
+-- misses: a JSON array of items, each title once. A title that has been read since is not missed.
+INSERT INTO misses AS stored (site, site_id, url, outcome, reason, checked_at)
+SELECT m.site, m.site_id, m.url, m.outcome, m.reason, m.checked_at
+FROM jsonb_populate_recordset(NULL::misses, %(misses)s) m
+WHERE NOT EXISTS (
+    SELECT FROM records r
+    WHERE r.site = m.site AND r.site_id = m.site_id AND r.source <> 'list' AND r.scraped_at > m.checked_at)
+ON CONFLICT (site, site_id) DO UPDATE SET
+    url = excluded.url, outcome = excluded.outcome, reason = excluded.reason, checked_at = excluded.checked_at
+WHERE excluded.checked_at >= stored.checked_at

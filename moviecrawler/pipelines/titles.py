@@ -1,0 +1,202 @@
+"""Which records of the Postgres store are the same title on different sites, decided when they are written.
+
+It is what `catalogue.matching.join` says of a record together with all records that share a key with it, and with those
+that are one title with these by now. So titles come out as if all movies were joined at once, in whatever order they are
+crawled.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.sql import read_sql
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
+
+    from moviecrawler.catalogue.matching import JoinedTitle
+    from moviecrawler.items import Site
+
+_CANDIDATES = read_sql("candidates.sql")
+_REGROUP = read_sql("regroup.sql")
+_POOL = read_sql("pool.sql")
+_NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
+
+_MOST = 50
+"""Records that one key may lead to."""
+_BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
+"""Whose title a group of records goes to."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Stored:
+    """A record as it stands in the database."""
+
+    record_id: int
+    title_id: int
+    movie: Movie
+    is_new: bool = False
+    """Whether it came with this batch, and so is alone in its title."""
+    placed_by_hand: bool = False
+
+
+class _Candidate(NamedTuple):
+    """A record that has a key in common with another."""
+
+    title_id: int
+    titles: list[str]
+
+
+def hash_keys(movie: Movie) -> list[int]:
+    """Return the hashes by which a record is found, in ascending order."""
+    names, stems = match_keys(movie)
+    return sorted(_hashes(names | stems, [movie.site]))
+
+
+def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
+    """Give records that are new, or whose keys have changed, to the titles that they belong to.
+
+    Call it under `lock_titles`. Records that were placed by hand stay where they are.
+    """
+    keys = {record.record_id: match_keys(record.movie) for record in changed}
+    sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
+
+    asked = {record: _hashes(keys[record.record_id][0], _all_but(sites[record.record_id])) for record in changed}
+    named = _search(cursor, asked, unmatched=False)
+    titles = {record.title_id for record in changed if record in named or not record.is_new}
+    titles.update(found.title_id for candidates in named.values() for found in candidates)
+    pool, groups = _join(cursor, titles)
+    sites.update(_sites_of_groups(pool, groups))
+
+    # Only what still lacks a match on a site is searched for there by the beginnings of words, as that finds much.
+    asked = {record: _hashes(keys[record.record_id][1], _all_but(sites[record.record_id])) for record in changed}
+    similar = {
+        title_id
+        for record, candidates in _search(cursor, asked, unmatched=True).items()
+        for found in candidates
+        if spelt_alike(record.movie, found.titles)
+        for title_id in (record.title_id, found.title_id)
+    }
+    if not similar <= titles:
+        pool, groups = _join(cursor, titles | similar)
+    if pool:
+        _regroup(cursor, pool, groups)
+
+
+def _all_but(sites: Collection[Site]) -> list[Site]:
+    return [site for site in HOMES if site not in sites]
+
+
+def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
+    """Return the hashes of keys on sites.
+
+    The site is a part of a hash, so that a search for titles on other sites doesn't read those of the same one.
+    """
+    return {
+        int.from_bytes(blake2b(f"{site} {key}".encode(), digest_size=8).digest(), signed=True)
+        for site in sites
+        for key in keys
+    }
+
+
+def _search(
+    cursor: Cursor, asked: Mapping[Stored, Collection[int]], *, unmatched: bool
+) -> dict[Stored, list[_Candidate]]:
+    """Return the records that have a hash which a record asks for, by the records that ask and find any.
+
+    With `unmatched`, only those whose title is not on the site of the one that asks.
+    """
+    pairs = [(record, key) for record, keys in asked.items() for key in keys]
+    cursor.execute(
+        _CANDIDATES,
+        {
+            "askers": [record.record_id for record, _ in pairs],
+            "sites": [record.movie.site for record, _ in pairs],
+            "keys": [key for _, key in pairs],
+            "unmatched": unmatched,
+            "most": _MOST,
+        },
+    )
+    askers = {record.record_id: record for record in asked}
+    found: dict[Stored, list[_Candidate]] = defaultdict(list)
+    for record_id, title_id, title, original_title in cursor.fetchall():
+        found[askers[record_id]].append(_Candidate(title_id, [title, original_title] if original_title else [title]))
+    return found
+
+
+def _join(cursor: Cursor, titles: Collection[int]) -> tuple[list[Stored], list[JoinedTitle]]:
+    """Return the records of titles, and how those that were not placed by hand belong together."""
+    if not titles:
+        return [], []
+    cursor.execute(_POOL, {"titles": list(titles)})
+    pool = [
+        Stored(
+            record_id=record_id,
+            title_id=title_id,
+            placed_by_hand=placed_by_hand,
+            movie=msgspec.json.decode(item, type=Movie),
+        )
+        for record_id, title_id, placed_by_hand, item in cursor.fetchall()
+    ]
+    return pool, join(record.movie for record in pool if not record.placed_by_hand)
+
+
+def _sites_of_groups(pool: Iterable[Stored], groups: Iterable[JoinedTitle]) -> dict[int, Collection[Site]]:
+    """Return the sites that the group of each record is on, its own among them, by the records' ids."""
+    record_of = {id(record.movie): record.record_id for record in pool}
+    return {record_of[id(movie)]: group.movies.keys() for group in groups for movie in group.movies.values()}
+
+
+def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitle]) -> None:
+    """Give the records of each group to one title, which is that of one of them where it can be."""
+    record_of = {id(record.movie): record for record in pool}
+    fixed = {(record.title_id, record.movie.site) for record in pool if record.placed_by_hand}
+    corrected = {title_id for title_id, _ in fixed}
+    taken: set[int] = set()
+    moves: list[dict[str, int]] = []
+    reasons: list[dict[str, int | list[str]]] = []
+
+    def claim(candidates: Iterable[int]) -> int:
+        title_id = next((title_id for title_id in candidates if title_id not in taken), None)
+        if title_id is None:
+            cursor.execute(_NEW_TITLE)
+            title_id = int(cursor.fetchall()[0][0])
+        taken.add(title_id)
+        return title_id
+
+    def give(title_id: int, records: Iterable[Stored], matched_by: list[str]) -> None:
+        moves.extend(
+            {"record_id": record.record_id, "title_id": title_id} for record in records if record.title_id != title_id
+        )
+        reasons.append({"title_id": title_id, "matched_by": matched_by})
+
+    for group in groups:
+        records = [record_of[id(group.movies[site])] for site in _BY_AUTHORITY if site in group.movies]
+        # A record that was placed by hand keeps what it was placed beside, and its place from other records of its site.
+        records.sort(key=lambda record: record.title_id not in corrected)
+        title_id = claim(record.title_id for record in records)
+        crowded_out = [record for record in records if (title_id, record.movie.site) in fixed]
+        matched_by = [", ".join(match.reasons) for match in group.matches]
+        if title_id in corrected:
+            matched_by = ["placed by hand"]
+        give(title_id, [record for record in records if record not in crowded_out], matched_by)
+        for record in crowded_out:
+            give(claim([record.title_id]), [record], [])
+    cursor.execute(
+        _REGROUP,
+        {
+            "moves": msgspec.json.encode(moves).decode(),
+            "reasons": msgspec.json.encode(reasons).decode(),
+            "titles": [record.title_id for record in pool],
+        },
+    )

@@ -1,0 +1,223 @@
+"""The WARC 1.1 records that answers of the sites are archived as, and the index that finds one of them.
+
+Records are not compressed: a body is kept as it was sent, and pages are sent compressed. So one range request for a
+record gives the page, and archiving costs no more than a checksum.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import urlsplit
+
+import msgspec
+
+from moviecrawler.errors import ArchiveError
+from moviecrawler.items import RawPage, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_END = b"\r\n\r\n"
+"""Ends a record's header, its HTTP header, and the record itself."""
+_VERSION = b"WARC/1.1"
+_LONGEST_LINE = 1024 * 1024
+"""Bytes; a longer line of a header is damage."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """A site's answer as it came over the wire, and what its request knew."""
+
+    site: Site
+    site_id: str | None
+    """The title that was asked for; None for a list page."""
+    url: str
+    status: int
+    headers: list[tuple[str, str]]
+    """With Content-Encoding when the body is compressed."""
+    body: bytes
+    """As it was sent, compressed or not, but in one piece."""
+    fetched_at: datetime
+    """UTC."""
+    archive_id: str
+    """WARC-Record-ID, `urn:uuid:…`."""
+    attempts: int
+    """1 when the first try got it."""
+    found: dict[str, Any] | None
+    """What the list that led to the title says of it."""
+
+
+class _Known(msgspec.Struct):
+    """What WARC has no header for; stands as JSON in WARC-JSON-Metadata, as other tools have it."""
+
+    site: Site
+    site_id: str | None
+    attempts: int
+    found: dict[str, Any] | None
+
+
+def write_record(answer: Answer) -> RawPage:
+    """Return the answer as a response record."""
+    try:
+        phrase = HTTPStatus(answer.status).phrase
+    except ValueError:
+        phrase = ""
+    http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
+    http_head = "\r\n".join(http_lines).encode("latin-1") + _END
+    known = _Known(answer.site, answer.site_id, answer.attempts, answer.found)
+    record = _record(
+        {
+            "WARC-Type": "response",
+            "WARC-Record-ID": f"<{answer.archive_id}>",
+            "WARC-Date": _warc_date(answer.fetched_at),
+            "WARC-Target-URI": answer.url,
+            "WARC-Payload-Digest": _digest(answer.body),
+            "WARC-JSON-Metadata": msgspec.json.encode(known).decode(),
+            "Content-Type": "application/http; msgtype=response",
+        },
+        http_head,
+        answer.body,
+    )
+    return RawPage(
+        site=answer.site,
+        site_id=answer.site_id,
+        url=answer.url,
+        status=answer.status,
+        fetched_at=answer.fetched_at,
+        archive_id=answer.archive_id,
+        record=record,
+    )
+
+
+def write_info(name: str, now: datetime) -> bytes:
+    """Return the record that begins the file of that name."""
+    about = f"software: moviecrawler/{version('moviecrawler')}\r\nformat: WARC File Format 1.1\r\n".encode()
+    return _record(
+        {
+            "WARC-Type": "warcinfo",
+            "WARC-Record-ID": f"<{uuid.uuid5(uuid.NAMESPACE_URL, name).urn}>",
+            "WARC-Date": _warc_date(now),
+            "WARC-Filename": name,
+            "Content-Type": "application/warc-fields",
+        },
+        about,
+    )
+
+
+def read_record(record: bytes) -> Answer:
+    """Return the answer that a response record holds. Raises ArchiveError when it is damaged or not this project's."""
+    try:
+        fields, (status_line, *lines), begin = _heads(record)
+        body = record[begin : -len(_END)]
+        if fields["warc-payload-digest"] != _digest(body):
+            raise ArchiveError(f"{fields['warc-record-id']}: the body is not the one that was archived")
+        known = msgspec.json.decode(fields["warc-json-metadata"], type=_Known)
+        return Answer(
+            site=known.site,
+            site_id=known.site_id,
+            url=fields["warc-target-uri"],
+            status=int(status_line.split(" ")[1]),
+            headers=[_pair(line) for line in lines],
+            body=body,
+            fetched_at=datetime.fromisoformat(fields["warc-date"]),
+            archive_id=fields["warc-record-id"].strip("<>"),
+            attempts=known.attempts,
+            found=known.found,
+        )
+    except (KeyError, ValueError, IndexError, msgspec.DecodeError) as error:
+        raise ArchiveError(f"a record is not as this project writes it: {type(error).__name__}: {error}") from error
+
+
+def read_records(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the response records of a WARC file. Raises ArchiveError when it is damaged, or ends early."""
+    while first := file.readline(_LONGEST_LINE):
+        lines = [first]
+        while lines[-1] not in {b"\r\n", b""}:
+            lines.append(file.readline(_LONGEST_LINE))
+        head = b"".join(lines)
+        try:
+            fields = _fields(head.removesuffix(_END))
+            size = int(fields["content-length"])
+        except (KeyError, ValueError) as error:
+            raise ArchiveError(f"no WARC record where one should begin: {first[:40]!r}") from error
+        block = file.read(size + len(_END))
+        if len(block) != size + len(_END) or not block.endswith(_END):
+            raise ArchiveError("the WARC file ends early")
+        if fields.get("warc-type") == "response":
+            yield head + block
+
+
+def index_line(page: RawPage, file: str, offset: int) -> bytes:
+    """Return a page's line in the CDXJ index beside the WARC file of that name, where its record begins at `offset`."""
+    fields, (_, *lines), _ = _heads(page.record)
+    mime = next((line[13:].split(";")[0].strip() for line in lines if line.lower().startswith("content-type:")), "unk")
+    entry = {
+        "url": page.url,
+        "mime": mime,
+        "status": str(page.status),
+        "digest": fields["warc-payload-digest"],
+        "length": str(len(page.record)),
+        "offset": str(offset),
+        "filename": file,
+        "site_id": page.site_id,
+        "archive_id": page.archive_id,
+    }
+    return f"{sort_key(page.url)} {page.fetched_at:%Y%m%d%H%M%S} ".encode() + msgspec.json.encode(entry) + b"\n"
+
+
+def sort_key(url: str) -> str:
+    """Return a URL in the form that sorts by domain.
+
+    >>> sort_key("https://www.imdb.com/title/tt0000001/?ref_=nv")
+    'com,imdb)/title/tt0000001/?ref_=nv'
+    """
+    parts = urlsplit(url)
+    host = ",".join(reversed((parts.hostname or "").removeprefix("www.").split(".")))
+    port = f":{parts.port}" if parts.port else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{port}){parts.path or '/'}{query}".lower()
+
+
+def _record(fields: dict[str, str], *block: bytes) -> bytes:
+    fields["Content-Length"] = str(sum(map(len, block)))
+    head = "".join(f"\r\n{name}: {value}" for name, value in fields.items()).encode()
+    return b"".join((_VERSION, head, _END, *block, _END))
+
+
+def _heads(record: bytes) -> tuple[dict[str, str], list[str], int]:
+    """Return a response record's fields, the lines of its HTTP header, and where its body begins. Raises ValueError."""
+    http_begin = record.index(_END) + len(_END)
+    http_end = record.index(_END, http_begin)
+    http_lines = record[http_begin:http_end].decode("latin-1").split("\r\n")
+    return _fields(record[: http_begin - len(_END)]), http_lines, http_end + len(_END)
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """Return a record's named fields, by lower-case name. Raises ValueError."""
+    version_line, *lines = head.decode().split("\r\n")
+    if version_line != _VERSION.decode():
+        raise ValueError(f"{version_line[:40]!r} is not {_VERSION.decode()}")
+    return {name.lower(): value for name, value in map(_pair, lines)}
+
+
+def _pair(line: str) -> tuple[str, str]:
+    name, separator, value = line.partition(": ")
+    if not separator:
+        raise ValueError(f"{line[:40]!r} is no header")
+    return name, value
+
+
+def _warc_date(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _digest(body: bytes) -> str:
+    # SHA-1 in base 32 is what other tools compare with.
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()

@@ -1,0 +1,227 @@
+"""`scrapy replay` gives what the crawls gave, and asks no site."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from moviecrawler.pipelines.warc import read_record, read_records
+from moviecrawler.replica.process import ReplicaProcess
+from tests import crawling
+from tests.crawling import FAST, LONGEST, Finished, counts, scrapy
+from tests.services.mongo import documents, mongo_movies
+from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_movies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
+CRAWLS = {
+    "imdb": ("list=top", "ids=tt9999999"),
+    "metacritic": ("list=sitemap", "limit=12"),
+    "rottentomatoes": ("list=sitemap", "limit=12"),
+}
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """What three crawls left behind, and how to run more."""
+
+    replica: ReplicaProcess
+    endpoint: str
+    bucket: str
+    mongo: str
+    data: Path
+
+    def run(self, *arguments: str, data: Path, **settings: str) -> Finished:
+        """Run `scrapy`, with access to the bucket."""
+        return scrapy(*arguments, data=data, replica=self.replica, **self.services, **settings)
+
+    @property
+    def services(self) -> dict[str, str]:
+        """The settings that give access to the bucket."""
+        return {"S3_ENDPOINT_URL": self.endpoint, **CREDENTIALS}
+
+    def download(self, folder: Path) -> list[Path]:
+        """Copy the archive into a folder, and return its WARC files of IMDb."""
+        for key, content in objects(self.endpoint, self.bucket, "raw/").items():
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            (folder / key).write_bytes(content)
+        return sorted(folder.glob("raw/site=imdb/**/*.warc"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def credentials() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    data = tmp_path_factory.mktemp("crawled")
+    with ReplicaProcess(titles=40, seed=3, light=True) as replica:
+        crawled = Crawled(
+            replica, own_s3.url, f"test-{uuid.uuid4().hex}", f"{mongo_server}/test_{uuid.uuid4().hex}", data
+        )
+        s3 = boto3.session.Session().client("s3", endpoint_url=own_s3.url)
+        s3.create_bucket(Bucket=crawled.bucket)
+        s3.close()
+        for spider, arguments in CRAWLS.items():
+            given = [part for argument in arguments for part in ("-a", argument)]
+            options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+            ended = crawled.run(
+                *("crawl", spider, *given, *options, "-s", "STORE_BATCH_ITEMS=10"),
+                data=data,
+                S3_BUCKET=crawled.bucket,
+                MONGO_URL=crawled.mongo,
+            )
+            assert ended.code == 0, ended.log
+        yield crawled
+
+
+def asked(replica: ReplicaProcess) -> object:
+    return [counts(replica, site) for site in ("imdb", "metacritic", "rottentomatoes")]
+
+
+def test_a_replay_into_empty_stores_gives_the_same_rows(crawled: Crawled, tmp_path: Path) -> None:
+    before = asked(crawled.replica)
+    mongo = f"{crawled.mongo}_replayed"
+    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=tmp_path, MONGO_URL=mongo)
+    assert ended.code == 0, ended.log
+    assert asked(crawled.replica) == before
+    for table in TABLES:
+        assert sorted((tmp_path / table).read_text().splitlines()) == sorted(
+            (crawled.data / table).read_text().splitlines()
+        ), table
+    assert ended.misses == {"tt9999999": "absent"}
+    assert {movie.site for movie in ended.movies} == {"imdb", "metacritic", "rottentomatoes"}
+    for collection in ("movies", "misses"):
+        assert documents(mongo, collection) == documents(crawled.mongo, collection)
+    assert not list(tmp_path.glob("replay-*"))
+
+
+def test_a_replay_into_the_same_stores_changes_nothing(crawled: Crawled) -> None:
+    rows = {table: (crawled.data / table).read_text() for table in TABLES}
+    stored = documents(crawled.mongo, "movies")
+    ended = crawled.run("replay", f"s3://{crawled.bucket}", data=crawled.data, MONGO_URL=crawled.mongo)
+    assert ended.code == 0, ended.log
+    assert {table: (crawled.data / table).read_text() for table in TABLES} == rows
+    assert documents(crawled.mongo, "movies") == stored
+
+
+def test_a_folder_is_an_archive_too_and_one_site_can_be_chosen(crawled: Crawled, tmp_path: Path) -> None:
+    crawled.download(tmp_path)
+    ended = crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path)
+    assert ended.code == 0, ended.log
+    assert len(ended.movies) == 12
+    assert {movie.site for movie in ended.movies} == {"metacritic"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--from", "2999-01-01"), "holds no pages of that site and time"),
+        (("--to", "yesterday"), "--to is 'yesterday'; give a date such as 2026-03-01"),
+        (("elsewhere",), "name one archive"),
+    ],
+)
+def test_what_can_not_be_replayed_is_told(
+    crawled: Crawled, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    crawled.download(tmp_path)
+    ended = crawled.run("replay", *arguments, str(tmp_path), data=tmp_path)
+    assert ended.code == 2
+    assert sentence in ended.output + ended.log
+
+
+def test_a_bucket_that_is_not_there_is_told(crawled: Crawled, tmp_path: Path) -> None:
+    ended = crawled.run("replay", "s3://no-such-bucket", data=tmp_path)
+    assert ended.code == 2
+    assert "no-such-bucket" in ended.output + ended.log
+    assert "Traceback" not in ended.log
+
+
+def test_a_replay_that_was_broken_off_goes_on(crawled: Crawled, tmp_path: Path) -> None:
+    files = crawled.download(tmp_path)
+    assert len(files) > 2
+    whole = files[1].read_bytes()
+    files[1].write_bytes(whole[:-500])
+    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    assert ended.code == 1
+    assert f"{files[1].name} can't be read to its end" in ended.log
+    stored = len(ended.movies)
+    assert stored < 40
+    files[1].write_bytes(whole)
+    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    assert ended.code == 0
+    assert 0 < ended.stat("titles/asked") <= 10
+    assert len(ended.movies) == len(
+        [movie for movie in Finished(0, "", "", crawled.data).movies if movie.site == "imdb"]
+    )
+    assert not list(tmp_path.glob("replay-*"))
+
+
+def test_a_damaged_page_keeps_no_other_from_being_read(crawled: Crawled, tmp_path: Path) -> None:
+    file = crawled.download(tmp_path)[-1]
+    content = bytearray(file.read_bytes())
+    content[-200] ^= 1
+    file.write_bytes(content)
+    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    assert ended.code == 1
+    assert "the body is not the one that was archived" in ended.log
+    titles = {movie.site_id for movie in Finished(0, "", "", crawled.data).movies if movie.site == "imdb"}
+    assert len(titles - {movie.site_id for movie in ended.movies}) == 1
+
+
+def test_a_crawl_that_is_killed_leaves_only_whole_files_and_documents(
+    crawled: Crawled, mongo_server: str, tmp_path: Path
+) -> None:
+    mongo = f"{mongo_server}/test_{uuid.uuid4().hex}"
+    prefix = f"killed-{uuid.uuid4().hex}"
+    settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": prefix, "MONGO_URL": mongo}
+    command = (sys.executable, "-m", "scrapy", "crawl", "imdb", "-s", "STORE_BATCH_ITEMS=3")
+    process = subprocess.Popen(
+        command,
+        env=crawling.environment(tmp_path, crawled.replica, **crawled.services, **settings),
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + LONGEST
+    while not objects(crawled.endpoint, crawled.bucket, f"{prefix}/raw/"):
+        assert process.poll() is None
+        assert time.monotonic() < end
+    process.kill()
+    process.wait()
+    for key, content in objects(crawled.endpoint, crawled.bucket, prefix).items():
+        if key.endswith(".warc"):
+            assert [read_record(record) for record in read_records(BytesIO(content))]
+        elif key.endswith(".gz"):
+            assert gzip.decompress(content)
+    mongo_movies(mongo)
+    ended = crawled.run("crawl", "imdb", data=tmp_path, **settings)
+    assert ended.code == 0
+    titles = {movie.site_id for movie in ended.movies}
+    assert {movie.site_id for movie in mongo_movies(mongo)} == titles
+    assert {movie.site_id for movie in s3_movies(crawled.endpoint, crawled.bucket, prefix)} == titles
+
+
+def test_a_refusal_is_not_archived(crawled: Crawled, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=5, faults={"challenge": 1.0}, light=True) as replica:
+        before = objects(crawled.endpoint, crawled.bucket, "raw/")
+        refused = Crawled(replica, crawled.endpoint, crawled.bucket, crawled.mongo, tmp_path)
+        for spider in ("metacritic", "rottentomatoes"):
+            ended = refused.run("crawl", spider, data=tmp_path, S3_BUCKET=crawled.bucket)
+            assert ended.code == 1
+            assert f"{spider} refused us" in ended.log
+    assert objects(crawled.endpoint, crawled.bucket, "raw/") == before

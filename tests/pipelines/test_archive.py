@@ -1,0 +1,283 @@
+"""The archive: records that other tools read too, an index that finds one page, and nothing lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request, Spider
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from warcio.archiveiterator import ArchiveIterator
+
+from moviecrawler.errors import ArchiveError, ConfigurationError
+from moviecrawler.items import RawPage
+from moviecrawler.middlewares.archive import ArchiveMiddleware
+from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
+from moviecrawler.pipelines.base import Limits
+from moviecrawler.pipelines.s3 import Bucket
+from moviecrawler.pipelines.warc import Answer, read_record, read_records, sort_key, write_info, write_record
+from tests.pipelines.runs import BEGIN, until
+from tests.services.s3 import objects
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+HTML = b"<html>a lamp</html>\r\n\r\n"
+ANSWER = Answer(
+    site="imdb",
+    site_id="tt0000001",
+    url="https://www.imdb.com/title/tt0000001/?ref_=%C3%A9",
+    status=200,
+    headers=[
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Set-Cookie", "a=1"),
+        ("Set-Cookie", "b=\xe9"),
+        ("Content-Encoding", "gzip"),
+    ],
+    body=gzip.compress(HTML),
+    fetched_at=BEGIN + timedelta(microseconds=7),
+    archive_id="urn:uuid:00000000-0000-4000-8000-000000000001",
+    attempts=2,
+    found={"list_name": "top", "list_rank": 1, "entry": {"title": "Lámpa\r\n\u2028 映画", "scores": []}},
+)
+
+
+def page(number: int, **changes: Any) -> RawPage:
+    """Return the raw page of a number."""
+    archive_id = f"urn:uuid:00000000-0000-4000-8000-{number:012}"
+    return write_record(replace(ANSWER, site_id=f"tt{number:07}", archive_id=archive_id, **changes))
+
+
+def test_a_record_gives_back_the_answer() -> None:
+    assert read_record(write_record(ANSWER).record) == ANSWER
+    assert read_record(write_record(replace(ANSWER, found=None, status=599, headers=[])).record).status == 599
+
+
+@given(st.binary(), st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_body_and_text_come_back(body: bytes, text: str) -> None:
+    answer = replace(ANSWER, body=body, found={"list_name": text})
+    records = [write_record(answer).record] * 2
+    assert list(read_records(BytesIO(write_info("name", BEGIN) + b"".join(records)))) == records
+    assert read_record(records[0]) == answer
+
+
+def test_another_tool_reads_the_same() -> None:
+    file = BytesIO(write_info("name.warc", BEGIN) + write_record(ANSWER).record)
+    info, response = (
+        (record, record.content_stream().read()) for record in ArchiveIterator(file, check_digests="raise")
+    )
+    assert info[0].rec_type == "warcinfo"
+    record, body = response
+    assert body == HTML
+    assert record.rec_headers.get_header("WARC-Target-URI") == ANSWER.url
+    assert record.rec_headers.get_header("WARC-Date") == "2026-03-01T12:00:00.000007Z"
+    assert record.http_headers.get_statuscode() == "200"
+    assert record.digest_checker.passed
+
+
+@pytest.mark.parametrize("cut", [1, 4, 100, 300])
+def test_a_file_that_is_cut_is_noticed(cut: int) -> None:
+    record = write_record(ANSWER).record
+    file = BytesIO(record + record[:-cut])
+    read = read_records(file)
+    assert next(read) == record
+    with pytest.raises(ArchiveError):
+        next(read)
+
+
+@pytest.mark.parametrize("place", [0, 20, -30])
+def test_a_record_that_is_damaged_is_noticed(place: int) -> None:
+    record = bytearray(write_record(ANSWER).record)
+    record[place] ^= 1
+    with pytest.raises(ArchiveError):
+        read_record(bytes(record))
+
+
+def test_a_record_of_another_program_is_told_apart() -> None:
+    record = write_record(ANSWER).record.replace(b"WARC-JSON-Metadata", b"WARC-JSON-Something")
+    with pytest.raises(ArchiveError, match="warc-json-metadata"):
+        read_record(record)
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://www.imdb.com", "com,imdb)/"),
+        ("https://backend.metacritic.com/Finder?A=1", "com,metacritic,backend)/finder?a=1"),
+        ("http://127.0.0.1:8000/m/lamp", "1,0,0,127:8000)/m/lamp"),
+    ],
+)
+def test_the_index_sorts_by_domain(url: str, key: str) -> None:
+    assert sort_key(url) == key
+
+
+# --- The store -------------------------------------------------------------------------------------------------------
+
+
+def archive(bucket: Bucket, folder: Path, *pages: RawPage, **limits: Any) -> dict[str, Any]:
+    """Archive pages as one crawl does, and return the stats."""
+    crawler = get_crawler(Spider, {"DATA_DIR": str(folder)})
+    assert crawler.stats is not None
+
+    async def crawl() -> None:
+        assert crawler.stats is not None
+        pipeline = ArchivePipeline(
+            ArchiveStore(bucket),
+            data_dir=folder,
+            limits=Limits(**{"batch_seconds": 0.02, **limits}),
+            stats=crawler.stats,
+            signals=crawler.signals,
+        )
+        await pipeline.open_spider()
+        for raw in pages:
+            assert await pipeline.process_item(raw) is raw
+        if not limits:
+            await until(lambda: not (folder / "spool").exists() or not list((folder / "spool").iterdir()))
+        await pipeline.close_spider()
+
+    asyncio.run(crawl())
+    return crawler.stats.get_stats()
+
+
+def test_one_range_of_a_file_is_one_page(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+    pages = [page(number, body=gzip.compress(f"<html>{number}</html>".encode())) for number in range(20)]
+    archive(Bucket(bucket_name, endpoint_url=s3_url), tmp_path, *pages)
+    found = objects(s3_url, bucket_name)
+    (warc,) = (key for key in found if key.endswith(".warc"))
+    (index,) = (data for key, data in found.items() if key.endswith(".cdxj"))
+    assert warc.startswith("raw/site=imdb/date=2026-03-01/20260301T120000-")
+    lines = index.decode().splitlines()
+    assert lines == sorted(lines)
+    assert len(lines) == 20
+    for line in lines:
+        key, time, text = line.split(" ", 2)
+        entry = json.loads(text)
+        assert (key, time) == ("com,imdb)/title/tt0000001/?ref_=%c3%a9", "20260301120000")
+        assert warc.endswith(f"/{entry['filename']}")
+        begin, length = int(entry["offset"]), int(entry["length"])
+        answer = read_record(found[warc][begin : begin + length])
+        assert (answer.archive_id, answer.site_id) == (entry["archive_id"], entry["site_id"])
+        assert gzip.decompress(answer.body) == f"<html>{int(entry['site_id'][2:])}</html>".encode()
+        assert (entry["mime"], entry["status"]) == ("text/html", "200")
+
+
+def test_sites_and_days_have_files_of_their_own(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+    bucket = Bucket(bucket_name, "pages", s3_url)
+    yesterday = BEGIN - timedelta(hours=13)
+    archive(bucket, tmp_path, page(1), page(2, fetched_at=yesterday), page(3, site="metacritic"))
+    source = open_archive(f"s3://{bucket_name}/pages/", s3_url)
+    assert len(archived_files(source, "imdb", date.min, date.max)) == 2
+    assert len(archived_files(source, "imdb", date(2026, 3, 1), date(2026, 3, 1))) == 1
+    (old,) = archived_files(source, "imdb", date.min, date(2026, 2, 28))
+    assert old.startswith("raw/site=imdb/date=2026-02-28/")
+    assert len(archived_files(source, "metacritic", date.min, date.max)) == 1
+
+
+def test_pages_that_could_not_be_archived_are_spooled_and_loaded(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+    down = Bucket(bucket_name, endpoint_url="http://127.0.0.1:1")
+    stats = archive(down, tmp_path, page(1), page(2), close_seconds=0.2)
+    assert stats["store/archive/spooled"] == 2
+    assert len(list((tmp_path / "spool").iterdir())) == 1
+    stats = archive(Bucket(bucket_name, endpoint_url=s3_url), tmp_path, page(3))
+    assert stats["store/archive/durable"] == 3
+    records = [
+        record
+        for key, data in objects(s3_url, bucket_name).items()
+        if key.endswith(".warc")
+        for record in read_records(BytesIO(data))
+    ]
+    assert sorted(records) == sorted(raw.record for raw in (page(1), page(2), page(3)))
+
+
+def test_a_page_takes_the_room_of_its_record() -> None:
+    raw = page(1)
+    assert ArchivePipeline.encode(None, raw) is raw.record  # type: ignore[arg-type]
+
+
+def test_a_folder_without_an_archive_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no archive"):
+        open_archive(str(tmp_path))
+
+
+# --- The middleware ---------------------------------------------------------------------------------------------------
+
+
+def received(body: bytes, encoding: str | None, **meta: Any) -> Response:
+    """Return an answer as it comes out of the downloader, decompressed."""
+    crawler = get_crawler(Spider, {"S3_BUCKET": "some-bucket"})
+    crawler.spider = Spider.from_crawler(crawler, name="test")
+    request = Request(
+        "https://www.imdb.com/title/tt0000001/",
+        meta=meta,
+        cb_kwargs={"site_id": "tt0000001", "found": {"list_name": "top"}},
+    )
+    headers = {"Content-Type": "text/html", "Transfer-Encoding": "chunked"}
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    response = Response(request.url, headers=headers, body=body, request=request)
+    result = FastCompressionMiddleware.from_crawler(crawler).process_response(request, response)
+    assert isinstance(result, Response)
+    result.request = request
+    return result
+
+
+def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
+    """Return what is archived of a response, and what comes out of the middleware for a spider that yields its body."""
+    archived: list[RawPage] = []
+
+    class Pipeline:
+        async def process_item(self, item: RawPage) -> None:
+            archived.append(item)
+
+    class Crawling:
+        def get_item_pipeline(self, kind: type) -> Pipeline:
+            assert kind is ArchivePipeline
+            return Pipeline()
+
+    async def spider() -> AsyncIterator[Any]:
+        yield response.body
+
+    async def output() -> list[Any]:
+        middleware = ArchiveMiddleware(Crawling())  # type: ignore[arg-type]
+        middleware.process_spider_input(response)
+        return [item async for item in middleware.process_spider_output(response, spider())]
+
+    return archived, asyncio.run(output())
+
+
+@pytest.mark.parametrize("encoding", ["gzip", None])
+def test_a_page_is_archived_as_it_was_sent(encoding: str | None) -> None:
+    sent = gzip.compress(HTML) if encoding else HTML
+    response = received(sent, encoding, site="imdb", retry_times=1)
+    before = datetime.now(UTC)
+    (raw,), items = through_middleware(response)
+    assert items == [HTML]
+    answer = read_record(raw.record)
+    assert answer.body == sent
+    assert dict(answer.headers).get("Content-Encoding") == encoding
+    assert dict(answer.headers)["Content-Length"] == str(len(sent))
+    assert "Transfer-Encoding" not in dict(answer.headers)
+    assert (answer.attempts, answer.found) == (2, {"list_name": "top"})
+    assert before <= answer.fetched_at == response.meta["fetched_at"]
+    assert answer.archive_id == response.meta["archive_id"]
+
+
+def test_parts_of_datasets_are_not_archived() -> None:
+    assert through_middleware(received(HTML, None, site="imdb-datasets")) == ([], [HTML])
+
+
+def test_without_a_bucket_nothing_is_archived() -> None:
+    with pytest.raises(NotConfigured):
+        ArchiveMiddleware.from_crawler(get_crawler(Spider))

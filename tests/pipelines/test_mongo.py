@@ -1,0 +1,245 @@
+"""The Mongo store's own promises: what stands in a document, which reading wins, and what it survives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from pymongo import MongoClient
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Fetch, Miss, Movie, Score
+from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
+from tests.pipelines.runs import BEGIN, make_miss, make_movie, running, until
+from tests.services.mongo import documents
+from tests.services.proxy import Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.pipelines.runs import Run
+
+KEY = "imdb/tt0000001"
+HOUR = 3600.0
+
+
+def crawl(url: str, folder: Path, *items: Movie | Miss, margin: float = 0, **limits: Any) -> Run:
+    """Store items as one crawl does."""
+
+    async def run() -> Run:
+        async with running(MongoStore(url, margin), folder, **limits) as run:
+            for item in items:
+                await run.pipeline.process_item(item)
+        return run
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def proxy(mongo_server: str) -> Iterator[Proxy]:
+    parts = urlsplit(mongo_server)
+    with Proxy(parts.hostname or "", parts.port or 27017) as proxy:
+        yield proxy
+
+
+def through(proxy: Proxy, url: str) -> str:
+    """Return a URL of the same database that goes through the proxy, and notices soon when it doesn't answer."""
+    return f"mongodb://{proxy.address}{urlsplit(url).path}?serverSelectionTimeoutMS=300&directConnection=true"
+
+
+def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tmp_path: Path) -> None:
+    fetch = Fetch(
+        url="https://www.imdb.com/title/tt0000001/",
+        status=200,
+        attempts=2,
+        wire_bytes=9,
+        body_bytes=99,
+        archive_id="urn:a",
+    )
+    crawl(mongo_url, tmp_path, make_movie(1, fetch=fetch))
+    document = documents(mongo_url, "movies")[KEY]
+    assert document["scraped_at"] == BEGIN
+    assert document["title"] == "The Lamp of Brewick, Part 1"
+    assert document["credits"][1]["character"] == "Wick"
+    assert document["plot"] is None
+    assert document["fetch"] == {
+        "url": "https://www.imdb.com/title/tt0000001/",
+        "status": 200,
+        "attempts": 2,
+        "wire_bytes": 9,
+        "body_bytes": 99,
+        "pool": "direct",
+        "archive_id": "urn:a",
+    }
+
+
+def test_indexes_are_made_at_the_start(mongo_url: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        crawl(mongo_url, tmp_path)
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        database = client.get_default_database()
+        indexed = {
+            (name, *(field for field, _ in index["key"]))
+            for name in ("movies", "misses")
+            for index in database[name].index_information().values()
+        }
+    assert indexed >= {
+        ("movies", "imdb_id"),
+        ("movies", "site", "scraped_at"),
+        ("movies", "site", "list_name", "list_rank"),
+        ("misses", "site", "checked_at"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wins"),
+    [(HOUR + 1, True), (HOUR, True), (HOUR - 1, False), (1, False), (0, True), (-1, False), (-HOUR, False)],
+)
+def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(
+    mongo_url: str, tmp_path: Path, seconds: float, wins: bool
+) -> None:
+    crawl(mongo_url, tmp_path, make_movie(1, HOUR, title="First"), margin=HOUR)
+    crawl(mongo_url, tmp_path, make_movie(1, HOUR - seconds, title="Second"), margin=HOUR)
+    assert documents(mongo_url, "movies")[KEY]["title"] == ("Second" if wins else "First")
+
+
+def test_a_page_wins_over_a_list_within_the_margin(mongo_url: str, tmp_path: Path) -> None:
+    crawl(mongo_url, tmp_path, make_movie(1, 60, source="list", title="Row"), margin=HOUR)
+    crawl(mongo_url, tmp_path, make_movie(1, title="Page"), margin=HOUR)
+    assert documents(mongo_url, "movies")[KEY]["title"] == "Page"
+
+
+def test_a_list_does_not_erase_what_the_page_told(mongo_url: str, tmp_path: Path) -> None:
+    row = make_movie(1, source="list", credits=[], scores=[Score(kind="imdb", value=8.1)], plot=None)
+    page = make_movie(1, 60, plot="A lamp is lit.")
+    crawl(mongo_url, tmp_path, page, batch_items=1)
+    crawl(mongo_url, tmp_path, row)
+    document = documents(mongo_url, "movies")[KEY]
+    assert (document["plot"], len(document["credits"])) == ("A lamp is lit.", 3)
+    assert document["scores"][0]["value"] == 8.1
+    assert (document["source"], document["scraped_at"]) == ("page", BEGIN)
+
+
+def test_the_newest_of_one_batch_wins(mongo_url: str, tmp_path: Path) -> None:
+    ages = (60, 0, 120)
+    crawl(mongo_url, tmp_path, *(make_movie(1, age, title=str(age)) for age in ages))
+    assert documents(mongo_url, "movies")[KEY]["title"] == "0"
+
+
+def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp_path: Path) -> None:
+    async def write(age: int) -> Run:
+        folder = tmp_path / str(age)
+        folder.mkdir()
+        async with running(MongoStore(mongo_url), folder, batch_items=50, buffer_items=500) as run:
+            for number in range(200):
+                await run.pipeline.process_item(make_movie(number, age, title=str(age)))
+        return run
+
+    async def crawls() -> list[Run]:
+        return await asyncio.gather(*map(write, (60, 0, 120)))
+
+    for run in asyncio.run(crawls()):
+        assert run.count("durable") == 200
+    found = documents(mongo_url, "movies")
+    assert len(found) == 200
+    assert {document["title"] for document in found.values()} == {"0"}
+
+
+def test_a_miss_stands_until_the_title_is_read(mongo_url: str, tmp_path: Path) -> None:
+    crawl(mongo_url, tmp_path, make_miss(1, 60), make_miss(2, 60), make_miss(2, 90, outcome="failed"))
+    assert {key: miss["outcome"] for key, miss in documents(mongo_url, "misses").items()} == {
+        KEY: "absent",
+        "imdb/tt0000002": "absent",
+    }
+    crawl(mongo_url, tmp_path, make_movie(1), make_movie(2, source="list"))
+    assert set(documents(mongo_url, "misses")) == {"imdb/tt0000002"}
+    crawl(mongo_url, tmp_path, make_miss(1, 30))
+    assert set(documents(mongo_url, "misses")) == {"imdb/tt0000002"}
+
+
+@pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
+def test_odd_texts_are_stored_as_they_are(mongo_url: str, tmp_path: Path, plot: str) -> None:
+    crawl(mongo_url, tmp_path, make_movie(1, plot=plot))
+    assert documents(mongo_url, "movies")[KEY]["plot"] == plot
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"popularity_rank": 2**63}, "8-byte"), ({"plot": "A lamp. " * 2_200_000}, "16,777,216")],
+    ids=["integer", "size"],
+)
+def test_what_no_document_can_hold_is_rejected_alone(
+    mongo_url: str, tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    items = [make_movie(1), make_movie(2, **changes), make_movie(3)]
+    run = crawl(mongo_url, tmp_path, *items, buffer_bytes=50_000_000, batch_bytes=50_000_000)
+    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected", "tt0000003": "durable"}
+    assert reason in run.rejected()[0]["reason"]
+    assert set(documents(mongo_url, "movies")) == {"imdb/tt0000001", "imdb/tt0000003"}
+
+
+def test_a_server_that_stops_in_the_middle_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
+    async def crawls() -> Run:
+        async with running(MongoStore(through(proxy, mongo_url)), tmp_path) as run:
+            for number in range(40):
+                await run.pipeline.process_item(make_movie(number))
+                if number == 15:
+                    await until(lambda: run.count("durable") >= 10)
+                    proxy.stop()
+                if number == 25:
+                    await until(lambda: run.count("retries") >= 2)
+                    proxy.start()
+        return run
+
+    run = asyncio.run(crawls())
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(documents(mongo_url, "movies")) == 40
+
+
+def test_a_connection_that_is_cut_inside_a_batch_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
+    async def crawls() -> Run:
+        async with running(MongoStore(through(proxy, mongo_url)), tmp_path, batch_items=20) as run:
+            proxy.cut_after = 20_000
+            for number in range(60):
+                await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 1000))
+        return run
+
+    run = asyncio.run(crawls())
+    assert run.count("retries") >= 1
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(documents(mongo_url, "movies")) == 60
+
+
+def test_a_password_is_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = "mongodb://someone:hush%40hush@127.0.0.1:1/movies?serverSelectionTimeoutMS=50"
+    crawl(url, tmp_path, make_movie(1), close_seconds=0.3)
+    assert "mongo can't be opened" in caplog.text
+    assert "hush" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url", ["mongodb://someone:hu/sh@host/x", "mongodb://someone:hush@host:port/x", "http://hush", "mongodb://"]
+)
+def test_a_wrong_url_is_told_before_the_crawl_without_the_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="MONGO_URL") as caught:
+        MongoPipeline.store_from_settings(Settings({"MONGO_URL": url}))
+    assert "hu" not in str(caught.value).replace("should", "")
+    assert caught.value.__cause__ is None
+
+
+def test_without_a_url_it_is_not_used() -> None:
+    with pytest.raises(NotConfigured):
+        MongoPipeline.store_from_settings(Settings({"MONGO_URL": ""}))
+
+
+def test_what_the_url_says_of_time_outs_and_acknowledgement_stands() -> None:
+    store = MongoStore("mongodb://host/?socketTimeoutMS=7&w=1")
+    assert not {"socketTimeoutMS", "w"} & store._options.keys()
+    assert store._options["serverSelectionTimeoutMS"] == 5_000

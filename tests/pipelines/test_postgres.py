@@ -1,0 +1,493 @@
+"""The Postgres store's own promises: what stands in its tables, and which records are one title."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg2
+import pytest
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.scoreboard import scoreboard
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.errors import RejectedError
+from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
+from moviecrawler.pipelines.base import Record
+from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore, read_scoreboard
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.truth import truth
+from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
+from tests.services.postgres import execute, postgres_movies
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+
+ODD = "\\N \\ \t\n\r \"quoted\" 'single' {brace} %s Ænima 映画 🎬 \u2028 \x7f"
+FULL = Movie(
+    site="imdb",
+    site_id="tt0000042",
+    imdb_id="tt0000042",
+    url="https://www.imdb.com/title/tt0000042/",
+    title=ODD,
+    original_title="Lampa",
+    kind="episode",
+    title_type="tvEpisode",
+    year=1999,
+    end_year=2001,
+    release_date="1999-03",
+    runtime_minutes=95,
+    genres=["Mystery", "Drama"],
+    countries=["Norway", ODD],
+    languages=["Norwegian"],
+    certificate="PG-13",
+    plot=ODD,
+    poster_url="https://example.com/lamp.jpg",
+    credits=[
+        Credit(name="Odile Farrow", role="director", position=1, person_id="nm0000007"),
+        Credit(name="O. Farrow", role="writer", position=1, person_id="nm0000007"),
+        Credit(name="Somebody", role="cast", position=1, person_id="nm0000008", character=ODD),
+        Credit(name="An Extra", role="cast", position=2),
+    ],
+    scores=[Score(kind="imdb", value=7.5, count=1234), Score(kind="metascore", value=71)],
+    amounts=[
+        Amount(kind="budget", value=3_000_000, currency="EUR"),
+        Amount(kind="worldwide", value=9_000_000_000, currency="USD"),
+    ],
+    imdb_top250_rank=250,
+    imdb_top250_tv_rank=1,
+    popularity_rank=77,
+    series_id="tt0000041",
+    series_title="The Lamp",
+    season=1,
+    episode=0,
+    list_name="top",
+    list_rank=3,
+    list_computed=True,
+    scraped_at=BEGIN + timedelta(microseconds=123_456),
+    fetch=Fetch(url="https://www.imdb.com/title/tt0000042/?a=%20", status=200, attempts=2, wire_bytes=9, body_bytes=99),
+)
+
+
+def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
+    """Store items in one batch."""
+    with closing(PostgresStore(url, margin)) as store:
+        store.open()
+        store.write([Record(item, msgspec.json.encode(item), 0.0) for item in items])
+
+
+def stored(url: str) -> dict[str | None, Movie]:
+    """Return the movies of all records, by their ids on their sites."""
+    return {movie.site_id: movie for movie in postgres_movies(url)}
+
+
+def groups(url: str) -> set[frozenset[str]]:
+    """Return the ids of each title's records."""
+    rows = execute(url, "SELECT string_agg(site_id, ' ') FROM records GROUP BY title_id")
+    return {frozenset(str(ids).split(" ")) for (ids,) in rows}
+
+
+def number_of(url: str, table: str) -> int:
+    ((count,),) = execute(url, f"SELECT count(*) FROM {table}")  # noqa: S608 - named by a test
+    assert isinstance(count, int)
+    return count
+
+
+def title(site: Site, site_id: str, **fields: Any) -> Movie:
+    """Return an invented movie of a site."""
+    defaults: dict[str, Any] = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie"}
+    return Movie(**{**defaults, "scraped_at": BEGIN, **fields}, site=site, site_id=site_id)
+
+
+# --- What is stored ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("movie", [FULL, title("metacritic", "movie/salt-harbour")], ids=["full", "bare"])
+def test_a_movie_comes_back_as_it_was_scraped(database_url: str, movie: Movie) -> None:
+    write(database_url, movie)
+    assert stored(database_url) == {movie.site_id: movie}
+
+
+def test_a_plot_of_3_megabytes_is_stored(database_url: str) -> None:
+    movie = make_movie(1, plot="A keeper trims the lamp. " * 120_000)
+    write(database_url, movie)
+    assert stored(database_url)["tt0000001"].plot == movie.plot
+
+
+def test_writing_again_changes_nothing(database_url: str) -> None:
+    tables = ("titles", "scores", "score_history", "credits", "people", "genres", "record_genres", "amounts")
+    states = []
+    for _ in range(2):
+        write(database_url, FULL, make_movie(1))
+        statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608 - named above
+        states.append([execute(database_url, statement) for statement in statements])
+    assert states[0] == states[1]
+
+
+def test_a_newer_page_replaces_all_that_an_older_one_told(database_url: str) -> None:
+    write(database_url, FULL)
+    newer = replace(FULL, scraped_at=BEGIN + timedelta(days=1), credits=[], genres=["Drama"], scores=[], amounts=[])
+    write(database_url, newer)
+    assert stored(database_url) == {"tt0000042": newer}
+
+
+def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> None:
+    def named(name: str, age: int, number: int) -> Movie:
+        credit = Credit(name=name, role="cast", position=1, person_id="nm0000009")
+        return make_movie(number, age, credits=[credit, Credit(name="An Extra", role="cast", position=2)])
+
+    write(database_url, named("O. Farrow", 60, 1), named("Odile Farrow", 0, 2), named("Farrow", 90, 3))
+    assert execute(database_url, "SELECT site_person_id, name FROM people ORDER BY name") == [
+        (None, "An Extra"),
+        ("nm0000009", "Odile Farrow"),
+    ]
+
+
+def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> None:
+    def scored(days: int, *values: float) -> Movie:
+        scores = [Score(kind="imdb", value=value, count=10) for value in values]
+        return make_movie(1, scores=scores, scraped_at=BEGIN + timedelta(days=days))
+
+    for movie in (scored(0, 7.5), scored(1, 7.5), scored(2, 7.6), scored(3), scored(4, 7.6)):
+        write(database_url, movie)
+    history = execute(database_url, "SELECT since, value::float FROM score_history ORDER BY since")
+    assert history == [
+        (BEGIN + timedelta(days=days), value) for days, value in ((0, 7.5), (2, 7.6), (3, None), (4, 7.6))
+    ]
+
+
+# --- Freshness --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "replaced"), [(-7200, False), (-1, False), (1, False), (3599, False), (3600, True), (7200, True)]
+)
+def test_a_scrape_replaces_one_that_is_older_by_the_margin(database_url: str, seconds: int, replaced: bool) -> None:
+    write(database_url, make_movie(1, title="First"), margin=3600)
+    write(database_url, make_movie(1, age=-seconds, title="Second", credits=[]), margin=3600)
+    assert stored(database_url)["tt0000001"].title == ("Second" if replaced else "First")
+    assert number_of(database_url, "credits") == (0 if replaced else 3)
+
+
+def test_a_page_replaces_a_list_row_at_once_but_never_a_newer_one(database_url: str) -> None:
+    listed = make_movie(1, source="list", credits=[], title="Listed")
+    write(database_url, listed, margin=3600)
+    write(database_url, make_movie(1, age=1, title="Older page"), margin=3600)
+    assert stored(database_url) == {"tt0000001": listed}
+    page = make_movie(1, age=-1, title="Page")
+    write(database_url, page, margin=3600)
+    assert stored(database_url) == {"tt0000001": page}
+
+
+def test_the_same_page_read_again_takes_its_own_place(database_url: str) -> None:
+    write(database_url, make_movie(1, title="Misread", year=2002), margin=3600)
+    write(database_url, make_movie(1, scores=[Score(kind="imdb", value=8)]), margin=3600)
+    movie = stored(database_url)["tt0000001"]
+    assert (movie.title, movie.year) == (make_movie(1).title, 2001)
+    assert execute(database_url, "SELECT value::float FROM score_history") == [(8,)]
+
+
+def test_a_list_row_does_not_erase_what_the_page_told(database_url: str) -> None:
+    write(database_url, make_movie(1, age=60, plot="A keeper trims the lamp."))
+    write(database_url, make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)]))
+    movie = stored(database_url)["tt0000001"]
+    assert (movie.plot, movie.list_rank, movie.source) == ("A keeper trims the lamp.", 4, "page")
+    assert movie.scores == [Score(kind="imdb", value=9.1)]
+    assert len(movie.credits) == 3
+
+
+def test_one_batch_may_name_a_title_many_times(database_url: str) -> None:
+    write(
+        database_url,
+        make_movie(1, age=60, plot="A keeper trims the lamp."),
+        make_movie(2),
+        make_movie(1, age=30, title="Newer", source="list", credits=[]),
+        make_movie(1, age=90, title="Older"),
+    )
+    movie = stored(database_url)["tt0000001"]
+    assert (movie.title, movie.plot) == ("Newer", "A keeper trims the lamp.")
+    assert number_of(database_url, "records") == 2
+
+
+def test_a_miss_stands_until_its_title_is_read(database_url: str) -> None:
+    def missed() -> list[tuple[object, ...]]:
+        return execute(database_url, "SELECT site_id, outcome, reason, checked_at FROM misses")
+
+    write(database_url, make_miss(1, age=50), make_miss(1, age=60, outcome="failed"))
+    row = ("tt0000001", "absent", "HTTP status 404", BEGIN - timedelta(seconds=50))
+    assert missed() == [row]
+    write(database_url, make_movie(1, age=40, source="list"), make_movie(1, age=55))
+    assert missed() == [row]
+    write(database_url, make_movie(1, age=30))
+    assert missed() == []
+    write(database_url, make_miss(1, age=35))
+    assert missed() == []
+    write(database_url, make_miss(1, age=20, outcome="blocked"))
+    assert len(missed()) == 1
+
+
+# --- What can't be stored ---------------------------------------------------------------------------------------------
+
+
+LONG = "".join(chr(0x4E00 + 7919 * n % 20_000) for n in range(10_000))
+"""Too long for an index, however well it is compressed."""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title": "nu\0l"},
+        {"site_id": "tt\0"},
+        {"list_rank": 10**30},
+        {"popularity_rank": 2**31},
+        {"year": 15},
+        {"scores": [Score(kind="imdb", value=93)]},
+        {"scores": [Score(kind="imdb", value=float("nan"))]},
+        {"scores": [Score(kind="critics", value=7)]},  # type: ignore[arg-type]
+        {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]},
+        {"credits": [Credit(name="A", role="cast", position=1), Credit(name="B", role="cast", position=1)]},
+        {"credits": [Credit(name=LONG, role="cast", position=1)]},
+        {"scraped_at": None},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_bad_value_is_rejected_alone(database_url: str, tmp_path: Path, changes: dict[str, Any]) -> None:
+    async def crawl() -> None:
+        async with running(PostgresStore(database_url), tmp_path) as run:
+            for number in range(10):
+                await run.pipeline.process_item(make_movie(number, **(changes if number == 3 else {})))
+        assert sorted(outcome for _, outcome, _ in run.settled) == ["durable"] * 9 + ["rejected"]
+        assert len(run.rejected()) == 1
+
+    asyncio.run(crawl())
+    assert set(stored(database_url)) == {f"tt{number:07}" for number in range(10) if number != 3}
+    assert number_of(database_url, "titles") == 9
+
+
+def test_a_refused_batch_leaves_nothing(database_url: str) -> None:
+    with pytest.raises(RejectedError, match="year"):
+        write(database_url, make_movie(1), make_movie(2, year=15))
+    assert number_of(database_url, "titles") == number_of(database_url, "people") == 0
+
+
+# --- One title on several sites ---------------------------------------------------------------------------------------
+
+ID = "tt0000001"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_titles_are_joined_in_whatever_order_they_come(database_url: str, seed: int) -> None:
+    """The last but one of each row fits two titles equally well, and so none."""
+    movies = [
+        title("imdb", ID, imdb_id=ID, year=2001),
+        title("rottentomatoes", "m/salt_harbour", year=2002),
+        title("metacritic", "movie/salt-harbour", imdb_id=ID, year=2001),
+        title("imdb", "tt0000002", title="The Lamp", year=1990),
+        title("rottentomatoes", "m/the_lamp", title="The Lamp", year=1990),
+        title("imdb", "tt0000003", title="Lamp", year=1990),
+        title("imdb", "tt0000004", title="The Lighthouse Keepers", year=1980),
+        title("metacritic", "movie/lighthouse-keeper", title="Lighthouse Keeper", year=1980),
+    ]
+    chance = random.Random(seed)  # noqa: S311 - repeatable
+    chance.shuffle(movies)
+    while movies:
+        count = chance.randint(1, len(movies))
+        write(database_url, *movies[:count])
+        del movies[:count]
+    assert groups(database_url) == {
+        frozenset({ID, "m/salt_harbour", "movie/salt-harbour"}),
+        frozenset({"tt0000002"}),
+        frozenset({"m/the_lamp"}),
+        frozenset({"tt0000003"}),
+        frozenset({"tt0000004", "movie/lighthouse-keeper"}),
+    }
+    assert number_of(database_url, "titles") == 5
+
+
+def test_what_a_title_turns_out_to_be_changes_what_it_is_joined_to(database_url: str) -> None:
+    write(database_url, title("imdb", ID, imdb_id=ID, year=2001))
+    write(database_url, title("rottentomatoes", "m/salt_harbour", source="list"))
+    assert len(groups(database_url)) == 2
+    page = title("rottentomatoes", "m/salt_harbour", year=2001, scraped_at=BEGIN + timedelta(seconds=1))
+    write(database_url, page, margin=3600)
+    assert groups(database_url) == {frozenset({ID, "m/salt_harbour"})}
+    corrected = replace(page, year=1950, scraped_at=BEGIN + timedelta(days=1))
+    write(database_url, corrected)
+    assert len(groups(database_url)) == 2
+    assert number_of(database_url, "titles") == 2
+
+
+def test_a_correction_stays_and_touches_no_fact(database_url: str) -> None:
+    movies = [
+        title("imdb", ID, imdb_id=ID, year=2001),
+        title("imdb", "tt0000002", imdb_id="tt0000002", year=1950),
+        title("rottentomatoes", "m/salt_harbour", year=2001, scores=[Score(kind="tomatometer", value=80)]),
+    ]
+    write(database_url, *movies)
+    assert frozenset({ID, "m/salt_harbour"}) in groups(database_url)
+    facts = execute(database_url, "SELECT ctid, * FROM scores")
+    target = "(SELECT title_id FROM records WHERE site_id = 'tt0000002')"
+    execute(database_url, f"SELECT move_record('rottentomatoes', 'm/salt_harbour', {target})")
+    assert groups(database_url) == {frozenset({ID}), frozenset({"tt0000002", "m/salt_harbour"})}
+    assert execute(database_url, "SELECT ctid, * FROM scores") == facts
+
+    # Not even another title that fits better comes between them.
+    later = BEGIN + timedelta(days=1)
+    write(database_url, *(replace(movie, original_title="Salthavn", scraped_at=later) for movie in movies))
+    write(database_url, title("rottentomatoes", "m/salt_harbour_1950", year=1950))
+    write(database_url, title("metacritic", "movie/salt-harbour-1950", year=1950))
+    assert groups(database_url) == {
+        frozenset({ID}),
+        frozenset({"tt0000002", "m/salt_harbour", "movie/salt-harbour-1950"}),
+        frozenset({"m/salt_harbour_1950"}),
+    }
+    execute(database_url, "SELECT move_record('rottentomatoes', 'm/salt_harbour')")
+    assert frozenset({"m/salt_harbour"}) in groups(database_url)
+    with pytest.raises(psycopg2.Error, match="no record"):
+        execute(database_url, "SELECT move_record('rottentomatoes', 'm/none')")
+    with pytest.raises(psycopg2.Error, match="move that one first"):
+        execute(
+            database_url,
+            "SELECT move_record('imdb', 'tt0000002', (SELECT title_id FROM records WHERE site_id = %s))",
+            ID,
+        )
+
+
+def replica_movies(count: int) -> list[Movie]:
+    """Return invented movies as the three sites show them, some of them led to by lists."""
+    catalogue = Catalogue(1, count)
+    sites: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
+    found = [truth(catalogue, site, index) for site in sites for index in range(count)]
+    movies = [replace(movie, scraped_at=BEGIN) for movie in found if movie is not None]
+    for rank, movie in enumerate(movies[: count // 2], 1):
+        movie.list_name, movie.list_rank = ("top", rank) if rank % 3 else ("popular", rank)
+    for rank, movie in enumerate(movies[-20:], 1):
+        movie.list_name, movie.list_rank = "movies_at_home", rank
+    return movies
+
+
+def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
+    movies = replica_movies(250)
+    random.Random(1).shuffle(movies)  # noqa: S311 - repeatable
+
+    async def crawl() -> None:
+        for store in (CsvStore(tmp_path), PostgresStore(database_url)):
+            async with running(store, tmp_path, batch_items=50, buffer_items=100) as run:
+                for movie in movies:
+                    await run.pipeline.process_item(movie)
+            assert run.count("durable") == len(movies)
+
+    asyncio.run(crawl())
+    expected = scoreboard(read_movies(tmp_path / "movies.csv"))
+    assert read_scoreboard(database_url) == expected
+    assert len(expected) < len(movies) / 2
+    for arguments in ([], ["--format", "csv", "--limit", "7"], ["--format", "json"]):
+        printed = [print_scoreboard(url, tmp_path, *arguments) for url in ("", database_url)]
+        assert printed[0].returncode == 0, printed[0].stderr
+        assert printed[0].stdout == printed[1].stdout, printed[1].stderr
+
+
+def print_scoreboard(url: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    settings = ["-s", f"DATABASE_URL={url}", "-s", f"DATA_DIR={folder}"]
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard", *settings, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def test_the_scoreboard_of_an_empty_database_says_so(database_url: str, tmp_path: Path) -> None:
+    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).stderr
+    write(database_url)
+    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).stderr
+
+
+# --- What is asked of it ----------------------------------------------------------------------------------------------
+
+
+def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database_url: str) -> None:
+    scores = [Score(kind="imdb", value=8.5, count=900), Score(kind="metascore", value=60)]
+    write(database_url, title("imdb", ID, imdb_id=ID, year=2001, runtime_minutes=90, scores=scores))
+    tomatoes = [Score(kind="tomatometer", value=90, count=30), Score(kind="popcornmeter", value=75)]
+    write(database_url, title("rottentomatoes", "m/salt_harbour", year=2001, scores=tomatoes))
+    write(database_url, title("metacritic", "movie/salt", title="Salt"))
+    with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM scoreboard ORDER BY imdb_id")
+        names = [column.name for column in cursor.description or ()]
+        row, other = (dict(zip(names, values, strict=True)) for values in cursor.fetchall())
+    assert {name: value for name, value in row.items() if value is not None and name != "title_id"} == {
+        "title": "Salt Harbour",
+        "year": 2001,
+        "kind": "movie",
+        "runtime_minutes": 90,
+        "imdb_id": ID,
+        "imdb_url": f"https://example.com/{ID}",
+        "rottentomatoes_id": "m/salt_harbour",
+        "rottentomatoes_url": "https://example.com/m/salt_harbour",
+        "imdb_rating": 8.5,
+        "imdb_votes": 900,
+        "imdb_rating_100": 85,
+        "metascore": 60,
+        "metascore_100": 60,
+        "tomatometer": 90,
+        "tomatometer_reviews": 30,
+        "tomatometer_100": 90,
+        "popcornmeter": 75,
+        "popcornmeter_100": 75,
+        "critics_mean": 75,
+        "users_mean": 80,
+        "overall": 77.5,
+        "imdb_fetched_at": BEGIN,
+        "rottentomatoes_fetched_at": BEGIN,
+        "matched_by": ["same title, same year"],
+    }
+    assert (other["title"], other["overall"], other["metacritic_fetched_at"]) == ("Salt", None, BEGIN)
+
+
+def test_the_analyses_are_right(database_url: str) -> None:
+    def rated(number: int, year: int, minutes: int, imdb: float, metascore: int) -> Movie:
+        scores = [Score(kind="imdb", value=imdb, count=100 + number), Score(kind="metascore", value=metascore)]
+        return make_movie(number, year=year, runtime_minutes=minutes, scores=scores)
+
+    movies = [
+        rated(1, 1955, 100, 8.0, 59),
+        rated(2, 1955, 120, 7.0, 90),
+        rated(3, 1959, 140, 8.0, 60),
+        *(rated(10 + decade, 1960 + 10 * decade, 90 + decade, 7.0, 70) for decade in range(6)),
+    ]
+    write(database_url, *movies, make_movie(99, kind="game", year=1955, runtime_minutes=9999))
+    decades = execute(database_url, "SELECT decade, mean_runtime_minutes::float, movies FROM longest_decades")
+    assert decades == [(1950, 120.0, 3), (2010, 95.0, 1), (2000, 94.0, 1), (1990, 93.0, 1), (1980, 92.0, 1)]
+    spread = execute(database_url, "SELECT year, standard_deviation::float, movies FROM rating_spread_by_year")
+    assert spread[:2] == [(1955, 0.71, 2), (1959, None, 1)]
+    against = execute(database_url, "SELECT title, difference::int FROM users_against_critics")
+    assert against == [(movies[0].title, 21)]
+    ranks = execute(database_url, "SELECT title, rank FROM rank_within_year WHERE year = 1955 ORDER BY rank")
+    assert ranks == [(movies[0].title, 1), (movies[1].title, 2)]
+
+
+def test_main_actors_are_the_first_five_in_billing_order(database_url: str) -> None:
+    cast = [Credit(name=f"Actor {place}", role="cast", position=place) for place in (7, 3, 1, 2, 5, 4, 6)]
+    write(database_url, make_movie(1, credits=[*cast, Credit(name="Odile Farrow", role="director", position=1)]))
+    assert execute(database_url, "SELECT actors FROM main_actors") == [([f"Actor {place}" for place in range(1, 6)],)]
+
+
+# --- Settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_url_there_is_no_store() -> None:
+    with pytest.raises(NotConfigured, match="DATABASE_URL is not set"):
+        PostgresPipeline.store_from_settings(Settings({"DATABASE_URL": ""}))

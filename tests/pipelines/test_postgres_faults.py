@@ -1,0 +1,379 @@
+"""What the Postgres store does when servers, connections or processes fail, and when many work on one database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+import psycopg2
+import pytest
+
+from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.base import Record
+from moviecrawler.pipelines.migrations import migrate
+from moviecrawler.pipelines.postgres import PostgresStore, connect
+from moviecrawler.pipelines.sql import migrations
+from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running, until
+from tests.services.postgres import PostgresServer, execute, new_database
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"
+"""Port 9 is for discarding, and nothing listens there."""
+
+
+def site_ids(url: str) -> Counter[object]:
+    return Counter(site_id for (site_id,) in execute(url, "SELECT site_id FROM records"))
+
+
+def check_whole(url: str, expected: int) -> None:
+    """Check that so many titles are stored, each once and with everything that belongs to `make_movie`'s."""
+    rows = execute(
+        url,
+        """
+        SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM titles), (SELECT count(*) FROM scores),
+            (SELECT count(DISTINCT record_id) FROM score_history), (SELECT count(*) FROM credits)
+        """,
+    )
+    assert rows == [(expected, expected, expected, expected, 3 * expected)]
+
+
+# --- The server -------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_stopped_in_the_middle_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def crawl(server: PostgresServer, url: str) -> None:
+        async with running(PostgresStore(url), tmp_path) as run:
+            crawled = asyncio.create_task(feed(run.pipeline.process_item, 200))
+            await until(lambda: run.count("durable") >= 50)
+            await asyncio.to_thread(server.stop)
+            await until(lambda: run.count("retries") >= 3)
+            assert run.count("buffered_max") <= 20
+            await asyncio.to_thread(server.start)
+            await crawled
+            await until(lambda: run.count("durable") == 200)
+        assert set(run.outcomes().values()) == {"durable"}
+
+    with PostgresServer() as server, caplog.at_level(logging.INFO):
+        url = new_database(server.url)
+        asyncio.run(crawl(server, url))
+        check_whole(url, 200)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("attempt 1 failed" in message for message in messages)
+    assert any(message.endswith("worked") for message in messages)
+    assert not any("\n" in record.getMessage() for record in caplog.records if record.name.startswith("moviecrawler"))
+
+
+async def feed(process_item: object, count: int) -> None:
+    assert callable(process_item)
+    for number in range(count):
+        await process_item(make_movie(number))
+
+
+def test_a_server_that_refuses_from_the_beginning_is_spooled_for(
+    database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def crawl(url: str, count: int) -> None:
+        async with running(PostgresStore(url), tmp_path, close_seconds=0.5) as run:
+            await feed(run.pipeline.process_item, count)
+            if url == database_url:
+                await until(lambda: not run.spool_files())
+
+    asyncio.run(crawl(UNREACHABLE, 15))
+    assert len(list((tmp_path / "spool").iterdir())) == 1
+    assert "can't be opened" in caplog.text
+    assert "s3cret" not in caplog.text
+    asyncio.run(crawl(database_url, 0))
+    check_whole(database_url, 15)
+
+
+class Cut(PostgresStore):
+    """Has its connection cut in the middle of its first batch, by the server, when all but the credits is written."""
+
+    cut = False
+
+    def write(self, records: Sequence[Record]) -> None:
+        if self.cut:
+            super().write(records)
+            return
+        self.cut = True
+        with closing(psycopg2.connect(self._url)) as other, other.cursor() as cursor:
+            cursor.execute("LOCK TABLE credits IN SHARE MODE")
+            killer = threading.Thread(target=self._terminate)
+            killer.start()
+            try:
+                super().write(records)
+            finally:
+                killer.join()
+
+    def _terminate(self) -> None:
+        end = time.monotonic() + LIMIT
+        while not execute(
+            self._url,
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name = 'moviecrawler' AND wait_event = 'relation'
+            """,
+        ):
+            assert time.monotonic() < end, "it never came to the credits"
+
+
+def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_written(database_url: str, tmp_path: Path) -> None:
+    async def crawl() -> None:
+        async with running(Cut(database_url), tmp_path, batch_seconds=5) as run:
+            await feed(run.pipeline.process_item, 10)
+            await until(lambda: run.count("retries") == 1)
+            await until(lambda: run.count("durable") == 10)
+
+    asyncio.run(crawl())
+    check_whole(database_url, 10)
+
+
+# --- The URL ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "movies",
+        "mysql://crawler:s3cret@127.0.0.1/movies",
+        "host=127.0.0.1 dbname=movies password=s3cret",
+        "postgresql://crawler:s3cret@127.0.0.1",
+        "postgresql://crawler:s3cret@127.0.0.1:port/movies",
+        "postgresql://crawler:s3c@s3cret@127.0.0.1/movies",
+        "postgresql://crawler:5/s3cret@127.0.0.1/movies",
+        "postgresql://crawler:s3cret/a@127.0.0.1/movies",
+        "postgresql://crawler:%s3cret@127.0.0.1/movies",
+        "postgresql://crawler:s3cret@127.0.0.1/movies?colour=red",
+    ],
+)
+def test_a_malformed_url_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="DATABASE_URL is not of the form") as caught:
+        PostgresStore(url)
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_server_that_is_out_of_reach_may_be_tried_again(tmp_path: Path) -> None:
+    for url in (UNREACHABLE, "postgresql://crawler:s3cret@host.invalid/movies"):
+        with pytest.raises(TransientStoreError) as caught:
+            connect(url)
+        assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(TransientStoreError, match="No such file"):
+        connect(f"postgresql:///movies?host={tmp_path}")
+    with pytest.raises(ConfigurationError, match="invalid sslmode"):
+        connect(f"{UNREACHABLE}?sslmode=maybe")
+
+
+def test_a_database_or_user_that_does_not_exist_stops_the_crawl(postgres_server: str, tmp_path: Path) -> None:
+    async def crawl(url: str) -> None:
+        async with running(PostgresStore(url), tmp_path):
+            pass
+
+    parts = urlsplit(postgres_server)
+    for url in (
+        parts._replace(path="/no_such_database").geturl(),
+        parts._replace(netloc=f"nobody:s3cret@{parts.netloc.rpartition('@')[2]}").geturl(),
+    ):
+        with pytest.raises(ConfigurationError, match="refuses us") as caught:
+            asyncio.run(crawl(url))
+        assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_database_that_is_gone_in_the_middle_is_waited_for(postgres_server: str, database_url: str) -> None:
+    name = urlsplit(database_url).path[1:]
+    record = Record(make_movie(1), msgspec.json.encode(make_movie(1)), 0.0)
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+        execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+        for _ in range(2):
+            with pytest.raises(TransientStoreError):
+                store.write([record])
+        execute(postgres_server, f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+        store.write([record])
+    check_whole(database_url, 1)
+
+
+def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str) -> None:
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+        assert store._connection is not None
+        with store._connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'),"
+                " current_setting('application_name'), current_setting('synchronous_commit')"
+            )
+            assert cursor.fetchone() == ("1min", "1min", "moviecrawler", "on")
+        parameters = store._connection.get_dsn_parameters()
+    assert parameters["connect_timeout"] == "10"
+    assert parameters["keepalives_idle"] == "30"
+    separator = "&" if urlsplit(database_url).query else "?"
+    own = f"{database_url}{separator}connect_timeout=3&application_name=mine&sslmode=disable"
+    with closing(connect(own)) as connection:
+        parameters = connection.get_dsn_parameters()
+    assert (parameters["connect_timeout"], parameters["application_name"]) == ("3", "mine")
+    assert parameters["sslmode"] == "disable"
+
+
+# --- The schema -------------------------------------------------------------------------------------------------------
+
+
+def test_processes_that_start_together_migrate_once(database_url: str) -> None:
+    def apply(_: int) -> list[int]:
+        with closing(psycopg2.connect(database_url)) as connection:
+            return migrate(connection)
+
+    with ThreadPoolExecutor(8) as pool:
+        applied = list(pool.map(apply, range(8)))
+    assert sorted(applied, key=len) == [[]] * 7 + [list(migrations())]
+
+
+def test_a_migration_that_fails_leaves_nothing(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = {**migrations(), 9999: "CREATE TABLE half (n integer); SELECT 1 / 0"}
+    monkeypatch.setattr("moviecrawler.pipelines.migrations.migrations", lambda: broken)
+    with closing(psycopg2.connect(database_url)) as connection, pytest.raises(psycopg2.Error):
+        migrate(connection)
+    assert execute(database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]
+
+
+def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+        execute(database_url, "INSERT INTO schema_migrations (version) VALUES (9999)")
+        with pytest.raises(ConfigurationError, match="schema version 9999"):
+            store.open()
+
+
+def test_a_database_that_can_not_hold_every_text_is_refused(postgres_server: str) -> None:
+    execute(postgres_server, "DROP DATABASE IF EXISTS latin")
+    execute(postgres_server, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    url = urlsplit(postgres_server)._replace(path="/latin").geturl()
+    with pytest.raises(ConfigurationError, match="LATIN1"):
+        PostgresStore(url).open()
+    execute(postgres_server, "DROP DATABASE latin")
+
+
+def test_a_user_without_rights_is_told_so(postgres_server: str, database_url: str) -> None:
+    name = urlsplit(database_url).path[1:]
+    execute(database_url, f"CREATE ROLE {name}_reader")
+    execute(database_url, f"ALTER DATABASE {name} SET role = {name}_reader")
+    with pytest.raises(ConfigurationError, match="permission denied"):
+        PostgresStore(database_url).open()
+    execute(postgres_server, f"ALTER DATABASE {name} RESET role")
+    execute(postgres_server, f"DROP ROLE {name}_reader")
+
+
+# --- Many processes, and kills ----------------------------------------------------------------------------------------
+
+WRITER = """
+import asyncio, os, random, sys
+from pathlib import Path
+from moviecrawler.pipelines.postgres import PostgresStore
+from tests.pipelines.runs import make_movie, running
+
+async def main(folder, first, count, age, repeat):
+    store = PostgresStore(os.environ["DATABASE_URL"], margin=0)
+    async with running(store, folder, batch_items=25, buffer_items=50) as run:
+        told = 0
+        while True:
+            numbers = list(range(first, first + count))
+            random.shuffle(numbers)
+            for number in numbers:
+                await run.pipeline.process_item(make_movie(number, age))
+                for site_id, outcome, _ in run.settled[told:]:
+                    print(outcome, site_id, flush=True)
+                told = len(run.settled)
+            if not repeat:
+                break
+            first += count
+    assert not run.count("retries"), "a deadlock, or the like"
+
+folder, *numbers = sys.argv[1:]
+asyncio.run(main(Path(folder), *map(int, numbers)))
+"""
+
+
+def start_writer(url: str, folder: Path, *, first: int, count: int, age: int, repeat: bool) -> subprocess.Popen[str]:
+    arguments = [str(number) for number in (first, count, age, int(repeat))]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", WRITER, str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "DATABASE_URL": url},
+    )
+
+
+def test_processes_that_write_the_same_titles_lose_and_double_nothing(database_url: str, tmp_path: Path) -> None:
+    writers = [start_writer(database_url, tmp_path, first=0, count=500, age=age, repeat=False) for age in (20, 0, 10)]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors
+    check_whole(database_url, 500)
+    assert execute(database_url, "SELECT DISTINCT scraped_at FROM records") == [(BEGIN,)]
+    assert execute(database_url, "SELECT count(*) FROM people") == [(501,)]  # person 7 is the director as well
+
+
+def test_sites_that_are_written_at_once_are_joined(database_url: str) -> None:
+    def crawl(site: int) -> None:
+        movies = [make_movie(number) for number in range(300)]
+        if site:
+            home = ("movie/lamp-{}", "m/lamp_{}")[site - 1]
+            movies = [
+                replace(
+                    movie, site=("metacritic", "rottentomatoes")[site - 1], site_id=home.format(number), imdb_id=None
+                )
+                for number, movie in enumerate(movies)
+            ]
+        random.Random(site).shuffle(movies)  # noqa: S311 - repeatable
+        with closing(PostgresStore(database_url)) as store:
+            for first in range(0, 300, 30):
+                batch = movies[first : first + 30]
+                store.write([Record(movie, msgspec.json.encode(movie), 0.0) for movie in batch])
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(crawl, range(3)))
+    assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(900, 300)]
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(300,)]
+
+
+def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(database_url: str, tmp_path: Path) -> None:
+    chance = random.Random(5)  # noqa: S311 - repeatable
+    durable: set[str] = set()
+    for turn in range(4):
+        writer = start_writer(database_url, tmp_path, first=10_000 * turn, count=100, age=0, repeat=True)
+        assert writer.stdout is not None
+        for _ in range(chance.randrange(50, 500)):
+            outcome, site_id = writer.stdout.readline().split()
+            assert outcome == "durable"
+            durable.add(site_id)
+        writer.send_signal(signal.SIGKILL)
+        # What it had told by then counts as well; its last line may be cut.
+        told = writer.stdout.read().split("\n")[:-1]
+        writer.communicate(timeout=LIMIT)
+        durable.update(line.split()[1] for line in told)
+    stored = site_ids(database_url)
+    assert durable <= set(stored)
+    check_whole(database_url, len(stored))
+    with closing(PostgresStore(database_url)) as store:
+        movie: Movie = make_movie(99_999)
+        store.write([Record(movie, msgspec.json.encode(movie), 0.0)])

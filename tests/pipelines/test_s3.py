@@ -1,0 +1,213 @@
+"""What stands in the bucket: keys, lines, and what writing survives."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import json
+import re
+import uuid
+import zlib
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.items import Miss, Movie
+from moviecrawler.pipelines.base import Limits
+from moviecrawler.pipelines.s3 import Bucket, S3Pipeline, S3Store
+from tests.pipelines.runs import make_miss, make_movie, running, until
+from tests.services.proxy import Proxy
+from tests.services.s3 import objects, s3_movies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.pipelines.runs import Run
+    from tests.services.s3 import S3Server
+
+
+def crawl(bucket: Bucket, folder: Path, *items: Movie | Miss, **limits: Any) -> Run:
+    """Store items as one crawl does."""
+
+    async def run() -> Run:
+        async with running(S3Store(bucket), folder, **limits) as run:
+            for item in items:
+                await run.pipeline.process_item(item)
+        return run
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def own_bucket(own_s3: S3Server, s3_url: str) -> str:
+    """Return the name of a fresh bucket at the endpoint that can be made to fail."""
+    assert s3_url  # for its credentials
+    name = f"test-{uuid.uuid4().hex}"
+    with closing(boto3.session.Session().client("s3", endpoint_url=own_s3.url)) as s3:
+        s3.create_bucket(Bucket=name)
+    return name
+
+
+def test_movies_stand_in_a_partition_of_their_site_and_day(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+    movies = [make_movie(1), make_movie(2, 24 * 3600), make_movie(3, site="metacritic", site_id="movie/lamp")]
+    crawl(Bucket(bucket_name, "/some/where/", s3_url), tmp_path, *movies, make_miss(4))
+    found = objects(s3_url, bucket_name)
+    assert sorted(key.rpartition("/")[0] for key in found) == [
+        "some/where/misses/site=imdb/date=2026-03-01",
+        "some/where/movies/site=imdb/date=2026-02-28",
+        "some/where/movies/site=imdb/date=2026-03-01",
+        "some/where/movies/site=metacritic/date=2026-03-01",
+    ]
+    (today,) = (data for key, data in found.items() if "movies/site=imdb/date=2026-03-01" in key)
+    (line,) = gzip.decompress(today).splitlines()
+    assert json.loads(line)["title"] == "The Lamp of Brewick, Part 1"
+    assert all(
+        re.search(r"/2026022?[0-9]*T120000-[\w.-]+-[0-9a-f]{16}\.jsonl\.gz$", key) for key in found if "02-28" in key
+    )
+
+
+def test_a_batch_written_again_replaces_itself_only(
+    s3_url: str, bucket_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket(bucket_name, endpoint_url=s3_url)
+    for _ in range(2):
+        crawl(bucket, tmp_path, make_movie(1), make_movie(2))
+    assert len(objects(s3_url, bucket_name)) == 1
+    monkeypatch.setattr("socket.gethostname", lambda: "another_node")
+    crawl(bucket, tmp_path, make_movie(1), make_movie(2))
+    crawl(bucket, tmp_path, make_movie(1), make_movie(3))
+    assert len(objects(s3_url, bucket_name)) == 3
+
+
+def test_large_objects_are_uploaded_in_parts(own_s3: S3Server, own_bucket: str) -> None:
+    bucket = Bucket(own_bucket, endpoint_url=own_s3.url)
+    data = bytes(range(256)) * 140_000
+    bucket.open()
+    bucket.put("large", data, "application/octet-stream")
+    assert bucket.get("large") == data
+    assert sum(request.startswith("PUT") and request.endswith("/large") for request in own_s3.requests) == 3
+    bucket.close()
+
+
+def test_a_large_object_that_fails_leaves_no_parts(
+    own_s3: S3Server, own_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket(own_bucket, endpoint_url=own_s3.url)
+    bucket.open()
+    error = ClientError({"Error": {"Code": "SlowDown"}}, "UploadPart")
+    monkeypatch.setattr(bucket._client, "complete_multipart_upload", lambda **_: (_ for _ in ()).throw(error))
+    with pytest.raises(TransientStoreError, match="SlowDown"):
+        bucket.put("large", bytes(17_000_000), "application/octet-stream")
+    assert "Uploads" not in bucket._client.list_multipart_uploads(Bucket=own_bucket)
+    assert list(bucket.keys("")) == []
+    bucket.close()
+
+
+def test_uploads_carry_a_checksum(own_s3: S3Server, own_bucket: str) -> None:
+    bucket = Bucket(own_bucket, endpoint_url=own_s3.url)
+    bucket.open()
+    sent: list[bytes] = []
+    bucket._client.meta.events.register(
+        "before-send.s3.PutObject", lambda request, **_: sent.append(request.headers["x-amz-checksum-crc32"])
+    )
+    bucket.put("small", b"lamp", "text/plain")
+    assert sent == [base64.b64encode(zlib.crc32(b"lamp").to_bytes(4))]
+    bucket.close()
+
+
+def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
+    async def crawls() -> Run:
+        async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
+            await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
+            own_s3.failures = 7  # more than boto3 itself tries
+            for number in range(30):
+                await run.pipeline.process_item(make_movie(number))
+        return run
+
+    run = asyncio.run(crawls())
+    assert run.count("retries") >= 1
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(s3_movies(own_s3.url, own_bucket)) == 30
+
+
+def test_a_slow_endpoint_does_not_hold_the_event_loop(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
+    async def crawls() -> None:
+        async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
+            own_s3.latency = 0.3
+            turns = 0
+            for number in range(10):
+                await run.pipeline.process_item(make_movie(number))
+            while run.count("durable") < 10:
+                await asyncio.sleep(0.01)
+                turns += 1
+            own_s3.latency = 0
+        assert turns > 10
+
+    asyncio.run(crawls())
+
+
+def test_an_endpoint_that_stops_in_the_middle_loses_nothing(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
+    parts = urlsplit(s3_url)
+
+    async def crawls() -> Run:
+        async with running(S3Store(Bucket(bucket_name, endpoint_url=f"http://{proxy.address}")), tmp_path) as run:
+            for number in range(40):
+                await run.pipeline.process_item(make_movie(number))
+                if number == 15:
+                    await until(lambda: run.count("durable") >= 10)
+                    proxy.stop()
+                if number == 25:
+                    await until(lambda: run.count("retries") >= 1)
+                    proxy.start()
+                if number == 30:
+                    proxy.cut_after = 1000
+        return run
+
+    with Proxy(parts.hostname or "", parts.port or 80) as proxy:
+        run = asyncio.run(crawls())
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(s3_movies(s3_url, bucket_name)) == 40
+
+
+def test_a_bucket_that_is_not_there_is_told_before_the_crawl(s3_url: str) -> None:
+    with pytest.raises(ConfigurationError, match="the bucket 'no-such-bucket' can't be used"):
+        Bucket("no-such-bucket", endpoint_url=s3_url).open()
+
+
+def test_missing_credentials_are_told_before_the_crawl(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(ConfigurationError, match="credentials"):
+        Bucket("some-bucket", endpoint_url=s3_url).open()
+
+
+def test_a_wrong_endpoint_is_told_before_the_crawl(s3_url: str) -> None:
+    assert s3_url
+    with pytest.raises(ConfigurationError, match="Invalid endpoint: nowhere"):
+        Bucket("some-bucket", endpoint_url="nowhere").open()
+
+
+def test_an_endpoint_that_refuses_is_tried_again(s3_url: str) -> None:
+    assert s3_url
+    with pytest.raises(TransientStoreError):
+        Bucket("some-bucket", endpoint_url="http://127.0.0.1:1").open()
+
+
+def test_without_a_bucket_it_is_not_used() -> None:
+    with pytest.raises(NotConfigured):
+        S3Pipeline.store_from_settings(Settings({"S3_BUCKET": ""}))
+
+
+def test_limits_suit_objects_unless_settings_say_otherwise() -> None:
+    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), S3Pipeline.default_limits)
+    assert (limits.batch_items, limits.batch_seconds) == (7, 60.0)

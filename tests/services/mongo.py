@@ -1,0 +1,89 @@
+"""A server that speaks MongoDB's protocol for tests: started by the test run itself, or the one that MONGO_URL names."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+import pytest
+from pymongo import MongoClient
+
+from moviecrawler.items import Movie
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_START_WITHIN = 20_000  # milliseconds
+
+
+class MongoServer:
+    """A server of our own, over SQLite, that runs while the `with` block does."""
+
+    def __enter__(self) -> Self:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self._port = free.getsockname()[1]
+        self._folder = tempfile.TemporaryDirectory(prefix="mongo-")
+        files = {option: f"{self._folder.name}/{option}" for option in ("data-dir", "log-file", "pid-file")}
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", "from nx_27017.nx_27017 import main; main()", f"--port={self._port}"),
+                *(f"--{option}={path}" for option, path in files.items()),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            with MongoClient[dict[str, Any]](self.url, serverSelectionTimeoutMS=_START_WITHIN) as client:
+                client.admin.command("ping")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()
+
+    @property
+    def url(self) -> str:
+        """The URL without a database."""
+        return f"mongodb://127.0.0.1:{self._port}"
+
+
+def documents(url: str, collection: str) -> dict[str, dict[str, Any]]:
+    """Return what a collection of a URL's database holds, by `_id`."""
+    with MongoClient[dict[str, Any]](url, tz_aware=True) as client:
+        return {found["_id"]: found for found in client.get_default_database()[collection].find()}
+
+
+def mongo_movies(url: str) -> list[Movie]:
+    """Return the movies that a URL's database holds."""
+    return [msgspec.convert(found, Movie) for found in documents(url, "movies").values()]
+
+
+@pytest.fixture(scope="session")
+def mongo_server() -> Iterator[str]:
+    """Return the URL of a server on which databases can be made."""
+    given = os.environ.get("MONGO_URL")
+    if given:
+        yield given
+        return
+    with MongoServer() as server:
+        yield server.url
+
+
+@pytest.fixture
+def mongo_url(mongo_server: str) -> Iterator[str]:
+    """Return the URL of a fresh database."""
+    name = f"test_{uuid.uuid4().hex}"
+    yield urlunsplit(urlsplit(mongo_server)._replace(path=f"/{name}"))
+    with MongoClient[dict[str, Any]](mongo_server) as client:
+        client.drop_database(name)

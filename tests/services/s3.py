@@ -1,0 +1,120 @@
+"""An S3 endpoint for tests: started by the test run itself, or the one that S3_ENDPOINT_URL names."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import time
+import uuid
+from contextlib import closing
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self
+
+import boto3
+import msgspec
+import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from moviecrawler.catalogue.merging import complete
+from moviecrawler.items import Movie
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret", "AWS_DEFAULT_REGION": "us-east-1"}
+"""Of an endpoint of our own, which takes any."""
+_SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
+
+
+class _QuietHandler(WSGIRequestHandler):
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - Werkzeug's own name
+        pass
+
+
+class S3Server:
+    """An endpoint of our own in a thread, which fails when a test says so. Used as a context manager."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        """Requests from now on that are answered with 503."""
+        self.latency = 0.0
+        """Seconds that each answer waits."""
+        self.requests: list[str] = []
+        """Method and path of each request."""
+        self._app = DomainDispatcherApplication(create_backend_app)
+
+    def __enter__(self) -> Self:
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_QuietHandler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self._server.port}"
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+        time.sleep(self.latency)
+        if self.failures > 0:
+            self.failures -= 1
+            # Else what is left of the request would be taken for the next one.
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            start_response("503 Service Unavailable", [("Content-Type", "application/xml")])
+            return [_SLOW_DOWN]
+        answer: Iterable[bytes] = self._app(environ, start_response)
+        return answer
+
+
+def objects(endpoint_url: str, bucket: str, prefix: str = "") -> dict[str, bytes]:
+    """Return the objects of a bucket whose keys begin with `prefix`, by their keys."""
+    with closing(boto3.session.Session().client("s3", endpoint_url=endpoint_url)) as s3:
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+        return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+
+
+def s3_movies(endpoint_url: str, bucket: str, prefix: str = "") -> list[Movie]:
+    """Return the movies of a bucket, each as all of its lines together say."""
+    lines = [
+        msgspec.json.decode(line, type=Movie)
+        for data in objects(endpoint_url, bucket, f"{prefix}/movies/".removeprefix("/")).values()
+        for line in gzip.decompress(data).splitlines()
+    ]
+    movies: dict[tuple[str, str | None], Movie] = {}
+    for movie in sorted(lines, key=attrgetter("scraped_at")):
+        key = movie.site, movie.site_id
+        movies[key] = complete(movie, movies[key]) if key in movies else movie
+    return list(movies.values())
+
+
+@pytest.fixture(scope="session")
+def own_s3() -> Iterator[S3Server]:
+    """Return an endpoint that can be made to fail."""
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_url(own_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the URL of an endpoint, with credentials where boto3 looks for them."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, os.environ.get(name, value))
+    return os.environ.get("S3_ENDPOINT_URL") or own_s3.url
+
+
+@pytest.fixture
+def bucket_name(s3_url: str) -> str:
+    """Return the name of a fresh bucket."""
+    name = f"test-{uuid.uuid4().hex}"
+    with closing(boto3.session.Session().client("s3", endpoint_url=s3_url)) as s3:
+        s3.create_bucket(Bucket=name)
+    return name
