@@ -55,6 +55,35 @@ def test_folder_that_is_a_file_is_told(replica: ReplicaProcess, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/movies"),
+        ("MONGO_URL", "mongodb://me:s3cret@127.0.0.1:1/movies"),
+    ],
+)
+def test_store_that_can_not_be_reached_is_told_and_nothing_is_sent(
+    name: str, url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    reset(replica)
+    finished = scrapy("crawl", "imdb", data=tmp_path, replica=replica, **{name: url})
+    assert finished.code == 1
+    assert "can't be used, so nothing is crawled: " in finished.log
+    assert "s3cret" not in finished.log
+    assert "Traceback" not in finished.log
+    assert counts(replica)["robots"] == 0
+
+
+def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp_path: Path) -> None:
+    settings = {"STORE_UNREACHABLE": "wait", "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies"}
+    finished = scrapy("crawl", "imdb", "-s", "STORE_CLOSE_SECONDS=0.5", data=tmp_path, replica=replica, **settings)
+    assert finished.code == 1
+    assert len(finished.movies) == 10
+    (kept,) = (tmp_path / "spool").iterdir()
+    assert len(kept.read_text("utf-8").splitlines()) == 10
+    assert "s3cret" not in finished.log + kept.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
     ("stats", "right"),
     [
         ({"titles/asked": 10, "titles/stored": 10}, True),

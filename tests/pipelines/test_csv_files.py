@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
@@ -229,14 +229,16 @@ def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path, text: str) 
 
 def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "movies.sqlite3").write_bytes(b"no database " * 1000)
-    with pytest.raises(ConfigurationError, match="move it away"):
+    with pytest.raises(CloseSpider) as caught:
         crawl(tmp_path, [])
+    assert "move it away" in str(caught.value.__cause__)
     (tmp_path / "movies.sqlite3").unlink()
     connection = sqlite3.connect(tmp_path / "movies.sqlite3")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(ConfigurationError, match="newer version"):
+    with pytest.raises(CloseSpider) as caught:
         crawl(tmp_path, [])
+    assert "newer version" in str(caught.value.__cause__)
 
 
 def test_csv_can_be_switched_off(tmp_path: Path) -> None:

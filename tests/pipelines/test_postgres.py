@@ -489,5 +489,5 @@ def test_main_actors_are_the_first_five_in_billing_order(database_url: str) -> N
 
 
 def test_without_a_url_there_is_no_store() -> None:
-    with pytest.raises(NotConfigured, match="DATABASE_URL is not set"):
+    with pytest.raises(NotConfigured):
         PostgresPipeline.store_from_settings(Settings({"DATABASE_URL": ""}))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from scrapy.exceptions import CloseSpider
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.tables import read_movies
@@ -338,9 +339,10 @@ def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(store: Fau
     store.before_open = failing(1, ConfigurationError("no such database"))
 
     async def crawl() -> None:
-        with pytest.raises(ConfigurationError, match="no such database"):
+        with pytest.raises(CloseSpider) as caught:
             async with running(store, tmp_path):
                 pass
+        assert str(caught.value.__cause__) == "no such database"
 
     asyncio.run(crawl())
 
