@@ -19,7 +19,7 @@ PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
-    {"errors", "items", "locks", "signals"},
+    {"clock", "errors", "items", "locks", "signals"},
     {"urls"},
     {"extract"},
     {"configuration", "catalogue", "frontier", "cluster"},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.clock import utc_now
 from moviecrawler.middlewares.compression import wire_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
@@ -45,7 +45,7 @@ class ArchiveMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Decide the page's name in the archive, before the spider reads it."""
         if response.meta.get("site") in HOMES:
-            response.meta["fetched_at"] = datetime.now(UTC)
+            response.meta["fetched_at"] = utc_now()
             response.meta["archive_id"] = uuid.uuid4().urn
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:

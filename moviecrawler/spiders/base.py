@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_argument_names, check_settings, parse_limit, parse_title_ids
 from moviecrawler.errors import ExtractionError
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
@@ -26,6 +26,7 @@ from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -251,7 +252,7 @@ class MovieSpider(scrapy.Spider):
 
 def fetched_at(meta: Mapping[str, Any]) -> datetime:
     """Return when the archive got a page, by the `meta` of its request; now, where pages are not archived."""
-    return meta.get("fetched_at") or datetime.now(UTC)
+    return meta.get("fetched_at") or utc_now()
 
 
 def _outcome(failure: Failure) -> tuple[str, str]:

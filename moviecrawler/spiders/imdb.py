@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 
 from moviecrawler.catalogue.sources import DownloadError, RangedDownload, read_imdb_datasets
+from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import imdb
@@ -20,6 +20,7 @@ from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
+    from datetime import datetime
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -220,7 +221,7 @@ class ImdbSpider(MovieSpider):
         if self.refused_list is not None:
             yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
         for site_id, found in self.refused_titles.items():
-            yield from super().title_missed(site_id, found, "failed", f"IMDb's datasets: {reason}", datetime.now(UTC))
+            yield from super().title_missed(site_id, found, "failed", f"IMDb's datasets: {reason}", utc_now())
         self.refused_titles, self.refused_list = {}, None
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
@@ -241,7 +242,7 @@ class ImdbSpider(MovieSpider):
                     movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
                 if movie.site_id not in self.refused_titles:
                     self.crawler.stats.inc_value("titles/asked")
-                movie.scraped_at = datetime.now(UTC)
+                movie.scraped_at = utc_now()
                 yield movie
         except ExtractionError as error:
             for download in self.downloads.values():
@@ -253,7 +254,7 @@ class ImdbSpider(MovieSpider):
             self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
             logger.error("%d damaged rows, the first: %s", len(damaged), damaged[0], extra={"spider": self})
         for site_id, found in missing.items():
-            for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", datetime.now(UTC)):
+            for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", utc_now()):
                 yield item
 
 
