@@ -118,19 +118,22 @@ def match(a: Movie, b: Movie) -> Match:
     return _compare(_prepare(a), _prepare(b))
 
 
-def match_keys(movie: Movie) -> tuple[set[str], set[str]]:
-    """Return keys, of which a title shares one at least with each title that `match` accepts.
+def match_keys(movie: Movie, years_apart: int = 0) -> tuple[set[str], list[set[str]]]:
+    """Return keys by which a title is found among many: those of its id and names, and those of each word's beginning.
 
-    The first are ids and names. The second are for names that are spelt differently: beginnings of words, which many
-    titles share that have nothing else in common.
+    A title whose keys reach one year to either side (`years_apart` 1) shares one at least with each title of whose keys
+    reach none and that `match` accepts: one of its names, or one of a word's beginning where they are spelt differently.
+    Beginnings are shared with many others.
     """
     title = _prepare(movie)
-    names = {repr(key) for keys in (_id_keys, _name_keys, _director_keys) for key in keys(title)}
-    return names, {f"stem {key!r}" for key in _stem_keys(title)}
+    years = {year + apart for year in title.years for apart in range(-years_apart, years_apart + 1)}
+    dated = {f"{name} ({year})" for name in title.names | title.parts for year in years}
+    undated = {str(key) for keys in (_id_keys, _director_keys) for key in keys(title)}
+    return dated | undated, [{f"{stem}… ({year})" for year in years} for stem in sorted(_stems(title))]
 
 
 def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
-    """Return whether one of the titles is a movie's own, or similar to it: all that `match` asks of a key of the second set."""
+    """Return whether one of the titles is a movie's own or similar to it, without which `match` never accepts the two."""
     own = {normalise(title) for title in (movie.title, movie.original_title) if title}
     others = {normalise(title) for title in titles}
     return bool(own & others) or any(_similar(one, other) for one in own for other in others)
@@ -372,8 +375,11 @@ def _director_keys(title: _Title) -> Iterable[object]:
 
 def _stem_keys(title: _Title) -> Iterable[object]:
     """Return what makes candidates of titles that are spelt differently, mostly at the end of a word."""
-    stems = {word[:_STEM] for name in title.names for word in name.split() if len(word) >= _STEM}
-    return {(stem, year) for stem in stems for year in _near(title.years)}
+    return {(stem, year) for stem in _stems(title) for year in _near(title.years)}
+
+
+def _stems(title: _Title) -> set[str]:
+    return {word[:_STEM] for name in title.names for word in name.split() if len(word) >= _STEM}
 
 
 def _near(years: set[int]) -> set[int]:

@@ -20,7 +20,7 @@ from moviecrawler.pipelines.sql import read_sql
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
 
@@ -32,8 +32,8 @@ _REGROUP = read_sql("regroup.sql")
 _POOL = read_sql("pool.sql")
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
-_MOST = 50
-"""Records that one key may lead to."""
+_MOST = 100
+"""Records that one search may lead to."""
 _BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
 """Whose title a group of records goes to."""
 
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 def hash_keys(movie: Movie) -> list[int]:
     """Return the hashes by which a record is found, in ascending order."""
     names, stems = match_keys(movie)
-    return sorted(_hashes(names | stems, [movie.site]))
+    return sorted(_hashes(names.union(*stems), [movie.site]))
 
 
 def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
@@ -68,18 +68,23 @@ def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
 
     Call it under `lock_titles`. Records that were placed by hand stay where they are.
     """
-    keys = {record.record_id: match_keys(record.movie) for record in changed}
+    keys = {record.record_id: match_keys(record.movie, years_apart=1) for record in changed}
     sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
 
-    asked = {record: _hashes(keys[record.record_id][0], _all_but(sites[record.record_id])) for record in changed}
+    asked = [(record, _hashes(keys[record.record_id][0], _all_but(sites[record.record_id]))) for record in changed]
     named = _search(cursor, asked, unmatched=False)
     titles = {record.title_id for record in changed if record in named or not record.is_new}
     titles.update(found.title_id for candidates in named.values() for found in candidates)
     pool, groups = _join(cursor, titles)
     sites.update(_sites_of_groups(pool, groups))
 
-    # Only what still lacks a match on a site is searched for there by the beginnings of words, as that finds much.
-    asked = {record: _hashes(keys[record.record_id][1], _all_but(sites[record.record_id])) for record in changed}
+    # Only what still lacks a match on a site is searched for there by the beginnings of words, as that finds much; for
+    # each word by itself, so that a rare one finds something beside a common one.
+    asked = [
+        (record, _hashes(beginning, _all_but(sites[record.record_id])))
+        for record in changed
+        for beginning in keys[record.record_id][1]
+    ]
     similar = {
         title_id
         for record, candidates in _search(cursor, asked, unmatched=True).items()
@@ -110,24 +115,17 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
 
 
 def _search(
-    cursor: Cursor, asked: Mapping[Stored, Collection[int]], *, unmatched: bool
+    cursor: Cursor, asked: Collection[tuple[Stored, Collection[int]]], *, unmatched: bool
 ) -> dict[Stored, list[_Candidate]]:
-    """Return the records that have a hash which a record asks for, by the records that ask and find any.
+    """Return the records that have one of the hashes which a record asks for, by the records that ask and find any.
 
     With `unmatched`, only those whose title is not on the site of the one that asks.
     """
-    pairs = [(record, key) for record, keys in asked.items() for key in keys]
+    questions = [{"asker": record.record_id, "site": record.movie.site, "keys": keys} for record, keys in asked]
     cursor.execute(
-        _CANDIDATES,
-        {
-            "askers": [record.record_id for record, _ in pairs],
-            "sites": [record.movie.site for record, _ in pairs],
-            "keys": [key for _, key in pairs],
-            "unmatched": unmatched,
-            "most": _MOST,
-        },
+        _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MOST}
     )
-    askers = {record.record_id: record for record in asked}
+    askers = {record.record_id: record for record, _ in asked}
     found: dict[Stored, list[_Candidate]] = defaultdict(list)
     for record_id, title_id, title, original_title in cursor.fetchall():
         found[askers[record_id]].append(_Candidate(title_id, [title, original_title] if original_title else [title]))

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,7 +180,7 @@ def main() -> None:
             stores = {"DATABASE_URL": new_database(postgres.url), "MONGO_URL": f"{mongo.url}/b_{mark}"}
             return {**stores, "S3_ENDPOINT_URL": s3.url, "S3_BUCKET": f"b-{mark}", **CREDENTIALS}
 
-        crawls = {
+        crawls: dict[str, Callable[[Path], Spent]] = {
             "bare Scrapy, reads nothing": lambda ids: other(folder, BARE, ids, home, {}),
             "moviecrawler, four stores": lambda ids: ours(folder, ids, home, services()),
             "selectors, a write an item": lambda ids: other(folder, USUAL, ids, home, services()),
