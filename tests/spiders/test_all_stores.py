@@ -64,10 +64,7 @@ def test_top_250_is_the_same_in_every_store_and_from_the_archive(
             assert known == csv[site_id]
     assert finished.stat("titles/stored") == TITLES
 
-    boards = [
-        scrapy("scoreboard", "--format", "csv", data=crawled, **settings)
-        for settings in ({}, {"DATABASE_URL": database_url})
-    ]
+    boards = [scrapy("scoreboard", "--format", "csv", data=crawled, DATABASE_URL=url) for url in ("", database_url)]
     assert [board.code for board in boards] == [0, 0]
     assert boards[0].output == boards[1].output
     assert len(boards[0].output.splitlines()) == TITLES + 1
@@ -97,8 +94,5 @@ def test_three_sites_make_one_scoreboard_in_postgres(
     ):
         finished = crawl(spider, *arguments, data=tmp_path, replica=replica, DATABASE_URL=database_url)
         assert finished.code == 0, finished.log
-    boards = [
-        scrapy("scoreboard", "--format", "csv", data=tmp_path, **settings)
-        for settings in ({}, {"DATABASE_URL": database_url})
-    ]
+    boards = [scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=url) for url in ("", database_url)]
     assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
