@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NARROWEST, _WIDEST = 80, 120
+_WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
+"""Scores that are whole numbers, though all are held as floats."""
 _CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name != "matched_by")
 
 
@@ -80,7 +82,11 @@ class Command(ScrapyCommand):
 
 def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
     if form == "json":
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+        shown = [
+            {name: int(value) if name in _WHOLE and value is not None else value for name, value in row.items()}
+            for row in msgspec.to_builtins(rows)
+        ]
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n")
     elif form == "csv":
         writer = csv.writer(sys.stdout)
         writer.writerow(_CSV_COLUMNS)
