@@ -89,7 +89,9 @@ def _row(joined: JoinedTitle) -> ScoreboardRow:
     imdb, metacritic, tomatoes = (joined.movies.get(site) for site in ("imdb", "metacritic", "rottentomatoes"))
 
     def value(kind: ScoreKind) -> float | None:
-        return next((score.value for movie in movies if (score := movie.score(kind)) is not None), None)
+        # IMDb shows the Metascore too, as it was when IMDb last looked.
+        first = [metacritic] if metacritic is not None and kind == "metascore" else []
+        return next((score.value for movie in [*first, *movies] if (score := movie.score(kind)) is not None), None)
 
     return ScoreboardRow(
         title=movies[0].title,

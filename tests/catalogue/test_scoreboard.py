@@ -28,7 +28,13 @@ def title(site: Site, site_id: str, name: str, *scores: Score, **more: Any) -> M
 
 
 LAMP = [
-    title("imdb", "tt0000001", "The Lamp", Score(kind="imdb", value=8.1, count=1_234_567)),
+    title(
+        "imdb",
+        "tt0000001",
+        "The Lamp",
+        Score(kind="imdb", value=8.1, count=1_234_567),
+        Score(kind="metascore", value=79),  # as it was when IMDb last looked
+    ),
     title(
         "metacritic",
         "movie/the-lamp",

@@ -93,7 +93,7 @@ SELECT w.record_id, c.role, c.position, w.site, coalesce('#' || c.person_id, '='
     w.scraped_at, c.character
 FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
     AS c (role credit_role, position integer, person_id text, name text, character text);
-ANALYZE incoming_credits;
+ANALYZE incoming_credits (record_id, site, person_key);
 
 INSERT INTO people AS stored (site, site_person_id, name, named_at)
 SELECT DISTINCT ON (c.site, c.person_key) c.site, c.site_person_id, c.name, c.named_at

@@ -22,12 +22,12 @@ SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
          FROM amounts a WHERE a.record_id = r.record_id)) AS item
 FROM records r;
 
--- Each score of a title once. IMDb shows the Metascore as well: where sites give the same score, the one that the
--- scoreboard trusts with titles goes first.
+-- Each score of a title once. IMDb shows the Metascore as well, as it was when IMDb last looked: Metacritic's own goes first.
+-- Where sites otherwise give the same score, the one that the scoreboard trusts with titles does.
 CREATE VIEW title_scores AS
 SELECT DISTINCT ON (r.title_id, s.kind) r.title_id, s.kind, s.value, s.count, s.normalised, r.site, r.scraped_at
 FROM records r JOIN scores s USING (record_id)
-ORDER BY r.title_id, s.kind, array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site);
+ORDER BY r.title_id, s.kind, (s.kind = 'metascore' AND r.site <> 'metacritic'), array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site);
 
 -- One row a title. What a site hasn't is null. Where sites differ on the title itself, IMDb goes before Rotten Tomatoes
 -- before Metacritic. Columns that end in _100 are the score on a scale of 0 to 100.
