@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from warcio.archiveiterator import ArchiveIterator
 
+from moviecrawler.clock import utc_now
 from moviecrawler.errors import ArchiveError, ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.middlewares.archive import ArchiveMiddleware
@@ -261,7 +262,7 @@ def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
 def test_a_page_is_archived_as_it_was_sent(encoding: str | None) -> None:
     sent = gzip.compress(HTML) if encoding else HTML
     response = received(sent, encoding, site="imdb", retry_times=1)
-    before = datetime.now(UTC)
+    before = utc_now()
     (raw,), items = through_middleware(response)
     assert items == [HTML]
     answer = read_record(raw.record)

@@ -369,6 +369,8 @@ def replica_movies(count: int) -> list[Movie]:
     sites: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
     found = [truth(catalogue, site, index) for site in sites for index in range(count)]
     movies = [replace(movie, scraped_at=BEGIN) for movie in found if movie is not None]
+    for movie in movies[:count:7]:  # IMDb shows the Metascore of some time ago
+        movie.scores = [replace(score, value=50) if score.kind == "metascore" else score for score in movie.scores]
     for rank, movie in enumerate(movies[: count // 2], 1):
         movie.list_name, movie.list_rank = ("top", rank) if rank % 3 else ("popular", rank)
     for rank, movie in enumerate(movies[-20:], 1):
