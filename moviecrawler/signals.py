@@ -19,3 +19,23 @@ Handlers run in the event loop's thread and must not block.
 
 store_opened = object()
 """Sent once a store of movies, before its first item. Keyword argument: `store` (str)."""
+
+list_missed = object()
+"""Sent when a list page could not be read. Keyword arguments: `url`; `reason` (str) when its titles are unknown, None when the
+spider takes another way to them; `refused`, whether the page is to be asked for once more when the site answers again."""
+
+lease_ended = object()
+"""Sent in a shared crawl when a request that this worker held is over for it. Keyword arguments: `request`, `how` (`How` in
+`frontier/leases.py`) and `reason` (str)."""
+
+site_refused = object()
+"""Sent when a site has refused us and is asked nothing more for a while. Keyword arguments: `site` (str), `reason` (str) and
+`pause` (float, seconds)."""
+
+titles_listed = object()
+"""Sent once a list page or sitemap was read. Keyword arguments: `site` (str), `list_name` (str), `entries`
+(Sequence[Entry]), `ids` (Sequence[str], of a sitemap, which has nothing else), and `further` (int): how many more pages of it
+this one led to."""
+
+coverage_changed = object()
+"""Sent when the fields that suddenly fewer pages have are others than before. No arguments."""
