@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-pytest_plugins = ["tests.services.postgres", "tests.services.mongo", "tests.services.s3"]
+pytest_plugins = [
+    "tests.services.postgres",
+    "tests.services.mongo",
+    "tests.services.s3",
+    "tests.services.redis",
+    "tests.services.tor",
+    "tests.services.browser",
+]
 
 PROJECT = Path(__file__).parents[1]
 SHARED_PAGES = Path(os.environ.get("SHARED_PAGES") or PROJECT.parent / "shared" / "pages")

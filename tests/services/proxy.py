@@ -17,6 +17,8 @@ class Proxy:
         """Seconds that each piece of an answer waits."""
         self.cut_after: int | None = None
         """Bytes from clients after which their connections are cut; None for never. Set to None by a cut."""
+        self.answers = 0
+        """Pieces of answers that were passed on; one a round trip as long as answers are short."""
         self._target = (host, port)
         self._port = 0
         self._listener: socket.socket | None = None
@@ -71,6 +73,7 @@ class Proxy:
                         self.cut_after = None
                         break
                 if not from_client:
+                    self.answers += 1
                     time.sleep(self.latency)
                 target.sendall(data)
         for connection in (source, target):

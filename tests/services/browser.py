@@ -1,0 +1,81 @@
+"""A real browser for the tests marked `browser`: Debian's chromium and chromium-driver, or others on the path."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selenium.webdriver import Chrome
+
+_FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-dev-shm-usage", "--no-default-browser-check", "--disable-default-apps"),
+)
+
+
+class Browser:
+    """A browser window, and what it has loaded and complained of."""
+
+    def __init__(self, driver: Chrome) -> None:
+        self.driver = driver
+
+    def complaints(self) -> list[str]:
+        """Return what was written to the console since the last look."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def hosts(self) -> set[str]:
+        """Return whom requests were sent to since the last look."""
+        asked = set()
+        for entry in self.driver.get_log("performance"):  # type: ignore[no-untyped-call]
+            message: dict[str, Any] = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                if urlsplit(url).scheme not in {"data", "blob", "about", "chrome"}:
+                    asked.add(urlsplit(url).netloc.rpartition("@")[2])
+        return asked
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: takes chromium and its driver; run by `pytest -m browser`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests marked `browser` to those who ask for them."""
+    if "browser" in config.option.markexpr:
+        return
+    left = [item for item in items if item.get_closest_marker("browser")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("browser")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a browser that has seen nothing yet."""
+    from selenium import webdriver  # noqa: PLC0415 - it takes a while, for tests that most runs leave out
+
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    driver_program = shutil.which("chromedriver")
+    assert program, "no browser: apt-get install chromium chromium-driver"
+    assert driver_program, "no driver: apt-get install chromium-driver"
+    with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
+        options = webdriver.ChromeOptions()
+        options.binary_location = program
+        for flag in (*_FLAGS, f"--user-data-dir={folder}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program))
+        try:
+            driver.set_page_load_timeout(30)
+            yield Browser(driver)
+        finally:
+            driver.quit()
