@@ -1,0 +1,83 @@
+"""Whether a site may be asked: not once it has refused us."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Circuit(ABC):
+    """Knows which sites have refused us. Called in the event loop; nothing here waits."""
+
+    @abstractmethod
+    def refusal(self, site: str) -> str | None:
+        """Return why a site may not be asked, in one sentence; None when it may."""
+
+    @abstractmethod
+    def refused(self, site: str, reason: str, pause: float) -> None:
+        """Let no request to a site through for `pause` seconds."""
+
+    @abstractmethod
+    def answered(self, site: str) -> None:
+        """Take note that a site has answered as it should."""
+
+
+class ProcessCircuit(Circuit):
+    """One process' own: a site that has refused it is asked nothing for the rest of the run."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+
+    def refusal(self, site: str) -> str | None:
+        """Return the first refusal's reason."""
+        return self._reasons.get(site)
+
+    def refused(self, site: str, reason: str, pause: float) -> None:  # noqa: ARG002 - no run lasts as long
+        """Stop the site."""
+        self._reasons.setdefault(site, reason)
+
+    def answered(self, site: str) -> None:
+        """Do nothing: what was in flight when the site refused us may still be answered."""
+
+
+class SharedCircuit(ProcessCircuit):
+    """That of the spider's site is shared by all nodes; other sites', such as IMDb's datasets, are this process' own.
+
+    `reason` is what Redis said last: that a site has refused another node is known here with the next exchange, and no request
+    is handed out meanwhile.
+    """
+
+    def __init__(self, site: str, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self.reason: str | None = None
+        self.probing = False
+        """Whether this worker has the one request that may try whether the site answers again."""
+        self.tell_refusal: tuple[str, int] | None = None
+        """Reason and pause (ms) that Redis has yet to be told."""
+        self.tell_answered = False
+        """Whether Redis has yet to be told that the site answers again."""
+        self._site = site
+        self._changed = changed
+
+    def refusal(self, site: str) -> str | None:
+        """Return the last refusal's reason."""
+        return self.reason if site == self._site else super().refusal(site)
+
+    def refused(self, site: str, reason: str, pause: float) -> None:
+        """Stop the site for all nodes."""
+        if site != self._site:
+            super().refused(site, reason, pause)
+        elif self.reason is None:
+            self.reason, self.probing = reason, False
+            self.tell_refusal = reason, round(pause * 1000)
+            self._changed()
+
+    def answered(self, site: str) -> None:
+        """Open the site to all nodes again when it was this worker that tried."""
+        if site == self._site and self.probing:
+            self.probing = False
+            self.tell_answered = True
+            self._changed()

@@ -1,0 +1,48 @@
+"""The three things that a scheduler needs of Scrapy's engine and that have no public name.
+
+Everything private is here. `tests/frontier/test_engine.py` fails when a new version of Scrapy changes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.core.engine import ExecutionEngine
+
+
+class EngineSlot:
+    """The engine's account of what is in progress."""
+
+    def __init__(self, engine: ExecutionEngine) -> None:
+        assert engine._slot is not None  # noqa: S101, SLF001 - it is there when the scheduler is opened
+        self._slot = engine._slot  # noqa: SLF001 - that is what this class is for
+
+    def on_request_ended(self, ended: Callable[[Request], None]) -> None:
+        """Call `ended` with each request that has left the engine.
+
+        Its callback has run to its end and every item has passed the pipelines, or it was replaced by another request, such
+        as a retry, which was scheduled before.
+        """
+        remove = self._slot.remove_request
+
+        def remove_request(request: Request) -> None:
+            if request in self._slot.inprogress:  # else it was abandoned
+                # Before, as removing the last request of a closing spider goes on to close it.
+                ended(request)
+                remove(request)
+
+        self._slot.remove_request = remove_request  # type: ignore[method-assign]
+
+    def wake(self) -> None:
+        """Have the engine ask for requests now; on its own it does so when a request ends, and every 5 seconds."""
+        self._slot.nextcall.schedule()
+
+    def abandon(self) -> None:
+        """Let a closing spider close without the requests in progress, whatever becomes of them."""
+        self._slot.inprogress.clear()
+        if self._slot.closing is not None and not self._slot.closing.called:
+            self._slot._maybe_fire_closing()  # noqa: SLF001 - see above

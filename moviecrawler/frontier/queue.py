@@ -1,0 +1,285 @@
+"""The frontier's Redis side: scripts that each are one atomic step and one round trip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import redis.asyncio
+import redis.exceptions
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from scrapy.utils.misc import load_object
+from scrapy_redis.connection import get_redis
+
+from moviecrawler.errors import MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from redis.commands.core import AsyncScript
+
+    from moviecrawler.frontier.keys import Keys
+    from moviecrawler.frontier.leases import How
+    from moviecrawler.frontier.options import FrontierOptions
+
+BOOSTED, LISTS, TITLES = range(3)
+"""Levels of priority; within one, first in is first out."""
+LEVELS = (BOOSTED, LISTS, TITLES)
+_CONNECT_WITHIN = 5.0  # seconds
+_ANSWER_WITHIN = 5.0  # seconds
+_LISTEN = 60.0  # seconds between two looks at whether the connection is still there
+_MS = 1000
+_REVIVED_AT_ONCE = 500
+_SLACK = 1.05
+"""Requests are spaced by so much more than the budget asks for, as some come late and would crowd the next ones."""
+
+
+class RunGoneError(MovieCrawlerError):
+    """Redis no longer holds the run that was opened: it was replaced, emptied, or has lost its data."""
+
+
+class Push(msgspec.Struct, frozen=True, array_like=True):
+    """A request to queue."""
+
+    level: int
+    id: str
+    request: str
+    filtered: bool
+    is_title: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """What a worker has to tell in an exchange, and to ask for."""
+
+    pushes: Sequence[Push] = ()
+    ends: Sequence[tuple[str, How, str]] = ()
+    spent: int = 0
+    unsent: int = 0
+    refusal: tuple[str, int] | None = None
+    """Reason, and the pause in ms."""
+    answered: bool = False
+    want: int = 0
+    regardless: bool = False
+    join: bool = False
+    leave: bool = False
+
+
+class Reply(msgspec.Struct):
+    """What an exchange tells besides requests. Times are in ms from now."""
+
+    open: int
+    """Requests that are queued or held by any worker."""
+    waiting: int
+    """Those that are queued."""
+    held: int
+    """Those that this worker holds."""
+    lost: bool
+    """Whether this worker's leases have ended, so that it holds none and gets none until it joins anew."""
+    shut: int
+    """How long nothing will be handed out, because the site has refused us or the day's budget is spent."""
+    reason: str
+    """Why."""
+    spent: bool
+    """Whether that is because the budget is."""
+    probing: bool
+    """Whether this worker holds the one request that tries whether the site answers again."""
+    start: int
+    """When the budget allows the next request."""
+    dropped: int
+    """How many of the pushes were known, or above the limit."""
+    gone: list[str] = msgspec.field(default_factory=list)
+    """Workers whose leases have ended."""
+    handed_out: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
+    """Entries, and when each may be sent."""
+
+
+def connect(url: str, **parameters: Any) -> Any:
+    """Return scrapy-redis' client for a URL, with what suits an event loop; `parameters` are its REDIS_PARAMS.
+
+    `redis_cls` may be redis.asyncio's RedisCluster. A command that fails is not tried again here, as a script may have run.
+    """
+    usual = {"socket_connect_timeout": _CONNECT_WITHIN, "socket_timeout": _ANSWER_WITHIN}
+    given = {"redis_cls": redis.asyncio.Redis, **parameters}
+    given["redis_cls"] = load_object(given["redis_cls"])
+    return get_redis(url=url, **{**usual, **given, "decode_responses": False, "retry": Retry(NoBackoff(), 0)})
+
+
+async def requeue(client: Any, keys: Keys, letter: str) -> bool:
+    """Queue a dead letter again; return whether it was a request that could be."""
+    return bool(
+        await _script(client, "requeue")(
+            keys=[keys.state, keys.dead_letters, *map(keys.requests, LEVELS)], args=[letter]
+        )
+    )
+
+
+def _script(client: Any, name: str) -> AsyncScript:
+    return client.register_script(files(__package__).joinpath(f"{name}.lua").read_text("utf-8"))  # type: ignore[no-any-return]
+
+
+class SharedQueue:
+    """One run of one site's crawl, as one worker sees it. Raises redis.RedisError when Redis can't do what it is asked."""
+
+    def __init__(
+        self,
+        client: Any,
+        keys: Keys,
+        options: FrontierOptions,
+        *,
+        worker: str,
+        digest: str = "",
+        limit: int | None = None,
+    ) -> None:
+        self.server = client
+        self.keys = keys
+        self.worker = worker
+        self.deliveries = options.deliveries
+        self.spaced = options.budget.per_second is not None
+        """Whether requests are handed out for certain moments."""
+        self.round_trips = 0
+        self._options = options
+        self._digest = digest
+        self._limit = limit
+        self._born = ""
+        self._scripts: dict[str, AsyncScript] = {
+            name: _script(client, name) for name in ("open", "exchange", "reap", "revive")
+        }
+
+    async def open(self, nonce: str) -> None:
+        """Begin the run, or join it; `nonce` is new with each call."""
+        self._born = (await self._open(nonce, "", "0"))[0]
+
+    async def seeding(self, done: bool = False) -> Literal["seed", "wait", "done"]:
+        """Ask whether to queue what the arguments name; with `done`, tell that it is queued."""
+        return (await self._open("", self._digest, "1" if done else "0"))[1]  # type: ignore[no-any-return]
+
+    async def _open(self, *arguments: str) -> list[Any]:
+        nonce, digest, done = arguments
+        answer = await self._run(
+            "open",
+            [self.keys.state, self.keys.workers, self.keys.runs],
+            [nonce, self.keys.run, self.worker, digest, done, round(self._options.window * _MS)],
+        )
+        return [part.decode() for part in answer]
+
+    async def exchange(self, batch: Batch) -> Reply:
+        """Tell and ask everything in one step. Raises RunGoneError, or OutOfMemoryError when nothing of it was done."""
+        options, budget = self._options, self._options.budget
+        arguments = {
+            "born": self._born,
+            "worker": self.worker,
+            "node": options.node,
+            "join": batch.join,
+            "leave": batch.leave,
+            "lease": round(options.lease * _MS),
+            "window": round(options.window * _MS),
+            "pushes": batch.pushes,
+            "digest": self._digest,
+            "limit": self._limit or 0,
+            "capacity": options.capacity if options.dupefilter == "bloom" else 0,
+            "error": options.error,
+            "ends": batch.ends,
+            "spent": batch.spent,
+            "unsent": batch.unsent,
+            "refusal": batch.refusal or False,
+            "answered": batch.answered,
+            "bell": self.keys.bell,
+            "deliveries": options.deliveries,
+            "want": batch.want,
+            "regardless": batch.regardless,
+            "gap": _MS / budget.per_second * _SLACK if budget.per_second else 0,
+            "burst": budget.burst,
+            "per_day": budget.per_day or 0,
+        }
+        keys = self.keys
+        try:
+            header, *entries = await self._run(
+                "exchange",
+                [
+                    *(keys.state, keys.workers, keys.leases(self.worker)),
+                    *map(keys.requests, LEVELS),
+                    *(keys.dupefilter(0), keys.dupefilter(1)),
+                    *(keys.dead_letters, keys.failed, keys.nodes, keys.budget, keys.circuit),
+                ],
+                [msgspec.msgpack.encode(arguments)],
+            )
+        except redis.exceptions.ResponseError as error:
+            if "GONE" in str(error):
+                raise RunGoneError(str(error)) from None
+            # Redis 6.2 says it inside a sentence on the script.
+            if "OOM command not allowed" in str(error):
+                raise redis.exceptions.OutOfMemoryError(str(error)) from None
+            raise
+        reply = msgspec.json.decode(header, type=Reply)
+        reply.handed_out = list(zip(entries[::2], entries[1::2], strict=True))
+        return reply
+
+    async def reap(self, worker: str) -> tuple[int, int]:
+        """Give back what a worker held whose leases have ended; return how many went back, and to the dead letters."""
+        keys = self.keys
+        answer = await self._run(
+            "reap",
+            [keys.state, keys.workers, keys.leases(worker), *map(keys.requests, LEVELS), keys.dead_letters],
+            [worker, self._options.deliveries],
+        )
+        return answer[0], answer[1]
+
+    async def revive(self) -> int:
+        """Queue the requests that have failed once more, if the run has nothing else to do; return how many."""
+        keys = [self.keys.state, self.keys.failed, *map(self.keys.requests, LEVELS)]
+        revived = more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 0])
+        while more == _REVIVED_AT_ONCE:
+            more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 1])
+            revived += more
+        return int(revived)
+
+    async def held(self) -> set[str]:
+        """Return the ids of the requests that this worker holds, as Redis has it."""
+        self.round_trips += 1
+        return {name.decode() for name in await self.server.hkeys(self.keys.leases(self.worker))}
+
+    async def listen(self, heard: Callable[[], None]) -> None:
+        """Call `heard` when the wait for requests may be over, until Redis fails or this is cancelled."""
+        async with self.server.pubsub() as channel:
+            await channel.subscribe(self.keys.bell)
+            while True:
+                # With the answer to the subscription, too: before it, something may have been missed.
+                if await channel.get_message(timeout=_LISTEN) is not None:
+                    heard()
+
+    async def seeds(self, most: int) -> list[bytes]:
+        """Return the first seeds that were pushed from outside; they stay until `take_seeds`."""
+        self.round_trips += 1
+        seeds: list[bytes] = await self.server.lrange(self.keys.start_urls, 0, most - 1)
+        return seeds
+
+    async def take_seeds(self, queued: Sequence[bytes], bad: dict[bytes, str]) -> None:
+        """Take seeds out that were queued, and set bad ones aside with their reasons."""
+        self.round_trips += 1
+        pipe = self.server.pipeline(transaction=False)
+        for seed, reason in bad.items():
+            head = msgspec.json.encode({"reason": f"a bad seed: {reason}", "at": None})
+            pipe.hset(self.keys.dead_letters, f"seed {seed.decode(errors='replace')[:200]}", head + b"\n" + seed)
+        for seed in [*queued, *bad]:
+            pipe.lrem(self.keys.start_urls, 1, seed)
+        await pipe.execute()
+
+    async def eviction(self) -> str | None:
+        """Return the policy by which Redis throws keys away when it is full, which may be queued titles; None if it doesn't."""
+        self.round_trips += 1
+        info = await self.server.info("memory")
+        nodes = list(info.values()) if all(isinstance(node, dict) for node in info.values()) else [info]
+        policies = [node.get("maxmemory_policy", "noeviction") for node in nodes if node.get("maxmemory")]
+        return next((policy for policy in policies if policy != "noeviction"), None)
+
+    async def disconnect(self) -> None:
+        """Drop all connections; a next command would make a new one."""
+        await self.server.aclose()
+
+    async def _run(self, name: str, keys: list[str], arguments: list[Any]) -> Any:
+        self.round_trips += 1
+        return await self._scripts[name](keys=keys, args=arguments)

@@ -1,0 +1,45 @@
+"""What the frontier needs of a spider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from moviecrawler.items import Site
+
+
+class Plan(Protocol):
+    """What a spider's arguments ask for."""
+
+    @property
+    def limit(self) -> int | None:
+        """The most titles that all workers together ask for."""
+
+
+class SharedSpider(Protocol):
+    """A spider whose crawl many workers may share."""
+
+    name: str
+    home: str
+    """Scheme and host of its site."""
+    allowed_domains: list[str]
+    """Hosts that a request which was read from the queue may be for."""
+    seed_key: str
+    """The same for all workers that were given the same titles and lists."""
+    tops_up: bool
+    """Whether every worker runs its `start`, which queues more as the queue runs low, instead of one for all."""
+    has_other_source: bool
+    """Whether titles that the site refuses us are read elsewhere."""
+
+    @property
+    def site(self) -> Site:
+        """The site that it crawls."""
+
+    @property
+    def plan(self) -> Plan:
+        """What its arguments ask for."""
+
+    def seed_request(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside. Raises ConfigurationError."""
