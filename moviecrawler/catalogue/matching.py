@@ -1,35 +1,59 @@
 """Whether titles of different sites are the same title: a score with its reasons, and the join of many titles. Pure.
 
-Evidence adds up: equal IMDb ids 4; equal titles 1, similar ones ½; the same year 1, a year apart ½; the same director
-1. Other directors and years further apart count -1. A pair is accepted from 1½ on, with an equal id or a title that is
-similar at least: never on a title alone, never when ids or kinds contradict each other. Years far apart are forgiven to
-an equal title by the same director with about the same runtime: a film that was released again.
+Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; equal titles 1, a
+further title ¾, similar ones ½; the same year 1, a year apart ½; the same director 1; about the same runtime ¼. Other
+directors, other runtimes and years further apart count -1. A pair is accepted from 1½ on, with an id or a title that is
+similar at least: never on a title alone, never when IMDb ids or kinds contradict each other. Years far apart are forgiven
+to an equal title by the same director with about the same runtime: a film that was released again. What is not accepted
+but scores 1 at least, or may be released again, is for a person to decide.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from moviecrawler.catalogue.spelling import (
+    is_latin,
+    normalise,
+    parts,
+    similar,
+    similar_words,
+    sound,
+    sounds_similar,
+    split_words,
+)
+from moviecrawler.items import Credit, Movie
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from moviecrawler.items import Movie, Site
+    from moviecrawler.catalogue.rows import IdSource, Wanted
+    from moviecrawler.items import Site
+
+Decision = Literal["accepted", "review", "refused"]
 
 ACCEPTED_FROM = 1.5
+REVIEW_FROM = 1.0
 SAME_ID = 4.0
 """What an equal IMDb id counts: more than all else together."""
-_SIMILAR = 0.8
-"""From this ratio of common letters on, two titles may be spellings of one."""
-_SHORTEST_SIMILAR = 5
-"""Letters; of four, one that differs makes another word ("Cars", "Cats")."""
+BY_HAND = 4.0
+WIKIDATA = 2.0
+LISTED = 0.25
+DAYS_REMEMBERED = 90
+"""For how long a refused page isn't compared with the same title again."""
+
+_EQUAL, _ALTERNATIVE, _SIMILAR = 1.0, 0.75, 0.5
+_SURE_WITHOUT_TITLE = 2.5
+"""From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
 _RUNTIME_SPREAD = 0.1
-"""A film that is released again keeps its runtime within a tenth; when a director makes it again, it seldom does."""
+"""Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
+_LEAST_SPREAD = 5
+"""Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
+_SAME_RUNTIME = 2
+"""Minutes by which two sites round and count the credits differently."""
 _STEM = 4
 """Letters."""
 _LARGEST_BLOCK = 2_500
@@ -39,26 +63,16 @@ all of them would take time by the square of their number."""
 _FILMS = frozenset({"movie", "short", "video"})
 """IMDb tells these apart; the other sites call all of them movies."""
 
-# Letters that Unicode doesn't take apart into a base and an accent, and signs that are words.
-_SPELT = str.maketrans(
-    {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "&": " and ", "+": " and "}
-)
-_ACCENTS = re.compile("[\u0300-\u036f]")  # the marks of other scripts are vowels, and stay
-_INSIDE_WORDS = re.compile("['’‘ʼ`.]")  # noqa: RUF001 - "Ocean's", "S.W.A.T."
-_LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")  # "Dune (2021)", "Metropolis [re-release]"
-_BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+|\s*[()]\s*")  # noqa: RUF001 - what stands before a subtitle
-_MERE_NUMBER = re.compile(r"(?:(?:part|vol|volume|chapter|episode|season)\s)?(\d+)")
-_WORDS = re.compile(r"[a-z]+|\d+")
-_LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
-_ARTICLES = ("the ", "a ", "an ")
-_NUMERALS = {
-    word: str(number)
-    for numerals in (
-        "one two three four five six seven eight nine ten",
-        "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx",
-    )
-    for number, word in enumerate(numerals.split(), 1)
+_MAY_BE_OTHER = _FILMS | {"series", "other"}
+"""IMDb's specials (a comedian's hour) are films on one site and series on another."""
+
+_FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
+    "given": (BY_HAND, "given by hand"),
+    "wikidata": (WIKIDATA, "named by Wikidata"),
+    "sitemap": (LISTED, "in the site's sitemap"),
+    "list": (LISTED, "in a list of the site"),
 }
+"""What it counts where the page was found; that its id was guessed, or leads here by what else is compared, is nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +82,12 @@ class Match:
     score: float
     reasons: list[str]
     """What speaks for it and, with "but" in front, what speaks against it."""
-    accepted: bool
+    decision: Decision
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is sure enough to be stored as one title."""
+        return self.decision == "accepted"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,31 +110,43 @@ class _Title:
     """Normalised title and original title."""
     parts: set[str]
     """What is left of them without a subtitle, or without all but the subtitle."""
+    sounds: dict[str, str]
+    """How each of the names sounds, by name."""
     years: set[int]
     directors: list[list[str]]
     """Words of each name."""
-
-
-def normalise(title: str) -> str:
-    """Return a title in the form in which all spellings of it are equal.
-
-    No difference is made by case, accents, punctuation, an English article in front, roman numerals or number words
-    instead of digits, "&" for "and", and a year or a label in brackets behind. Letters of every script stay, and a title
-    of nothing but signs stays as it is.
-
-    >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Amélie (2001)"), normalise("Alien³")
-    ('fast and the furious', 'rocky 2', 'amelie', 'alien 3')
-    """
-    words = [_NUMERALS.get(word, word) for word in _words(_LABEL.sub("", title))]
-    plain = " ".join(words)
-    for article in _ARTICLES:
-        plain = plain.removeprefix(article)
-    return plain or " ".join(title.casefold().split())
+    alternatives: set[str] = field(default_factory=set)
+    """Normalised further titles."""
 
 
 def match(a: Movie, b: Movie) -> Match:
     """Return how far two titles of different sites are the same."""
+    if a.site == b.site:
+        return _refused(f"both are of {a.site}")
     return _compare(_prepare(a), _prepare(b))
+
+
+def verify(wanted: Wanted, movie: Movie, evidence: IdSource | None, alternative_titles: Collection[str] = ()) -> Match:
+    """Return how far a page is that of a title of the catalogue.
+
+    `evidence` says how the page was found; `alternative_titles` are further names under which the title is known.
+    """
+    known = Movie(
+        site="imdb",
+        site_id=wanted.imdb_id,
+        url=None,
+        title=wanted.title,
+        original_title=wanted.original_title,
+        kind=wanted.kind or movie.kind,
+        year=wanted.year,
+        runtime_minutes=wanted.runtime_minutes,
+        season=movie.season if wanted.kind is None else None,
+        episode=movie.episode if wanted.kind is None else None,
+        credits=[Credit(name=name, role="director", position=n) for n, name in enumerate(wanted.directors, 1)],
+    )
+    ours, theirs = _prepare(known), _prepare(movie)
+    ours.alternatives = {normalise(title) for title in alternative_titles}
+    return _compare(ours, theirs, _FROM_ELSEWHERE.get(evidence) if evidence else None)
 
 
 def match_keys(movie: Movie, years_apart: int = 0) -> tuple[set[str], list[set[str]]]:
@@ -127,16 +158,19 @@ def match_keys(movie: Movie, years_apart: int = 0) -> tuple[set[str], list[set[s
     """
     title = _prepare(movie)
     years = {year + apart for year in title.years for apart in range(-years_apart, years_apart + 1)}
-    dated = {f"{name} ({year})" for name in title.names | title.parts for year in years}
+    names = title.names | title.parts | {f"~{heard}" for heard in title.sounds.values()}
+    dated = {f"{name} ({year})" for name in names for year in years}
     undated = {str(key) for keys in (_id_keys, _director_keys) for key in keys(title)}
     return dated | undated, [{f"{stem}… ({year})" for year in years} for stem in sorted(_stems(title))]
 
 
 def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
     """Return whether one of the titles is a movie's own or similar to it, without which `match` never accepts the two."""
-    own = {normalise(title) for title in (movie.title, movie.original_title) if title}
-    others = {normalise(title) for title in titles}
-    return bool(own & others) or any(_similar(one, other) for one in own for other in others)
+    own = _names(title for title in (movie.title, movie.original_title) if title)
+    others = _names(titles)
+    return bool(own.keys() & others.keys()) or any(
+        _spelling(one, other, own[one], others[other]) is not None for one in own for other in others
+    )
 
 
 def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
@@ -152,7 +186,11 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     matches: list[list[Match]] = [[] for _ in titles]
 
     def may_join(i: int, j: int) -> bool:
-        return not any(_contradiction(titles[a], titles[b]) for a in rows[row_of[i]] for b in rows[row_of[j]])
+        return not any(
+            titles[a].movie.site == titles[b].movie.site or _contradiction(titles[a], titles[b])
+            for a in rows[row_of[i]]
+            for b in rows[row_of[j]]
+        )
 
     accepted: dict[float, list[tuple[int, int, Match]]] = defaultdict(list)
     for i, j, found in _accepted_pairs(titles):
@@ -180,81 +218,83 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
 # --- One title --------------------------------------------------------------------------------------------------------
 
 
-def _words(text: str) -> list[str]:
-    """Return a text's words in small letters, without accents; numbers are words of their own."""
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_SPELT)
-    plain = unicodedata.normalize("NFC", _INSIDE_WORDS.sub("", _ACCENTS.sub("", plain)))
-    if plain.isascii():
-        return _WORDS.findall(plain)
-    kept = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in plain)  # letters, numbers, marks
-    return _LETTER_MEETS_DIGIT.sub(" ", kept).split()
-
-
 def _prepare(movie: Movie) -> _Title:
     titles = [title for title in (movie.title, movie.original_title) if title]
     years = {movie.year} if movie.year is not None else set()
     if movie.release_date is not None:
         years.add(int(movie.release_date[:4]))
+    sounds = _names(titles)
     return _Title(
         movie=movie,
         imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
-        names={normalise(title) for title in titles},
-        parts={part for title in titles for part in _parts(_LABEL.sub("", title))},
+        names=set(sounds),
+        parts={part for title in titles for part in parts(title)},
+        sounds=sounds,
         years=years,
-        directors=[words for credit in movie.people("director") if (words := _words(credit.name))],
+        directors=[words for credit in movie.people("director") if (words := split_words(credit.name))],
     )
 
 
-def _parts(title: str) -> Iterator[str]:
-    parts = [part for part in _BETWEEN_PARTS.split(title) if part]
-    if len(parts) > 1:
-        number = _MERE_NUMBER.fullmatch(normalise(parts[-1]))
-        # "Dune: Part One" is called "Dune" as well; "Dune: Part Two" is not, and many are called "Part Two".
-        if number is None or number[1] == "1":
-            yield normalise(parts[0])
-        if number is None:
-            yield normalise(parts[-1])
-            yield normalise(f"{parts[0]} {parts[-1]}")
+def _names(titles: Iterable[str]) -> dict[str, str]:
+    """Return titles normalised, each with how it sounds."""
+    return {normalise(title): sound(title) for title in titles}
 
 
 # --- Two titles -------------------------------------------------------------------------------------------------------
 
 
-def _compare(a: _Title, b: _Title) -> Match:
+def _refused(reason: str) -> Match:
+    return Match(score=0.0, reasons=[f"but {reason}"], decision="refused")
+
+
+def _compare(a: _Title, b: _Title, found: tuple[float, str] | None = None) -> Match:
+    """Return how far two titles are one; `found` is what it counts where one was found, and says of it."""
     against = _contradiction(a, b)
     if against is not None:
-        return Match(score=0.0, reasons=[f"but {against}"], accepted=False)
+        return _refused(against)
     same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
     title, gap, same_director = _title_evidence(a, b), _year_gap(a, b), _same_director(a, b)
+    runtimes = _runtime_evidence(a.movie, b.movie)
     evidence = [
         (SAME_ID, "same IMDb id") if same_id else None,
+        found,
         title,
         _year_evidence(a, b, gap),
         None if same_director is None else (1.0, "same director") if same_director else (-1.0, "other directors"),
+        runtimes,
     ]
     score = sum(points for points, _ in filter(None, evidence))
     reasons = [reason if points > 0 else f"but {reason}" for points, reason in filter(None, evidence)]
-    far_apart = gap is not None and gap > 1
-    if same_id:
+    named = SAME_ID if same_id else found[0] if found else 0.0
+    equal, far_apart = title is not None and title[0] > _SIMILAR, gap is not None and gap > 1
+    other_runtime = runtimes is not None and runtimes[0] < 0
+    if named >= BY_HAND:
         # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
         accepted = title is not None or not far_apart
+    elif named >= WIKIDATA:
+        accepted = score >= (ACCEPTED_FROM if title is not None else _SURE_WITHOUT_TITLE)
     elif title is None:
         accepted = False
-    elif title[0] == 1 and far_apart:
+    elif equal and far_apart:
         # A film that is released again may carry the year of that. So does one that is made again, by someone else.
-        accepted = same_director is True and not _runtimes_differ(a.movie, b.movie)
+        accepted = title[0] == _EQUAL and same_director is True and not other_runtime
     else:
-        # A sequel is often a subtitle and a year away.
-        accepted = score >= ACCEPTED_FROM and (title[0] == 1 or gap == 0)
-    return Match(score=score, reasons=reasons, accepted=accepted)
+        # A sequel is often a subtitle and a year away. A title that the site lists is no second reason for it.
+        accepted = score - named >= ACCEPTED_FROM and (equal or gap == 0)
+    may_be_released_again = equal and same_director is None and runtimes is not None and not other_runtime
+    undecided = score >= REVIEW_FROM or may_be_released_again
+    return Match(
+        score=score,
+        reasons=reasons,
+        decision="accepted" if accepted else "review" if undecided else "refused",
+    )
 
 
 def _contradiction(a: _Title, b: _Title) -> str | None:
     """Return why two titles can't be one, whatever else they share; None when they can."""
     one, other = a.movie, b.movie
-    if one.site == other.site:
-        return f"both are of {one.site}"
-    if one.kind != other.kind and not {one.kind, other.kind} <= _FILMS:
+    kinds = {one.kind, other.kind}
+    if len(kinds) > 1 and not kinds <= _FILMS and not ("other" in kinds and kinds <= _MAY_BE_OTHER):
         return f"one is a {one.kind}, one a {other.kind}"
     if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
         return f"IMDb ids {a.imdb_id} and {b.imdb_id}"
@@ -266,23 +306,22 @@ def _contradiction(a: _Title, b: _Title) -> str | None:
 
 def _title_evidence(a: _Title, b: _Title) -> tuple[float, str] | None:
     if a.names & b.names:
-        return 1.0, "same title"
+        return _EQUAL, "same title"
+    if a.alternatives & b.names or a.names & b.alternatives:
+        return _ALTERNATIVE, "a title under which it is known too"
     if a.names & b.parts or a.parts & b.names:
-        return 0.5, "same title but for a subtitle"
-    if any(_similar(one, other) for one in a.names for other in b.names):
-        return 0.5, "similar title"
-    return None
+        return _SIMILAR, "same title but for a subtitle"
+    spellings = (_spelling(one, other, a.sounds[one], b.sounds[other]) for one in a.names for other in b.names)
+    return max(filter(None, spellings), default=None)
 
 
-def _similar(one: str, other: str) -> bool:
-    shorter, longer = sorted((len(one), len(other)))
-    if shorter < _SHORTEST_SIMILAR or 2 * shorter < _SIMILAR * (shorter + longer):
-        return False
-    # "Rocky 2" and "Rocky 3" have most letters in common.
-    if [word for word in one.split() if word.isdigit()] != [word for word in other.split() if word.isdigit()]:
-        return False
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR
+def _spelling(one: str, other: str, sound_of_one: str, sound_of_other: str) -> tuple[float, str] | None:
+    """Return what it says that two normalised titles, which are not equal, are spelt in a similar way."""
+    if is_latin(one) == is_latin(other):
+        return (_SIMILAR, "similar title") if similar(one, other) else None
+    if not sounds_similar(sound_of_one, sound_of_other):
+        return None
+    return (_EQUAL if sound_of_one == sound_of_other else _SIMILAR), "same title in another script"
 
 
 def _year_gap(a: _Title, b: _Title) -> int | None:
@@ -306,21 +345,25 @@ def _same_director(a: _Title, b: _Title) -> bool | None:
     for one in a.directors:
         for other in b.directors:
             # "Bong Joon Ho" and "Joon-ho Bong"; "The Wachowskis" and "Lana Wachowski".
-            if set(one) == set(other) or _similar(one[-1], other[-1]) or one[-1] == other[-1]:
+            if set(one) == set(other) or similar_words(one[-1], other[-1]):
                 return True
-            unsure = unsure or _is_latin(one) != _is_latin(other)
+            if is_latin("".join(one)) != is_latin("".join(other)):
+                if sounds_similar(sound(one[-1]), sound(other[-1])):
+                    return True
+                unsure = True  # letters without vowels, or names read in another language
     return None if unsure else False
 
 
-def _is_latin(words: list[str]) -> bool:
-    return "".join(words).isascii()
-
-
-def _runtimes_differ(one: Movie, other: Movie) -> bool:
-    if one.runtime_minutes is None or other.runtime_minutes is None:
-        return False
-    longer = max(one.runtime_minutes, other.runtime_minutes)
-    return abs(one.runtime_minutes - other.runtime_minutes) > _RUNTIME_SPREAD * longer
+def _runtime_evidence(one: Movie, other: Movie) -> tuple[float, str] | None:
+    # Of a series, some sites give an episode's runtime and some that of all of them.
+    if one.runtime_minutes is None or other.runtime_minutes is None or one.kind not in _FILMS:
+        return None
+    shorter, longer = sorted((one.runtime_minutes, other.runtime_minutes))
+    if longer - shorter <= _SAME_RUNTIME:
+        return 0.25, "same runtime"
+    if longer - shorter > max(_RUNTIME_SPREAD * longer, _LEAST_SPREAD):
+        return -1.0, f"runtimes of {one.runtime_minutes} and {other.runtime_minutes} min"
+    return None
 
 
 # --- Many titles ------------------------------------------------------------------------------------------------------
@@ -365,7 +408,8 @@ def _id_keys(title: _Title) -> Iterable[object]:
 
 
 def _name_keys(title: _Title) -> Iterable[object]:
-    return {(name, year) for name in title.names | title.parts for year in _near(title.years)}
+    names = title.names | title.parts | {f"~{heard}" for heard in title.sounds.values()}
+    return {(name, year) for name in names for year in _near(title.years)}
 
 
 def _director_keys(title: _Title) -> Iterable[object]:
@@ -379,7 +423,8 @@ def _stem_keys(title: _Title) -> Iterable[object]:
 
 
 def _stems(title: _Title) -> set[str]:
-    return {word[:_STEM] for name in title.names for word in name.split() if len(word) >= _STEM}
+    stems = {word[:_STEM] for name in title.names for word in name.split() if len(word) >= _STEM}
+    return stems | {f"~{heard[:_STEM]}" for heard in title.sounds.values()}
 
 
 def _near(years: set[int]) -> set[int]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.catalogue.matching import SAME_ID, join, match, normalise
+from moviecrawler.catalogue.matching import SAME_ID, join, match
+from moviecrawler.catalogue.spelling import normalise
 from moviecrawler.items import Credit, Movie
 
 if TYPE_CHECKING:

@@ -1,0 +1,126 @@
+"""The catalogue's titles from a CSV of the operator's own: which they are, how popular, and where they are on the sites."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import TYPE_CHECKING, Any, get_args
+
+from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.matching import BY_HAND
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract.values import check_runtime, check_year
+from moviecrawler.items import TitleKind
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+
+def _popularity(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and 0 <= value <= 100):  # noqa: PLR2004 - as ImportRow says
+        raise ValueError("give a popularity of 0 to 100")
+    return round(value, 1)
+
+
+def _kind(text: str) -> str:
+    if text not in get_args(TitleKind):
+        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
+    return text
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError("give a whole number above 0")
+    return int(text)
+
+
+COLUMNS: dict[str, Callable[[str], Any]] = {
+    "imdb_id": lambda text: parse_title_id("imdb", text),
+    "tmdb_id": _number,
+    "title": str,
+    "original_title": str,
+    "kind": _kind,
+    "year": lambda text: check_year(_number(text)),
+    "runtime_minutes": lambda text: check_runtime(_number(text)),
+    "popularity": _popularity,
+    "metacritic_id": lambda text: parse_title_id("metacritic", text),
+    "rottentomatoes_id": lambda text: parse_title_id("rottentomatoes", text),
+}
+"""The columns that may be there, in any order, and how each is read. Ids may be given as URLs. An empty cell is no value."""
+_FOUND_BY = ("imdb_id", "tmdb_id")
+_SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
+
+
+def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
+    """Yield the rows of a CSV with a header. Raises ConfigurationError for the first that can't be right, with its line."""
+    reader = csv.reader(lines, strict=True)
+    try:
+        header = [_column(cell, name) for cell in next(reader, [])]
+        if not set(header) & set(_FOUND_BY):
+            raise ConfigurationError(f"{name} has no column {' or '.join(_FOUND_BY)}; titles are found by these")
+        if len(set(header)) < len(header):
+            raise ConfigurationError(f"{name} has a column twice: {', '.join(header)}")
+        for cells in reader:
+            if any(cell.strip() for cell in cells):  # spreadsheets leave empty rows behind
+                yield _row(header, cells, f"{name}, line {reader.line_num}")
+    except csv.Error as error:
+        raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
+
+
+def _column(cell: str, name: str) -> str:
+    column = cell.strip().casefold()
+    column = _SPELT_DIFFERENTLY.get(column, column)
+    if column not in COLUMNS:
+        raise ConfigurationError(f"{name} has a column {cell!r}; the columns known are {', '.join(COLUMNS)}")
+    return column
+
+
+def _row(header: list[str], cells: list[str], place: str) -> ImportRow:
+    if len(cells) != len(header):
+        raise ConfigurationError(f"{place} has {len(cells)} cells, not {len(header)} as the header")
+    values: dict[str, Any] = {}
+    for column, cell in zip(header, cells, strict=True):
+        if cell.strip():
+            try:
+                values[column] = COLUMNS[column](cell.strip())
+            except (ValueError, ConfigurationError) as error:
+                raise ConfigurationError(f"{place}: {column} is {cell!r}: {error}") from error
+    if not values.keys() & set(_FOUND_BY):
+        raise ConfigurationError(f"{place} has no {' or '.join(_FOUND_BY)}")
+    return ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
+
+
+class CsvTitles(FileSource):
+    """The titles of a CSV."""
+
+    name = "csv"
+
+    def __init__(self, path: Path) -> None:
+        """Read the file at `path`: UTF-8, commas, a header that names COLUMNS."""
+        super().__init__()
+        self._path = path
+
+    def version(self) -> str:
+        """Return what changes when the file does; see `FileSource`.
+
+        All rows are looked at, so that nothing is imported of a file with one that can't be right.
+        """
+        if not self._path.is_file():
+            raise ConfigurationError(f"{self._path} is not there; name a CSV with the columns {', '.join(COLUMNS)}")
+        for _ in self.rows():
+            pass
+        self.measure([self._path])
+        return digest([self._path])
+
+    def rows(self) -> Iterator[ImportRow]:
+        """Yield the rows in the file's order; ConfigurationError for the first that can't be right; see `FileSource`."""
+        self.measure([self._path])
+        with self.reading(self._path) as file:
+            try:
+                yield from read_titles((line.decode("utf-8-sig") for line in file), str(self._path))
+            except UnicodeDecodeError as error:
+                raise ConfigurationError(f"{self._path} is not UTF-8 ({error}); save it as CSV UTF-8") from error

@@ -1,0 +1,84 @@
+"""What all sources of the catalogue's titles have in common: files that are brought up to date, and then read row by row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from moviecrawler.catalogue.rows import ImportRow
+    from moviecrawler.errors import ExtractionError
+
+_BLOCK = 1 << 20
+_MOST_DAMAGED = 1_000
+"""Rows. A file with more of them is something else."""
+
+
+class FileSource(ABC):
+    """A source of titles. Ask for its `version`, and for its `rows` when that is not what was read before."""
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        """Begin with nothing read."""
+        self.total: int | None = None
+        """Bytes of all files, as they lie on disk; None before `version` was called."""
+        self.damaged = 0
+        """Rows that could not be read, and were left out."""
+        self._done = 0
+        self._open: list[BinaryIO] = []
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far; what a progress bar shows of `total`."""
+        return self._done + sum(file.tell() for file in self._open)
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return what changes when the rows do; files of a URL are brought up to date first.
+
+        Raises ConfigurationError for a file that isn't there or can't be right, ExtractionError for one that isn't whole,
+        DownloadError or OSError when it can't be had.
+        """
+
+    @abstractmethod
+    def rows(self) -> Iterator[ImportRow]:
+        """Yield the rows, in the same order for the same version. Raises ExtractionError when a file is damaged."""
+
+    def measure(self, paths: Iterable[Path]) -> None:
+        """Take these files for all that is to be read, from the start."""
+        self.total = sum(path.stat().st_size for path in paths)
+        self.damaged = self._done = 0
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[BinaryIO]:
+        """Open a file, and count what is read of it."""
+        with path.open("rb") as file:
+            self._open.append(file)
+            try:
+                yield file
+            finally:
+                self._open.remove(file)
+                self._done += file.tell()
+
+    def count_damage(self, error: ExtractionError) -> None:
+        """Count a damaged row; raise its error when there are too many."""
+        self.damaged += 1
+        if self.damaged > _MOST_DAMAGED:
+            raise error
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Return what changes whenever the content of one of the files does."""
+    hashed = blake2b(digest_size=16)
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                hashed.update(block)
+        hashed.update(path.stat().st_size.to_bytes(8, "big"))
+    return hashed.hexdigest()

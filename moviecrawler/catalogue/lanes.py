@@ -1,0 +1,343 @@
+"""What is fetched next from a site, when each title is due again, and how long all of it takes. Pure; `now` is passed in.
+
+A site's due titles stand in three queues. *Boosted* (lane 2): wanted on all sites at once, by their boost. *Unread* (lane
+1): never fetched, the most popular first. *Stale* (lane 1): fetched before, the longest due first. `choose` takes turns
+between them, so that boosted titles come first and none of the queues starves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from moviecrawler.catalogue.rows import Outcome, SiteState
+
+Queue = Literal["boosted", "unread", "stale"]
+
+FRESH_FOR = timedelta(days=180)
+"""A title's scores move quickly until it is so old."""
+FRESH_EVERY = timedelta(days=14)
+OLD_EVERY = timedelta(days=90)
+ABSENT_FOR = timedelta(days=90)
+"""For how long a site that has no such title isn't asked for it again."""
+RETRY_AFTER = timedelta(days=1)
+"""After the first failure; doubled with each further one in a row, up to the title's regular interval."""
+BOOST_EVERY = timedelta(days=7)
+"""The least time between two rounds of one title in lane 2."""
+PATIENCE = timedelta(days=30)
+"""A stale title that is so long overdue goes before unread ones that are more popular, in the share of stale ones."""
+BOOSTED_FAILURES = 3
+"""Failures in a row after which a boosted title is left to lane 1."""
+
+_MOST_POPULAR_VOTES = 3_000_000
+"""IMDb's most voted title has about as many."""
+_MOST_POPULAR_TMDB = 2_000.0
+"""TMDB's popularity has no upper end; from here on it counts as 100."""
+_LARGEST_SHARE = 0.9
+_MOST_OWED = 1.99
+"""Titles; one that found no room in a small batch, and a fraction."""
+_FARTHEST = 3_650
+"""Days that `outlook` looks ahead."""
+_DAY = timedelta(days=1)
+
+
+# --- When a title is due ----------------------------------------------------------------------------------------------
+
+
+def popularity_of_votes(votes: int) -> float:
+    """Return a popularity of 0 to 100, with one decimal, that grows with the votes' logarithm.
+
+    >>> popularity_of_votes(0), popularity_of_votes(1_000), popularity_of_votes(3_000_000)
+    (0.0, 46.3, 100.0)
+    """
+    return _scaled(votes, _MOST_POPULAR_VOTES)
+
+
+def popularity_of_tmdb(popularity: float) -> float:
+    """Return TMDB's popularity on the scale of `popularity_of_votes`.
+
+    >>> popularity_of_tmdb(0.6), popularity_of_tmdb(50.0)
+    (6.2, 51.7)
+    """
+    return _scaled(popularity, _MOST_POPULAR_TMDB)
+
+
+def _scaled(value: float, most: float) -> float:
+    return min(round(100 * math.log1p(max(value, 0)) / math.log1p(most), 1), 100.0)
+
+
+def release_of(release_date: str | None, year: int | None) -> date | None:
+    """Return the day by which a title's age is told: of a month or a year its last one; None when nothing is known.
+
+    `release_date` is `YYYY-MM-DD` or `YYYY-MM`, as in `Movie`. The last day, so that no title passes for older than it is.
+
+    >>> release_of("2026-02", 2026), release_of(None, 1999)
+    (datetime.date(2026, 2, 28), datetime.date(1999, 12, 31))
+    """
+    if release_date is not None:
+        at, month, *day = map(int, release_date.split("-"))
+        return date(at, month, *day) if day else date(at + month // 12, month % 12 + 1, 1) - _DAY
+    return None if year is None else date(year, 12, 31)
+
+
+def interval(released: date | None, today: date) -> timedelta:
+    """Return how often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90.
+
+    A title of unknown age counts as old.
+    """
+    is_fresh = released is not None and today - released < FRESH_FOR
+    return FRESH_EVERY if is_fresh else OLD_EVERY
+
+
+def next_due(outcome: Outcome, *, now: datetime, released: date | None, failures: int) -> datetime:
+    """Return when lane 1 wants a title again after a try that ended at `now`.
+
+    `failures` counts those in a row, with this one. Raises ValueError for `blocked`: then nothing was learnt of the title,
+    and it stays due as it was.
+    """
+    regular = interval(released, now.date())
+    if outcome == "ok":
+        return now + regular
+    if outcome == "absent":
+        return now + ABSENT_FOR
+    if outcome == "error":
+        doublings = min(max(failures, 1) - 1, 10)  # more would be no longer, and in the end no date
+        return now + min(RETRY_AFTER * (1 << doublings), regular)
+    raise ValueError(f"a try that ended {outcome!r} changes no due date; leave the title as it was")
+
+
+def boost_round(last_round: datetime | None, now: datetime) -> datetime:
+    """Return when the round begins that a boost at `now` asks for: at once, but never twice a week for one title.
+
+    A round refreshes the title on all sites. `last_round` is when its last one began; one that is still to begin stays as
+    it is, however often the title is boosted until then.
+    """
+    if last_round is None:
+        return now
+    return last_round if last_round > now else max(now, last_round + BOOST_EVERY)
+
+
+def boost_due(last_round: datetime | None, last_answer: datetime | None, now: datetime) -> datetime:
+    """Return when lane 2 wants a title on one site, after a boost at `now`: with its round.
+
+    `last_answer` is when the site last gave its page, or said that it has none. A title that was boosted before waits for
+    its week on each site: else a page that was fetched late in one round would be fetched again early in the next.
+    """
+    begins = boost_round(last_round, now)
+    return begins if last_round is None or last_answer is None else max(begins, last_answer + BOOST_EVERY)
+
+
+def boost_left(outcome: Outcome, *, boost_due: datetime | None, next_due: datetime, failures: int) -> datetime | None:
+    """Return when lane 2 wants a title again after a try, by either lane; None when it doesn't.
+
+    `next_due` is lane 1's after that try. A success or an absence has served the boost. A failure is tried again, a few
+    times; a block changes nothing.
+    """
+    if boost_due is None or outcome == "blocked":
+        return boost_due
+    if outcome == "error" and failures < BOOSTED_FAILURES:
+        return max(boost_due, next_due)
+    return None
+
+
+# --- The queues -------------------------------------------------------------------------------------------------------
+
+
+def is_unread(state: SiteState) -> bool:
+    """Return whether a title was never fetched from its site: one whose only tries failed wasn't."""
+    return state.last_success is None and state.state != "absent"
+
+
+def queue_of(state: SiteState, now: datetime) -> Queue | None:
+    """Return the queue in which a title stands on its site; None when it isn't due, or claimed by a worker."""
+    if state.claimed_until is not None and state.claimed_until > now:
+        return None
+    if state.boost_due is not None and state.boost_due <= now:
+        return "boosted"
+    if state.next_due > now:
+        return None
+    return "unread" if is_unread(state) else "stale"
+
+
+def boosted_order(state: SiteState) -> tuple[float, datetime, int]:
+    """Return a key that sorts boosted titles in their order."""
+    assert state.boost_due is not None  # noqa: S101 - else it isn't boosted
+    return -state.boost, state.boost_due, state.title_id
+
+
+def unread_order(state: SiteState) -> tuple[float, int]:
+    """Return a key that sorts unread titles in their order."""
+    return -state.popularity, state.title_id
+
+
+def stale_order(state: SiteState) -> tuple[datetime, int]:
+    """Return a key that sorts stale titles in their order."""
+    return state.next_due, state.title_id
+
+
+# --- Taking turns -----------------------------------------------------------------------------------------------------
+
+
+class Candidate(Protocol):
+    """What `choose` looks at; a `SiteState`, or a row with these columns."""
+
+    @property
+    def title_id(self) -> int: ...  # noqa: D102
+    @property
+    def popularity(self) -> float: ...  # noqa: D102
+    @property
+    def next_due(self) -> datetime: ...  # noqa: D102
+
+
+C = TypeVar("C", bound=Candidate)
+
+
+@dataclass(slots=True, kw_only=True, frozen=True)
+class Shares:
+    """Which part of a site's pages two of the queues may have while titles wait in the others."""
+
+    boosted: float = 0.5
+    """0 to 0.9: lane 2 goes first, but never takes all."""
+    stale: float = 0.2
+    """0 to 0.9. Without it, a site whose unread titles take years (a million titles, 600 pages a day) would be asked for
+    each page once."""
+
+    def __post_init__(self) -> None:
+        for name, share in (("boosted", self.boosted), ("stale", self.stale)):
+            if not 0 <= share <= _LARGEST_SHARE:
+                raise ValueError(f"the share of {name} titles is {share}; give a number from 0 to {_LARGEST_SHARE}")
+        if self.boosted + self.stale > 1:
+            raise ValueError(
+                f"the shares of boosted and stale titles, {self.boosted} and {self.stale}, are more than 1"
+            )
+
+
+@dataclass(slots=True)
+class Turns:
+    """The fractions of titles that two queues are still owed, so that batches of one title share as well as large ones.
+
+    One of these belongs to one worker. A queue that has nothing isn't owed more than a title or two for it later.
+    """
+
+    shares: Shares = field(default_factory=Shares)
+    boosted: float = 0.99
+    """A new worker begins with a boosted title, if there is one."""
+    stale: float = 0.0
+
+    def owe(self, size: int) -> None:
+        """Count a batch of so many titles."""
+        self.boosted += self.shares.boosted * size
+        self.stale += self.shares.stale * size
+
+    def took(self, boosted: int, stale: int) -> None:
+        """Count what the queues took of it."""
+        self.boosted = min(max(self.boosted - boosted, 0.0), _MOST_OWED)
+        self.stale = min(max(self.stale - stale, 0.0), _MOST_OWED)
+
+
+def choose(
+    size: int, *, boosted: Sequence[C], unread: Sequence[C], stale: Sequence[C], turns: Turns, now: datetime
+) -> list[C]:
+    """Return at most `size` titles, in the order in which to fetch them; as many as there are.
+
+    Given are the first `size` titles of each queue, in its order. Boosted ones come first, up to their share. Unread ones
+    come before stale ones, but for the share of these; and within that share, a stale title goes before an unread one
+    only when it is at least as popular, or has been overdue for PATIENCE. What a queue leaves goes to the others.
+    """
+    turns.owe(size)
+    first = list(boosted[: min(int(turns.boosted), size)])
+    taken = {title.title_id for title in first}
+    unread = [title for title in unread if title.title_id not in taken]
+    taken.update(title.title_id for title in unread)
+    waiting = [title for title in stale if title.title_id not in taken]
+    room = size - len(first)
+    ahead = _ahead_of_unread(waiting, unread, room, most=int(turns.stale), now=now)
+    chosen = [*first, *unread[: room - len(ahead)], *ahead]
+    taken = {title.title_id for title in chosen}
+    for title in (*waiting, *boosted):  # what is left, when unread ones are few
+        if len(chosen) < size and title.title_id not in taken:
+            chosen.append(title)
+            taken.add(title.title_id)
+    turns.took(len(first), len(ahead))
+    return chosen
+
+
+def _ahead_of_unread(stale: Collection[C], unread: Sequence[C], room: int, *, most: int, now: datetime) -> list[C]:
+    """Return the stale titles that may take the place of unread ones."""
+    for number in range(min(most, room, len(stale)), 0, -1):
+        place = room - number
+        if place >= len(unread):  # they take nobody's place
+            return list(stale)[:number]
+        displaced = unread[place].popularity
+        ahead = [title for title in stale if title.popularity >= displaced or now - title.next_due >= PATIENCE]
+        if len(ahead) >= number:
+            return ahead[:number]
+    return []
+
+
+# --- How long it takes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True, frozen=True)
+class Counts:
+    """The titles of one site, each counted once but for the last two."""
+
+    unread: int
+    fresh: int
+    """Fetched, and younger than FRESH_FOR."""
+    old: int
+    """Fetched, and older."""
+    absent: int
+    overdue: int
+    """Those of the above, but for `unread`, that are due now."""
+    boosted: int = 0
+    """Those that lane 2 wants every week."""
+
+
+@dataclass(slots=True, kw_only=True, frozen=True)
+class Outlook:
+    """What a site's titles cost, against what may be asked of it."""
+
+    pages_a_day: float
+    """What it takes to keep every known title fresh, once all are read."""
+    enough: bool
+    """Whether the budget is that large."""
+    read_by: date | None
+    """The day by which every title was fetched once; None when that is more than ten years away."""
+    caught_up_by: date | None
+    """The day by which besides nothing is overdue; None as above, or when the budget is never enough."""
+
+
+def outlook(counts: Counts, *, budget: int, today: date, shares: Shares | None = None) -> Outlook:
+    """Return what a site's titles cost a day, and when its backlog is done, at `budget` pages a day.
+
+    An unread title is taken for an old one. Days are counted one by one, as what was read has to be kept fresh from then
+    on, beside what is still unread.
+    """
+    shares = shares or Shares()
+    weekly = counts.boosted * (_DAY / BOOST_EVERY - _DAY / OLD_EVERY)
+    upkeep = counts.fresh * (_DAY / FRESH_EVERY) + (counts.old + counts.absent) * (_DAY / OLD_EVERY) + weekly
+    each = _DAY / OLD_EVERY
+    needed = upkeep + counts.unread * each
+    unread, overdue = float(counts.unread), float(counts.overdue)
+    read_by = today if not counts.unread else None
+    caught_up_by = today if not counts.unread and not counts.overdue else None
+    for days in range(1, _FARTHEST + 1):
+        if caught_up_by or budget <= 0:
+            break
+        overdue += upkeep
+        # Boosted and stale pages are bounded by their shares only while unread ones wait.
+        stale = min(overdue, budget * (shares.boosted + shares.stale) if unread else budget)
+        first = min(unread, budget - stale)
+        stale = min(overdue, budget - first)
+        unread, overdue, upkeep = unread - first, overdue - stale, upkeep + first * each
+        if read_by is None and unread <= 0:
+            read_by = today + days * _DAY
+        if unread <= 0 and overdue <= 0:
+            caught_up_by = today + days * _DAY
+    return Outlook(pages_a_day=needed, enough=budget >= needed, read_by=read_by, caught_up_by=caught_up_by)

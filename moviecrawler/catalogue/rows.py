@@ -1,0 +1,90 @@
+"""The rows of which the catalogue is made: what sources of titles yield, and what is known of a title on a site. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from moviecrawler.items import Site
+
+State = Literal["never", "ok", "absent", "error", "blocked"]
+"""How the last try to fetch a title from a site ended; `never` while there was none."""
+
+Outcome = Literal["ok", "absent", "error", "blocked"]
+"""How a try ends."""
+
+PopularitySource = Literal["tmdb", "votes", "given"]
+"""Where a popularity comes from; a later one in this list takes the place of an earlier one."""
+
+IdSource = Literal["guess", "list", "sitemap", "joined", "wikidata", "page", "given"]
+"""Where a title's id on a site comes from; a later one in this list takes the place of an earlier one.
+
+`guess`: made of the title, and found right by its page. `list`, `sitemap`: the site lists it, and the title fits. `joined`:
+its record is taken for this title's (`catalogue.matching.join`). `page`: its own page names the IMDb id. `given`: by hand.
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportRow:
+    """What a source knows of one title. Found by `imdb_id`, or by `tmdb_id` where the source has no IMDb ids.
+
+    A row with `imdb_id`, `title` and `kind` adds a title that is not known yet; any other only completes a known one.
+    """
+
+    imdb_id: str | None = None
+    tmdb_id: int | None = None
+    title: str | None = None
+    original_title: str | None = None
+    kind: TitleKind | None = None
+    year: int | None = None
+    runtime_minutes: int | None = None
+    popularity: float | None = None
+    """0 to 100, from `lanes.popularity_of_votes` or `lanes.popularity_of_tmdb`, or given; one decimal."""
+    popularity_source: PopularitySource = "votes"
+    metacritic_id: str | None = None
+    rottentomatoes_id: str | None = None
+    id_source: IdSource = "given"
+    """Where the two ids come from."""
+    id_confidence: float = 0.0
+    """What `catalogue.matching` counts for that evidence, such as 2 for Wikidata and 4 for an id given by hand."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Wanted:
+    """A title of the catalogue, as far as a page can be compared with it."""
+
+    imdb_id: str | None
+    title: str
+    original_title: str | None = None
+    kind: TitleKind | None = None
+    year: int | None = None
+    runtime_minutes: int | None = None
+    directors: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteState:
+    """A title on a site, as far as it decides what is fetched next."""
+
+    title_id: int
+    site: Site
+    state: State
+    popularity: float
+    """0 to 100."""
+    next_due: datetime
+    """When lane 1 wants it; for `never`, any time in the past."""
+    failures: int = 0
+    """In a row, since the last success."""
+    last_success: datetime | None = None
+    boost: float = 0.0
+    """Above 0 while lane 2 wants the title: how much."""
+    boost_due: datetime | None = None
+    """When lane 2 wants it; None when it doesn't."""
+    released: date | None = None
+    """By which its age is told; of a title of which only the year is known, see `lanes.release_of`."""
+    claimed_until: datetime | None = None

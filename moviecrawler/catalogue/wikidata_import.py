@@ -1,0 +1,232 @@
+"""The ids of one film on several sites, from Wikidata: P345 (IMDb), P1258 (Rotten Tomatoes), P1712 (Metacritic), P4947 (TMDB).
+
+Read from its query service, or from a CSV that was saved there (BY_HAND_QUERY). The service is an API for programs, but its
+robots.txt disallows it to robots, so it is asked only where the operator has switched ROBOTSTXT_OBEY off. A query that runs
+into the service's time limit answers with status 200, and a stack trace in the middle of a row: an answer that isn't whole
+is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
+
+from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.matching import WIKIDATA
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.sources import DownloadError
+from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from moviecrawler.catalogue.fetching import Fetcher
+    from moviecrawler.items import Site
+
+SERVICE = "https://query.wikidata.org/sparql"
+PROPERTIES = {"rottentomatoes": "P1258", "metacritic": "P1712", "tmdb": "P4947"}
+"""What is asked for beside P345, by the name of its column."""
+BY_HAND_QUERY = """\
+SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb WHERE {
+  ?film wdt:P345 ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
+  { ?film wdt:P1258 ?rottentomatoes } UNION { ?film wdt:P1712 ?metacritic } UNION { ?film wdt:P4947 ?tmdb }
+}
+"""
+"""What to run at https://query.wikidata.org, to be saved as CSV."""
+_COLUMNS = frozenset({"imdb", *PROPERTIES})
+_SITES: dict[str, Site] = {"rottentomatoes": "rottentomatoes", "metacritic": "metacritic"}
+_EDITED = 0.001
+"""Part of the rows that people may change while the service is asked; its servers are seconds apart from each other too."""
+_KEPT = timedelta(days=1)
+"""For how long the service isn't asked again."""
+_TROUBLE = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "com.bigdata.")
+"""What stands in an answer that the service broke off."""
+_UNSURE = WIKIDATA / 2
+"""What an id counts that Wikidata gives to several films, or of which it gives several to one."""
+
+
+class Link(NamedTuple):
+    """A row of the crosswalk."""
+
+    imdb_id: str
+    column: str
+    """One of PROPERTIES."""
+    value: str
+    is_only: bool
+    """Whether no other row gives this film another value, or this value to another film."""
+
+
+def query(column: str) -> str:
+    """Return the query for one of PROPERTIES. One at a time, as all at once take half of the service's time limit."""
+    return f'SELECT ?imdb ?{column} WHERE {{ ?film wdt:P345 ?imdb ; wdt:{PROPERTIES[column]} ?{column} . FILTER(STRSTARTS(?imdb, "tt")) }}'
+
+
+def count_query(column: str) -> str:
+    """Return the query for the number of rows of `query`."""
+    return f"SELECT (COUNT(*) AS ?rows) WHERE {{ {{ {query(column)} }} }}"
+
+
+def read_crosswalk(lines: Iterable[str], name: str) -> list[Mapping[str, str]]:
+    """Return the rows of a CSV, by column, of which one is `imdb`; lines keep their ends. Columns we don't know are dropped.
+
+    Raises ExtractionError when it was broken off, or is something else.
+    """
+    reader = csv.reader(_whole(lines, name), strict=True)
+    try:
+        header = [column.strip().lstrip("?").casefold() for column in next(reader, [])]
+        if "imdb" not in header or not _COLUMNS & set(header) - {"imdb"}:
+            raise ExtractionError(
+                "crosswalk",
+                name,
+                f"columns {', '.join(header)!r}; needed are imdb and one of {', '.join(sorted(PROPERTIES))}",
+            )
+        rows: list[Mapping[str, str]] = []
+        for cells in reader:
+            if len(cells) != len(header):
+                raise ExtractionError(
+                    "crosswalk",
+                    name,
+                    f"line {reader.line_num} has {len(cells)} columns, not {len(header)}: it was broken off",
+                )
+            rows.append({column: cell for column, cell in zip(header, cells, strict=True) if column in _COLUMNS})
+    except csv.Error as error:
+        raise ExtractionError("crosswalk", name, f"line {reader.line_num}: {error}") from error
+    return rows
+
+
+def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the lines of an answer; refuse one that the service broke off."""
+    line = ""
+    for line in lines:
+        if any(sign in line for sign in _TROUBLE):
+            raise ExtractionError("crosswalk", name, "the query service broke it off (time limit); ask again later")
+        yield line
+    if not line.endswith("\n"):
+        raise ExtractionError("crosswalk", name, "it ends inside a line, so it is not whole; save it again")
+
+
+def links(rows: Iterable[Mapping[str, str]]) -> Iterator[Link]:
+    """Yield each film's first value of every column, in the rows' order, without values that can't be its site's."""
+    found: dict[tuple[str, str], str] = {}
+    several: set[tuple[str, str]] = set()
+    owners: dict[tuple[str, str], str] = {}
+    for row in rows:
+        imdb_id = _valid("imdb", row["imdb"])
+        for column in PROPERTIES:
+            value = _valid(column, row.get(column, ""))
+            if imdb_id is None or value is None:
+                continue
+            if found.setdefault((imdb_id, column), value) != value:
+                several.add((imdb_id, column))
+            if owners.setdefault((column, value), imdb_id) != imdb_id:
+                several |= {(imdb_id, column), (owners[column, value], column)}
+    for (imdb_id, column), value in found.items():
+        yield Link(imdb_id, column, value, (imdb_id, column) not in several)
+
+
+def _valid(column: str, value: str) -> str | None:
+    """Return an id in this project's form; None for what names no title: a person, a game, a studio, nothing."""
+    value = value.strip()
+    if column == "tmdb":
+        return value if value.isdigit() and value.isascii() else None
+    try:
+        return parse_title_id("imdb" if column == "imdb" else _SITES[column], value)
+    except ConfigurationError:
+        return None
+
+
+class WikidataCrosswalk(FileSource):
+    """The ids of films and series on the other sites, by their IMDb ids."""
+
+    name = "wikidata"
+
+    def __init__(self, origin: str, data_dir: Path, *, now: datetime, fetcher: Fetcher | None = None) -> None:
+        """Read the CSV `origin`, or ask the query service at the URL `origin`, once a day at most."""
+        super().__init__()
+        if "://" in origin and fetcher is None:
+            raise ValueError("a fetcher is needed for a URL")
+        self._origin = origin
+        self._fetcher = fetcher
+        self._now = now
+        folder = data_dir / "wikidata"
+        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if "://" in origin else {}
+        self._paths = list(self._answers) or [Path(origin)]
+
+    def version(self) -> str:
+        """Return what changes when the crosswalk does; the service is asked first where that is a URL; see `FileSource`."""
+        for path, column in self._answers.items():
+            if not self._is_recent(path):
+                self._ask(column, path)
+        for path in self._paths:
+            if not path.is_file():
+                raise ConfigurationError(f"{path} is not there; name a CSV saved from {SERVICE}")
+            self._read(path)
+        self.measure(self._paths)
+        return digest(self._paths)
+
+    def rows(self) -> Iterator[ImportRow]:
+        """Yield one row for each id of a title; see `FileSource`."""
+        self.measure(self._paths)
+        for path in self._paths:
+            for link in links(self._read(path)):
+                row = ImportRow(
+                    imdb_id=link.imdb_id, id_source="wikidata", id_confidence=WIKIDATA if link.is_only else _UNSURE
+                )
+                if link.column == "tmdb":
+                    row.tmdb_id = int(link.value)
+                elif link.column == "metacritic":
+                    row.metacritic_id = link.value
+                else:
+                    row.rottentomatoes_id = link.value
+                yield row
+
+    def _read(self, path: Path) -> list[Mapping[str, str]]:
+        with self.reading(path) as file:
+            try:
+                return read_crosswalk((line.decode("utf-8-sig") for line in file), str(path))
+            except UnicodeDecodeError as error:
+                raise ExtractionError("crosswalk", str(path), f"not UTF-8: {error}") from error
+
+    def _is_recent(self, path: Path) -> bool:
+        return path.is_file() and self._now.timestamp() - path.stat().st_mtime < _KEPT.total_seconds()
+
+    def _ask(self, column: str, path: Path) -> None:
+        """Keep the service's answer, if it has as many rows as the service counts before and after."""
+        before = self._count(column)
+        body = self._query(query(column))
+        text = body.decode("utf-8")
+        rows = len(read_crosswalk(text.splitlines(keepends=True), self._origin))
+        counted = sorted((before, self._count(column)))
+        edited = _EDITED * counted[1]
+        if not counted[0] - edited <= rows <= counted[1] + edited:
+            raise ExtractionError(
+                "crosswalk", self._origin, f"{rows} rows of {column}, where {counted[0]} were counted; ask again later"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+        partial.write_bytes(body)
+        partial.replace(path)
+
+    def _count(self, column: str) -> int:
+        text = self._query(count_query(column)).decode("utf-8", "replace")
+        number = text.splitlines()[-1].strip() if text.startswith("rows") and text.endswith("\n") else ""
+        if not number.isdigit():
+            raise ExtractionError(
+                "crosswalk", self._origin, f"the number of rows came as {text[:80]!r}; ask again later"
+            )
+        return int(number)
+
+    def _query(self, text: str) -> bytes:
+        assert self._fetcher is not None  # noqa: S101 - checked at the start
+        url = f"{self._origin}?{urlencode({'query': text})}"
+        answer = self._fetcher.get(url, {"Accept": "text/csv"})
+        if answer.status != 200 or "text/csv" not in answer.headers.get("content-type", ""):  # noqa: PLR2004 - HTTP's own
+            kind = answer.headers.get("content-type", "no type")
+            raise DownloadError(f"{self._origin}: HTTP status {answer.status}, {kind}; ask again later")
+        return answer.body

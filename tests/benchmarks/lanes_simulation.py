@@ -1,0 +1,61 @@
+"""Thirty days of crawling a catalogue at the default budgets, with a clock of its own.
+
+usage: PYTHONPATH=. python tests/benchmarks/lanes_simulation.py [TITLES] [DAYS]
+
+100,000 titles on three sites; every day 40 titles are boosted, 100 stand on the lists of what is popular, 50 are new. IMDb
+refuses everything for a day and a half. 2 % of the pages fail. Nothing is fetched: `catalogue.lanes` decides, and what
+it promises is counted from what was asked for when.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import timedelta
+
+from tests.catalogue.simulated import Figures, Scenario, simulate
+
+
+def span(time_: timedelta | None) -> str:
+    if time_ is None:
+        return "not yet"
+    return f"{time_.days} d {time_.seconds // 3600} h" if time_ >= timedelta(days=1) else f"{time_.seconds // 3600} h"
+
+
+def fewest(seen: Figures) -> str:
+    return "-" if seen.fewest_unread is None else f"{seen.fewest_unread:,}"
+
+
+def rows(budget: int, seen: Figures) -> dict[str, str]:
+    return {
+        "pages a day allowed": f"{budget:,}",
+        "most pages on one day": f"{seen.busiest_day:,}",
+        "pages for boosted titles": f"{seen.fetched['boosted']:,}",
+        "pages for the first time": f"{seen.fetched['unread']:,}",
+        "pages again": f"{seen.fetched['stale']:,}",
+        "most popular hundredth asked for after": span(seen.popular_read_after),
+        "pages again, ahead of a more popular unread title": f"{seen.ahead_of_popular:,}",
+        "longest from a boost to the page": span(seen.boost_waited),
+        "boosted pages twice in seven days": f"{seen.twice_a_week:,}",
+        "fewest first pages a day while more wait": fewest(seen),
+        "longest overdue when fetched": span(seen.overdue),
+        "longest overdue at the end": span(seen.still_overdue),
+        "never asked for, at the end": f"{seen.unread:,}",
+    }
+
+
+def main() -> None:
+    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    days = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    scenario = Scenario(titles=titles, days=days)
+    began = time.monotonic()
+    seen = simulate(scenario)
+    print(f"{titles:,} titles, {days} days, in {time.monotonic() - began:.1f} s\n")
+    columns = [rows(scenario.budgets[site], of) for site, of in seen.items()]
+    print(" " * 50 + "".join(f"{site:>18}" for site in seen))
+    for name in columns[0]:
+        print(f"{name:50}" + "".join(f"{column[name]:>18}" for column in columns))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Whether a page that was fetched is that of the title it was fetched for, and under which names to look for it."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from moviecrawler.catalogue import lanes, slugs, spelling, tmdb_import
+from moviecrawler.catalogue.matching import verify
+from moviecrawler.catalogue.rows import IdSource, Wanted
+from moviecrawler.catalogue.slugs import slug_guesses, slug_key, title_slug_keys
+from moviecrawler.catalogue.spelling import normalise, similar, sound
+from moviecrawler.items import Credit, Movie, Site
+
+WANTED = Wanted(
+    imdb_id="tt0000007", title="Salt Harbour", kind="movie", year=2001, runtime_minutes=104, directors=["Mara Levin"]
+)
+
+
+def page(title: str = "Salt Harbour", year: int | None = 2001, director: str | None = None, **more: Any) -> Movie:
+    directors = [Credit(name=director, role="director", position=1)] if director else []
+    values = {"site": "rottentomatoes", "site_id": "m/salt_harbour", "url": "", "kind": "movie", **more}
+    return Movie(**values, title=title, year=year, credits=directors)
+
+
+@pytest.mark.parametrize(
+    ("found", "evidence", "decision"),
+    [
+        (page(), "guess", "accepted"),
+        (page(year=None), "guess", "review"),
+        (page(year=None), "list", "review"),
+        (page(year=None), "sitemap", "review"),
+        (page(year=None, director="Mara Levin"), "guess", "accepted"),
+        (page(year=None), "wikidata", "accepted"),
+        (page(year=None, director="Ines Quarrie"), "wikidata", "accepted"),
+        (page(year=1961, director="Ines Quarrie"), "wikidata", "review"),
+        (page("Havn av salt"), "guess", "review"),
+        (page("Havn av salt"), "wikidata", "accepted"),
+        (page("Havn av salt", 2005), "wikidata", "review"),
+        (page("Havn av salt", 1961, "Ines Quarrie"), "wikidata", "refused"),
+        (page("Havn av salt", 1961), "given", "review"),
+        (page("Havn av salt", 2002), "given", "accepted"),
+        (page("Brewick", 1961), "guess", "refused"),
+        (page(imdb_id="tt0000008", director="Mara Levin"), "given", "refused"),
+        (page(imdb_id="tt0000008", director="Mara Levin"), "wikidata", "refused"),
+        (page("Havn av salt", imdb_id="tt0000007"), "page", "accepted"),
+        (page("The Keeper Arrives", 1997, imdb_id="tt0000007"), "page", "review"),
+        (page(kind="series"), "wikidata", "refused"),
+        (page(runtime_minutes=61), "guess", "review"),
+        (page(director="Ines Quarrie"), "guess", "review"),
+        (page(director="Ines Quarrie", runtime_minutes=61), "guess", "refused"),
+        (page(year=1961, runtime_minutes=104), "guess", "review"),
+        (page(year=1961, runtime_minutes=61), "guess", "refused"),
+    ],
+)
+def test_a_page_is_judged_by_all_that_is_known(found: Movie, evidence: IdSource, decision: str) -> None:
+    judged = verify(WANTED, found, evidence)
+    assert judged.decision == decision, judged
+
+
+def test_where_the_id_came_from_is_among_the_reasons() -> None:
+    assert verify(WANTED, page(), "wikidata").reasons == ["named by Wikidata", "same title", "same year"]
+    assert verify(WANTED, page(), "wikidata").score == 4
+    assert verify(WANTED, page(runtime_minutes=103), "guess").reasons == ["same title", "same year", "same runtime"]
+    assert verify(WANTED, page(runtime_minutes=61), None).reasons[-1] == "but runtimes of 104 and 61 min"
+    refused = verify(WANTED, page(imdb_id="tt0000008"), None)
+    assert (refused.score, refused.reasons) == (0, ["but IMDb ids tt0000007 and tt0000008"])
+
+
+def test_a_further_title_is_as_good_as_a_title_of_the_same_year() -> None:
+    abroad = page("Havn av salt")
+    assert verify(WANTED, abroad, None).decision == "review"
+    assert verify(WANTED, abroad, None, ["El puerto", "Havn av Salt"]).decision == "accepted"
+    assert verify(WANTED, page("Havn av salt", 2004), None, ["Havn av Salt"]).decision == "refused"
+
+
+def test_a_page_of_imdb_is_judged_by_its_id() -> None:
+    own = page("Havn av salt", 2009, site="imdb", site_id="tt0000007", imdb_id="tt0000007")
+    assert verify(WANTED, replace(own, year=2001), None).accepted
+    moved = replace(own, site_id="tt0000008", imdb_id="tt0000008")
+    assert verify(WANTED, moved, None).decision == "refused"
+
+
+def test_a_title_of_unknown_kind_may_be_any() -> None:
+    assert verify(replace(WANTED, kind=None), page(kind="series"), None).accepted
+
+
+def test_a_special_is_a_film_here_and_a_series_there_but_no_game() -> None:
+    special = replace(WANTED, kind="other")
+    for kind in ("movie", "series", "video", "other"):
+        assert verify(special, page(kind=kind), None).accepted
+    for kind in ("game", "episode", "music"):
+        assert verify(special, page(kind=kind), None).decision == "refused"
+    assert title_slug_keys(special) == {slug_key("m/salt_harbour"), slug_key("tv/salt_harbour")}
+
+
+def test_a_minute_of_a_short_film_is_no_other_runtime() -> None:
+    short = replace(WANTED, kind="short", runtime_minutes=9)
+    assert verify(short, page(runtime_minutes=14), None).accepted
+    assert not verify(short, page(runtime_minutes=15), None).accepted
+
+
+@pytest.mark.parametrize(
+    ("latin", "other"),
+    [
+        ("Idi i smotri", "Иди и смотри"),
+        ("Yuri's Day", None),
+        ("Jurijev den", "Юрьев день"),
+        ("Wo hu cang long", "卧虎藏龙"),
+        ("Tonari no Totoro", "となりのトトロ"),
+        ("Gisaengchung", "기생충"),
+        ("Alexis Zorbas", "Αλέξης Ζορμπάς"),
+    ],
+)
+def test_a_title_is_recognised_in_another_script(latin: str, other: str | None) -> None:
+    found = verify(replace(WANTED, title=latin), page(other or latin), None)
+    assert found.accepted, found
+    if other is not None:
+        assert "same title in another script" in found.reasons
+        assert not verify(replace(WANTED, title="Salt Harbour"), page(other), None).accepted
+
+
+def test_two_titles_of_one_script_are_not_compared_by_their_sound() -> None:
+    """Of different characters that are read alike there are very many."""
+    assert sound("家是城市") == sound("佳士成事")
+    assert not verify(replace(WANTED, title="家是城市"), page("佳士成事"), None).accepted
+
+
+def test_a_director_is_recognised_in_another_script() -> None:
+    wanted = replace(WANTED, directors=["Юрий Быков"])
+    found = verify(wanted, page(year=None, director="Yuri Bykov"), None)
+    assert found.accepted
+    assert "same director" in found.reasons
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("theatre of brewick", "theater of brewick", True),
+        ("der untergang", "untergang", True),
+        ("lord of the rings", "lord of rings", True),
+        ("spider man", "spiderman", True),
+        ("painter in oslo", "panther in oslo", False),
+        ("sunrise in oslo", "sunset in oslo", False),
+        ("men in oslo", "man in oslo", False),
+        ("oslo 2", "oslo 3", False),
+        ("oslo", "oslo nights", False),
+        ("the", "a", False),
+    ],
+)
+def test_spellings_are_told_from_other_words(one: str, other: str, expected: bool) -> None:
+    assert similar(one, other) is similar(other, one) is expected
+
+
+@pytest.mark.parametrize("title", ["Godfather, The", "The Godfather", "GODFATHER", "A Godfather (1972)"])
+def test_an_article_may_stand_behind(title: str) -> None:
+    assert normalise(title) == "godfather"
+
+
+# --- Slugs ------------------------------------------------------------------------------------------------------------
+
+
+def wanted(title: str, year: int | None = 2011, **more: Any) -> Wanted:
+    return Wanted(**{"imdb_id": None, "kind": "movie", **more}, title=title, year=year)
+
+
+def test_the_likeliest_names_are_guessed_first() -> None:
+    thing = wanted("The Thing: Part Two")
+    assert slug_guesses("metacritic", thing) == [
+        "movie/the-thing-part-two",
+        "movie/the-thing-part-two-2011",
+        "movie/thing-part-two",
+        "movie/thing-part-two-2011",
+    ]
+    assert slug_guesses("rottentomatoes", thing, most=2) == ["m/the_thing_part_two", "m/the_thing_part_two_2011"]
+
+
+def test_guesses_are_capped_and_never_repeated() -> None:
+    many = slug_guesses("rottentomatoes", wanted("Amélie", original_title="Le fabuleux destin"), most=100)
+    assert len(many) == len(set(many))
+    assert {"m/amelie", "m/le_fabuleux_destin", "m/amelie_2012"} <= set(many)
+    assert slug_guesses("metacritic", wanted("Thing"), most=1) == ["movie/thing"]
+    assert slug_guesses("metacritic", wanted("Thing"), most=0) == []
+
+
+def test_series_are_guessed_among_series() -> None:
+    assert slug_guesses("metacritic", wanted("Brewick", None, kind="series")) == ["tv/brewick"]
+
+
+def test_a_title_without_letters_has_no_guesses() -> None:
+    assert slug_guesses("metacritic", wanted("!!!")) == []
+    assert title_slug_keys(wanted("!!!")) == set()
+
+
+def test_a_title_in_another_script_is_guessed_in_latin_letters() -> None:
+    assert slug_guesses("rottentomatoes", wanted("Иди и смотри"), most=1) == ["m/idi_i_smotri"]
+
+
+@pytest.mark.parametrize(
+    ("title", "site_ids"),
+    [
+        ("The Thing", ["m/the_thing", "m/thing", "m/the-thing", "m/the_thing_2011", "m/1021244-the_thing", "movie/the-thing-2011"]),
+        ("Rocky II", ["m/rocky_ii", "m/rocky-2", "movie/rocky-ii"]),
+        ("Spider-Man: No Way Home", ["m/spider_man_no_way_home", "movie/spiderman-no-way-home"]),
+        ("Schindler's List", ["m/schindlers_list", "movie/schindlers-list"]),
+        ("Blade Runner 2049", ["m/blade_runner_2049"]),
+        ("Wonder Woman 1984", ["m/wonder_woman_1984"]),
+        ("1917", ["m/1917", "m/1917_2019"]),
+        ("Brewick: The Long Night", ["m/brewick", "movie/the-long-night"]),
+        ("Amélie", ["m/amelie", "m/am%C3%A9lie"]),
+        ("Fast & Furious", ["movie/fast-and-furious"]),
+    ],
+)  # fmt: skip
+def test_a_title_finds_its_names_on_a_site_however_irregular(title: str, site_ids: list[str]) -> None:
+    keys = title_slug_keys(wanted(title))
+    for site_id in site_ids:
+        assert slug_key(site_id) in keys, (slug_key(site_id), keys)
+
+
+def test_films_and_series_of_one_name_have_different_keys() -> None:
+    assert slug_key("tv/fargo") != slug_key("m/fargo") == slug_key("movie/fargo")
+    assert slug_key("tv/fargo/season-2") == slug_key("tv/fargo")
+    assert title_slug_keys(wanted("Fargo", kind=None)) == {slug_key("tv/fargo"), slug_key("m/fargo")}
+    assert slug_key("m/fargo") not in title_slug_keys(wanted("Fargo", kind="series"))
+
+
+@pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
+def test_every_guess_has_a_key_of_its_title(site: Site) -> None:
+    assert site != "imdb"
+    for title in ("The Thing", "Rocky II", "Élodie à la fenêtre", "Salt & Sea"):
+        for guess in slug_guesses(site, wanted(title), most=100):
+            assert slug_key(guess) in title_slug_keys(wanted(title)), guess
+
+
+@pytest.mark.parametrize("module", [lanes, slugs, spelling, tmdb_import], ids=lambda module: module.__name__)
+def test_examples_are_true(module: ModuleType) -> None:
+    ran = doctest.testmod(module)
+    assert ran.attempted > 0
+    assert ran.failed == 0

@@ -1,0 +1,118 @@
+"""What every source of titles promises to an import, whatever it reads."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.file_source import FileSource
+from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
+from moviecrawler.catalogue.tmdb_import import TmdbExport
+from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.replica.datasets import Dataset
+from moviecrawler.replica.movies import Catalogue
+
+MANY = range(1, 2_001)
+
+
+def imdb(folder: Path) -> FileSource:
+    for name in (BASICS, RATINGS):
+        dataset = Dataset(Catalogue(1, len(MANY)), name)
+        (folder / name).write_bytes(b"".join(dataset.read(0, dataset.size)))
+    return ImdbDatasets(str(folder), folder)
+
+
+def tmdb(folder: Path) -> FileSource:
+    lines = [f'{{"id":{number},"original_title":"T {number}","popularity":{number / 7}}}\n' for number in MANY]
+    (folder / "export.json.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    return TmdbExport(str(folder / "export.json.gz"), folder, day=date(2026, 11, 5))
+
+
+def wikidata(folder: Path) -> FileSource:
+    lines = [f"tt{number:07},m/t_{number}\r\n" for number in MANY]
+    (folder / "crosswalk.csv").write_text("imdb,rottentomatoes\r\n" + "".join(lines), encoding="utf-8", newline="")
+    return WikidataCrosswalk(str(folder / "crosswalk.csv"), folder, now=datetime.now(UTC))
+
+
+def mine(folder: Path) -> FileSource:
+    (folder / "mine.csv").write_text("imdb_id\n" + "".join(f"tt{number:07}\n" for number in MANY), encoding="utf-8")
+    return CsvTitles(folder / "mine.csv")
+
+
+SOURCES: list[Callable[[Path], FileSource]] = [imdb, tmdb, wikidata, mine]
+
+
+def test_every_source_is_here(tmp_path: Path) -> None:
+    assert {type(make(tmp_path)) for make in SOURCES} == set(FileSource.__subclasses__())
+    assert {make(tmp_path).name for make in SOURCES} == {"imdb", "tmdb", "wikidata", "csv"}
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_the_same_version_has_the_same_rows_in_the_same_order(
+    tmp_path: Path, make: Callable[[Path], FileSource]
+) -> None:
+    """An import that was broken off skips the rows that it has."""
+    source = make(tmp_path)
+    version, rows = source.version(), list(source.rows())
+    assert len(rows) == len(MANY)
+    again = make(tmp_path)
+    assert again.version() == version
+    assert list(again.rows()) == rows == list(again.rows())
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_progress_begins_at_nothing_never_goes_back_and_ends_at_all(
+    tmp_path: Path, make: Callable[[Path], FileSource]
+) -> None:
+    source = make(tmp_path)
+    assert source.total is None
+    source.version()
+    assert source.position == 0
+    seen = [source.position for _ in source.rows()]
+    assert seen == sorted(seen)
+    assert source.position == source.total == sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert source.damaged == 0
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_a_reading_that_is_broken_off_leaves_no_file_open(tmp_path: Path, make: Callable[[Path], FileSource]) -> None:
+    source = make(tmp_path)
+    rows = source.rows()
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert source.position > 0
+    assert len(list(source.rows())) == len(MANY)
+    assert source.position == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_a_change_of_the_file_is_another_version(tmp_path: Path, make: Callable[[Path], FileSource]) -> None:
+    source = make(tmp_path)
+    version = source.version()
+    make(tmp_path)
+    changed = max(tmp_path.iterdir(), key=lambda path: path.stat().st_size)
+    body = changed.read_bytes()
+    unpacked = gzip.decompress(body) if changed.suffix == ".gz" else body
+    lines = unpacked.splitlines(keepends=True)[:-1]
+    changed.write_bytes(gzip.compress(b"".join(lines)) if changed.suffix == ".gz" else b"".join(lines))
+    assert source.version() != version
+    assert len(list(source.rows())) == len(MANY) - 1
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_a_file_that_is_cut_or_gone_is_told(tmp_path: Path, make: Callable[[Path], FileSource]) -> None:
+    source = make(tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2 + 1])
+    with pytest.raises(MovieCrawlerError):
+        list(source.rows())
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(MovieCrawlerError, match="is not there"):
+        source.version()

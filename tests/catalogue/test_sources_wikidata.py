@@ -1,0 +1,216 @@
+"""Wikidata's ids of one film on several sites, and answers of its service that are not whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.catalogue.fetching import Fetcher
+from moviecrawler.catalogue.sources import DownloadError
+from moviecrawler.catalogue.wikidata_import import (
+    BY_HAND_QUERY,
+    PROPERTIES,
+    WikidataCrosswalk,
+    count_query,
+    query,
+    read_crosswalk,
+)
+from moviecrawler.errors import ConfigurationError, ExtractionError
+from tests.catalogue.files import Asked, FileServer, Reply
+
+TRACE = (
+    "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb ?rottentomatoes WHERE {}\n"
+    "java.util.concurrent.TimeoutException\n"
+    "\tat java.util.concurrent.FutureTask.get(FutureTask.java:205)\n"
+)
+"""What the service writes into a row when its time is up."""
+
+
+def saved(tmp_path: Path, text: str) -> WikidataCrosswalk:
+    path = tmp_path / "crosswalk.csv"
+    path.write_bytes(text.encode())
+    return WikidataCrosswalk(str(path), tmp_path, now=datetime.now(UTC))
+
+
+def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
+    source = saved(
+        tmp_path,
+        "imdb,rottentomatoes,metacritic,tmdb\r\n"
+        "tt0000001,m/salt_harbour,movie/salt-harbour,11\r\n"
+        "tt0000002,tv/brewick,,\r\n",
+    )
+    assert source.version()
+    rows = list(source.rows())
+    assert [(row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in rows] == [
+        ("tt0000001", "m/salt_harbour", None, None),
+        ("tt0000001", None, "movie/salt-harbour", None),
+        ("tt0000001", None, None, 11),
+        ("tt0000002", "tv/brewick", None, None),
+    ]
+    assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
+    assert source.position == source.total
+
+
+def test_what_names_no_title_of_the_site_is_left_out(tmp_path: Path) -> None:
+    source = saved(
+        tmp_path,
+        "imdb,metacritic\r\nnm0000001,movie/salt\r\ntt0000001,game/salt\r\ntt0000002,\r\ntt0000003,movie/lamp\r\n",
+    )
+    assert [row.metacritic_id for row in source.rows()] == ["movie/lamp"]
+
+
+def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
+    source = saved(
+        tmp_path,
+        "imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000001,m/salt_2001\r\ntt0000002,m/lamp\r\ntt0000003,m/lamp\r\n"
+        "tt0000004,m/river\r\ntt0000004,m/river\r\n",
+    )
+    assert [(row.imdb_id, row.rottentomatoes_id, row.id_confidence) for row in source.rows()] == [
+        ("tt0000001", "m/salt", 1.0),
+        ("tt0000002", "m/lamp", 1.0),
+        ("tt0000003", "m/lamp", 1.0),
+        ("tt0000004", "m/river", 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\n" + TRACE, "time limit"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 columns"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 columns"),
+        ('imdb,rottentomatoes\r\ntt0000001,"m/sa\r\n', "line"),
+        ("<html><body>502</body></html>\n", "columns"),
+        ("imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
+        ("", "inside a line|columns"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ExtractionError, match=told):
+        saved(tmp_path, text).version()
+    with pytest.raises(ExtractionError, match=told):
+        list(saved(tmp_path, text).rows())
+
+
+def test_an_answer_without_rows_is_no_damage() -> None:
+    assert read_crosswalk(["?imdb,?tmdb\r\n"], "x") == []
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="is not there"):
+        WikidataCrosswalk(str(tmp_path / "nowhere.csv"), tmp_path, now=datetime.now(UTC)).version()
+
+
+class Service:
+    """Answers as the query service does: CSV of the rows that it knows, or their number."""
+
+    def __init__(self) -> None:
+        self.known = {column: [("tt0000001", "7"), ("tt0000002", "8")] for column in PROPERTIES}
+        self.known["rottentomatoes"] = [(f"tt{number:07}", f"m/t_{number}") for number in range(1, 4_001)]
+        self.known["metacritic"] = [("tt0000001", "movie/t-1")]
+        self.forgets = 0
+        """Rows at the end that an answer lacks."""
+        self.kind = "text/csv;charset=utf-8"
+
+    def __call__(self, asked: Asked) -> Reply:
+        assert asked.headers["accept"] == "text/csv"
+        given = {"Content-Type": self.kind}
+        for column, rows in self.known.items():
+            if asked.query["query"] == count_query(column):
+                return 200, given, f"rows\r\n{len(rows)}\r\n".encode()
+            if asked.query["query"] == query(column):
+                lines = [f"imdb,{column}\r\n", *(f"{imdb_id},{value}\r\n" for imdb_id, value in rows)]
+                return 200, given, "".join(lines[: len(lines) - self.forgets]).encode()
+        return 400, {}, b"malformed"
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def server(service: Service) -> Iterator[FileServer]:
+    with FileServer() as serving:
+        serving.replies["/sparql"] = service
+        yield serving
+
+
+def asking(server: FileServer, tmp_path: Path, later: timedelta = timedelta()) -> WikidataCrosswalk:
+    fetcher = Fetcher("moviecrawler/0", timeout=10, backoff=0.01)
+    return WikidataCrosswalk(f"{server.url}/sparql", tmp_path, now=datetime.now(UTC) + later, fetcher=fetcher)
+
+
+def test_the_service_is_asked_for_each_site_and_at_most_once_a_day(server: FileServer, tmp_path: Path) -> None:
+    source = asking(server, tmp_path)
+    first = source.version()
+    rows = list(source.rows())
+    assert len(rows) == 4_003
+    assert [row.tmdb_id for row in rows if row.tmdb_id] == [7, 8]
+    asked = len(server.paths)
+    assert asked == 3 * len(PROPERTIES)
+    assert asking(server, tmp_path).version() == first
+    assert len(server.paths) == asked
+    asking(server, tmp_path, timedelta(days=1, minutes=1)).version()
+    assert len(server.paths) == 2 * asked
+
+
+def test_an_answer_with_fewer_rows_than_counted_is_refused_and_the_last_one_kept(
+    server: FileServer, service: Service, tmp_path: Path
+) -> None:
+    asking(server, tmp_path).version()
+    service.forgets = 50
+    later = asking(server, tmp_path, timedelta(days=2))
+    with pytest.raises(ExtractionError, match="3950 rows of rottentomatoes, where 4000 were counted"):
+        later.version()
+    assert len(list(later.rows())) == 4_003
+    assert sorted(path.name for path in (tmp_path / "wikidata").iterdir()) == sorted(
+        f"{name}.csv" for name in PROPERTIES
+    )
+
+
+def test_a_row_that_somebody_edits_meanwhile_is_no_damage(server: FileServer, service: Service, tmp_path: Path) -> None:
+    original = service.known["rottentomatoes"]
+
+    def editing(asked: Asked) -> Reply:
+        reply = service(asked)
+        if asked.query["query"] == query("rottentomatoes"):
+            service.known["rottentomatoes"] = original[:-2]
+        return reply
+
+    server.replies["/sparql"] = editing
+    assert asking(server, tmp_path).version()
+
+
+def test_a_page_instead_of_csv_is_refused(server: FileServer, service: Service, tmp_path: Path) -> None:
+    service.kind = "text/html"
+    with pytest.raises(DownloadError, match="text/html"):
+        asking(server, tmp_path).version()
+
+
+def test_a_robots_txt_that_disallows_the_service_is_obeyed(server: FileServer, tmp_path: Path) -> None:
+    server.files["/robots.txt"] = b"User-agent: *\nDisallow: /sparql\n"
+    with pytest.raises(DownloadError, match="disallows it; fetch the file by hand"):
+        asking(server, tmp_path).version()
+    assert server.paths == []
+    willing = Fetcher("moviecrawler/0", timeout=10, backoff=0.01, obey_robots=False)
+    source = WikidataCrosswalk(f"{server.url}/sparql", tmp_path, now=datetime.now(UTC), fetcher=willing)
+    assert source.version()
+
+
+def test_an_answer_of_the_query_that_is_run_by_hand_is_read(tmp_path: Path) -> None:
+    columns = BY_HAND_QUERY.split(" WHERE")[0].removeprefix("SELECT ").split()
+    assert {column.lstrip("?") for column in columns} == {"imdb", *PROPERTIES}
+    source = saved(
+        tmp_path,
+        "imdb,rottentomatoes,metacritic,tmdb\r\ntt0000001,m/salt,,\r\ntt0000001,,movie/salt,\r\ntt0000001,,,11\r\n",
+    )
+    assert [(row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in source.rows()] == [
+        ("m/salt", None, None),
+        (None, "movie/salt", None),
+        (None, None, 11),
+    ]
