@@ -1,0 +1,124 @@
+"""Where requests leave from: exits, the pools that hold them, and the way to each."""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Literal
+
+from moviecrawler.errors import MovieCrawlerError
+
+Kind = Literal["direct", "datacenter", "residential", "tor"]
+"""`direct` is this machine's own address."""
+
+META = "exit"
+"""Where a request has the name of the exit that it was last sent from, on sites that rotate; elsewhere it has none."""
+DIRECT = "direct"
+"""The name of the pool that is always there: no proxy."""
+
+_SECRET = 4
+"""Characters from which on a part of the credentials is taken out of a text: a shorter one would be found everywhere."""
+
+
+class IdentityError(MovieCrawlerError):
+    """A pool can't be used: which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """One place that requests come from. Nothing in it is secret: it may be logged, counted and put into Redis."""
+
+    name: str
+    """For people: the pool's name and the place in it, such as `datacenter:3`."""
+    pool: str
+    kind: Kind
+    id: str
+    """What its health is kept under. The same on every node, whatever the order of its pool there; an exit that is another
+    one on each node, or in each process, has that in its id."""
+    weight: float = 1.0
+    """Its share of its pool's requests, beside the others'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a request gets to its exit."""
+
+    proxy: str | None
+    """Scheme, host and port, without credentials; None for no proxy of ours, so that the environment's still applies."""
+    authorization: bytes | None = field(default=None, repr=False)
+    """The value of Proxy-Authorization."""
+
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        """What must not be seen anywhere: the credentials, in both forms."""
+        if self.authorization is None:
+            return ()
+        encoded = self.authorization.removeprefix(b"Basic ")
+        user, _, password = base64.b64decode(encoded).partition(b":")
+        return tuple(secret for secret in (encoded, password, user) if len(secret) >= _SECRET)
+
+
+NO_PROXY = Route(None)
+
+
+class Pool(ABC):
+    """Exits of one kind."""
+
+    def __init__(self, name: str, kind: Kind, exits: tuple[Exit, ...]) -> None:
+        self.name = name
+        self.kind = kind
+        self.exits = exits
+
+    def check(self, setting: str, home: str) -> None:  # noqa: B027 - most pools can ask any site
+        """Raise ConfigurationError when a site's scheme and host, which a setting names, can't be asked through this pool."""
+
+    async def open(self, home: str) -> None:  # noqa: B027 - that a proxy is there, the first request finds out
+        """Make sure that a site can be asked. Raises IdentityError."""
+
+    @abstractmethod
+    def route(self, exit_: Exit) -> Route:
+        """Return the way to an exit as it is now. Opens nothing."""
+
+    def takes(self, url: str) -> bool:  # noqa: ARG002 - others' exits take fewer
+        """Return whether a URL can be asked through this pool."""
+        return True
+
+    def renew(self, exit_: Exit) -> bool:  # noqa: ARG002 - others can
+        """Give an exit that a site has refused another address; return whether it has one."""
+        return False
+
+    async def exhausted(self) -> None:  # noqa: B027 - most pools can do nothing about it
+        """Take note that a site has refused every exit."""
+
+
+class DirectPool(Pool):
+    """This machine's own address, which is another one on every node."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(DIRECT, "direct", (Exit(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
+
+    def route(self, exit_: Exit) -> Route:  # noqa: ARG002 - there is one
+        """Return that there is no proxy."""
+        return NO_PROXY
+
+
+class ProxyPool(Pool):
+    """Proxies that are each one address, or one way into a provider's gateway."""
+
+    def __init__(self, name: str, kind: Kind, proxies: dict[Exit, Route]) -> None:
+        super().__init__(name, kind, tuple(proxies))
+        self._routes = proxies
+
+    def route(self, exit_: Exit) -> Route:
+        """Return a proxy's URL and credentials."""
+        return self._routes[exit_]
+
+
+def basic_authorization(user: str, password: str) -> bytes:
+    """Return the value of Proxy-Authorization for a name and a password.
+
+    >>> basic_authorization("me", "secret")
+    b'Basic bWU6c2VjcmV0'
+    """
+    return b"Basic " + base64.b64encode(f"{user}:{password}".encode())

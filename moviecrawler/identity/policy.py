@@ -1,0 +1,103 @@
+"""What is a ban, through the two hooks by which scrapy-rotating-proxies asks."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rotating_proxies.policy import BanDetectionPolicy
+from scrapy.core.downloader.handlers.http11 import TunnelError
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
+from scrapy.utils.misc import load_object
+from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract.blocks import USUAL_PAUSE, Refusal, classify
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+_TROUBLES: dict[type[Exception], str] = {
+    DownloadConnectionRefusedError: "connection refused",
+    CannotResolveHostError: "host not found",
+    DownloadTimeoutError: "timeout",
+    ResponseDataLossError: "answer cut off",
+    TunnelError: "no tunnel",
+    DownloadFailedError: "connection lost",
+    ConnectionLost: "connection lost",
+    ConnectionDone: "connection lost",
+    ConnectError: "no connection",
+    OSError: "connection broken",
+}
+"""What can go wrong between us and a site, in words that hold nothing of what a proxy said."""
+
+
+class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
+    """The project's own rules in place of "everything but 200, 301 and 302": see `moviecrawler/extract/blocks.py`.
+
+    A policy of the operator's (PROXY_BAN_POLICY) may subclass this one. `response_is_ban` is asked for every answer that
+    came through an exit, `exception_is_ban` for every request that got none.
+    """
+
+    def response_is_ban(self, request: Request, response: Response) -> bool:
+        """Return whether an answer is the site's refusal. A missing page, a redirect and a broken server are answers."""
+        return self.refusal(request, response) is not None
+
+    def exception_is_ban(self, request: Request, exception: Exception) -> bool:
+        """Return whether it is the exit's fault, so far as can be told, that there is no answer."""
+        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_TROUBLES))
+
+    def refusal(self, request: Request, response: Response) -> Refusal | None:
+        """Return what kind of refusal an answer is, and for how long the site is to be left alone by whoever got it."""
+        return classify(
+            response.status,
+            {
+                name.decode("latin-1").lower(): values[0].decode("latin-1")
+                for name, values in response.headers.items()
+                if values
+            },
+            response.body,
+            expects=request.meta.get("expects", "other"),
+            now=time.time(),
+        )
+
+
+UNKNOWN_REFUSAL = Refusal("refusal", "the ban policy says so", USUAL_PAUSE)
+"""Of an answer that only the operator's policy takes for a ban."""
+
+
+def load_policy(settings: BaseSettings) -> SiteBanPolicy:
+    """Return the policy that PROXY_BAN_POLICY names. Raises ConfigurationError."""
+    path = settings["PROXY_BAN_POLICY"]
+    try:
+        policy = load_object(path)()
+    except (ImportError, NameError, ValueError, TypeError) as error:
+        raise ConfigurationError(f"PROXY_BAN_POLICY is {path!r}, which can't be loaded: {error}") from None
+    if not isinstance(policy, SiteBanPolicy):
+        raise ConfigurationError(f"PROXY_BAN_POLICY is {path!r}; name a subclass of {__name__}.SiteBanPolicy")
+    return policy
+
+
+def trouble(exception: Exception) -> str:
+    """Return in a few words why there was no answer."""
+    told = next((words for kind, words in _TROUBLES.items() if isinstance(exception, kind)), type(exception).__name__)
+    status = tunnel_status(exception)
+    return f"{told} ({status})" if status else told
+
+
+def tunnel_status(exception: Exception) -> int | None:
+    """Return the status with which a proxy refused to open a tunnel."""
+    if not isinstance(exception, TunnelError):
+        return None
+    # Scrapy has it in the message only.
+    _, found, rest = str(exception).partition("'status': ")
+    digits = rest[:3]
+    return int(digits) if found and digits.isascii() and digits.isdigit() else None
