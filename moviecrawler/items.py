@@ -1,6 +1,7 @@
 """What is read from the sites: one `Movie` a page and site, and the `Listing`s that lead to them.
 
-None always means that the page has no such value. What could not be read is an `ExtractionError`, never a None.
+None always means that the page has no such value. What could not be read is an `ExtractionError`, never a None. Where that
+is not to be told from the page alone, the movie says so in `unsure`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ Source = Literal["page", "list", "dataset"]
 """Where a `Movie` was read: its own page, a row of a list page (when its own page can't be had), or IMDb's datasets."""
 
 Role = Literal["director", "writer", "creator", "cast"]
+
+Doubt = Literal["unusual", "collapsed"]
+"""Why it is not certain that a title has no value where its page showed none. `unusual`: pages like it usually have one.
+`collapsed`: suddenly none of them has, so that rather the pages have changed, and we can't read them."""
 
 ScoreKind = Literal["imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter"]
 
@@ -157,6 +162,9 @@ class Movie:
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
+    unsure: dict[str, Doubt] = field(default_factory=dict)
+    """What the page lacked although pages like it have it, such as `year` or `scores.imdb`. A value that stands there all the
+    same is that of an earlier page, and goes with the next page that lacks it, unless that is in doubt as well."""
     scraped_at: datetime | None = None
     """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
     fetch: Fetch | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+from moviecrawler.catalogue.fields import BITS, present, with_fields_of
 from moviecrawler.items import Source
 
 if TYPE_CHECKING:
@@ -36,18 +37,44 @@ def supersedes(movie: Movie, known: Movie, margin: float) -> bool:
     return (movie.scraped_at - known.scraped_at).total_seconds() >= (0 if fuller else margin)
 
 
+def is_partial(movie: Movie) -> bool:
+    """Return whether `complete` has to be asked, as a known reading may tell more."""
+    return movie.source != "page" or bool(movie.unsure)
+
+
 def complete(movie: Movie, known: Movie) -> Movie:
     """Return `movie` with what only a fuller, older reading of the same title told.
 
     A row of a list has no plot because lists have none, not because the title has none: that must not erase the plot
-    that the title's page gave before. A reading from an equal or fuller source stands for itself, None included.
+    that the title's page gave before. A reading from an equal or fuller source stands for itself, None included, but for
+    what it is `unsure` of.
     """
     if _FULLNESS[movie.source] >= _FULLNESS[known.source]:
-        return movie
+        return _keep_doubtful(movie, known) if movie.unsure else movie
     kinds = {score.kind for score in movie.scores}
     return replace(
         movie,
         **{name: getattr(movie, name) or getattr(known, name) for name in _FILLED},
         scores=movie.scores + [score for score in known.scores if score.kind not in kinds],
         source=known.source,
+        unsure=known.unsure,
     )
+
+
+def _keep_doubtful(movie: Movie, known: Movie) -> Movie:
+    """Return `movie` with the known values of what it is unsure of.
+
+    A value that an unusual page lacks is kept once. The next page that lacks it as well is believed, unless coverage has
+    collapsed: so what a site takes away is gone with the second reading, and a site that changes its pages erases nothing.
+    """
+    assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
+    assert known.scraped_at is not None  # noqa: S101
+    is_another = movie.scraped_at > known.scraped_at  # else the same batch is written again
+    unsure = {
+        name: doubt
+        for name, doubt in movie.unsure.items()
+        if not (is_another and doubt == known.unsure.get(name) == "unusual")
+    }
+    had = present(known)
+    kept = with_fields_of(movie, known, {name for name in unsure if had & BITS[name]})
+    return replace(kept, unsure=unsure)

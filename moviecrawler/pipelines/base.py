@@ -237,6 +237,11 @@ class BatchingPipeline:
         """Return a record's item as the JSON that a spool file holds."""
         return record.encoded
 
+    @property
+    def buffered(self) -> int:
+        """How many items are not settled yet."""
+        return len(self._held)
+
     # --- In the event loop --------------------------------------------------------------------------------------------
 
     async def open_spider(self) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.tables import (
     CREDIT_COLUMNS,
     MISS_COLUMNS,
@@ -267,7 +267,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
         raise ConfigurationError(f"{path} was made by a newer version of moviecrawler; update, or move the file away")
-    connection.execute("PRAGMA journal_mode = WAL")
+    # SQLite itself doesn't wait when two processes do this to a new file at once.
+    with ProcessLock(path.with_name("open.lock")) as lock:
+        if not lock.acquire(_LOCK_WAIT):
+            raise TransientStoreError(f"another process has been opening {path} for {_LOCK_WAIT:g} s")
+        connection.execute("PRAGMA journal_mode = WAL")
     # A commit is on the disk when it returns: a batch is told durable only then.
     connection.execute("PRAGMA synchronous = FULL")
     if version < _VERSION:
@@ -278,7 +282,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
     if movie.scraped_at is None or movie.site_id is None:
         raise RejectedError("a movie without site_id or scraped_at can't be stored")
     scraped = movie.scraped_at.timestamp()
-    if movie.source != "page":
+    if is_partial(movie):
         known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
         if known is not None:
             encoded = msgspec.json.encode(complete(movie, _DECODER.decode(known[0])))

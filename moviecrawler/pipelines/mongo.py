@@ -16,7 +16,7 @@ from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete, supersedes
+from moviecrawler.catalogue.merging import complete, is_partial, supersedes
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline, Store
@@ -138,8 +138,8 @@ class MongoStore(Store):
         return self._client[self._database][name]
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
-        pages_only = all(movie.source == "page" for movie in movies)
-        found = self._collection("movies").find(_any_of(movies), _LEAST if pages_only else None)
+        partial = any(map(is_partial, movies))
+        found = self._collection("movies").find(_any_of(movies), None if partial else _LEAST)
         stored = {document["_id"]: msgspec.convert(document, Movie) for document in found}
         newest: dict[str, Movie] = {}
         for movie in map(_with_milliseconds, movies):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,14 +17,14 @@ import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline, Store
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.sql import read_sql
-from moviecrawler.pipelines.titles import Stored, hash_keys, join_records
+from moviecrawler.pipelines.titles import Stored, hash_keys, join_records, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +40,7 @@ _LOCATE = read_sql("locate.sql")
 _WRITE_MOVIES = read_sql("write_movies.sql")
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
+_TIMES = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s'"
 _COPY = "COPY incoming (record_id, title_id, was_read, match_keys, item) FROM STDIN"
 
 _FORM = "postgresql://user:password@host:5432/database"
@@ -136,29 +138,35 @@ class PostgresStore(Store):
             {
                 "sites": [movie.site for movie, _ in movies],
                 "site_ids": [movie.site_id for movie, _ in movies],
-                "partial": [movie.source != "page" for movie, _ in movies],
+                "partial": [is_partial(movie) for movie, _ in movies],
             },
         )
         rows = io.BytesIO()
         changed: dict[int, Stored] = {}
-        for (given, given_json), (record_id, title_id, known_keys, by_hand, known) in zip(
+        for (given, given_json), (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
             movies, cursor.fetchall(), strict=True
         ):
             movie, encoded = given, given_json
             if known is not None:
                 movie = complete(given, msgspec.json.decode(known, type=Movie))
                 encoded = msgspec.json.encode(movie)
+            if movie.imdb_id is None and verified_imdb_id is not None:
+                movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
             rows.write(_copy_row(record_id, title_id, given.source != "list", keys, encoded))
             if keys != known_keys and not by_hand:
                 changed[record_id] = Stored(
-                    record_id=record_id, title_id=title_id, movie=movie, is_new=known_keys is None
+                    record_id=record_id,
+                    title_id=title_id,
+                    movie=movie,
+                    is_new=known_keys is None and not is_known,
                 )
         rows.seek(0)
         cursor.copy_expert(_COPY, rows)
         cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
         written = [record_id for (record_id,) in cursor.fetchall()]
-        join_records(cursor, [changed[record_id] for record_id in written if record_id in changed])
+        titles = join_records(cursor, [changed[record_id] for record_id in written if record_id in changed])
+        settle(cursor, titles, written)
 
 
 def connect(url: str) -> Connection:
@@ -175,6 +183,20 @@ def connect(url: str) -> Connection:
         if _REFUSED.search(reason):
             raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
         raise TransientStoreError(reason) from None
+
+
+def open_database(url: str) -> Connection:
+    """Connect to a database, and bring its schema up to date. Raises what `connect` raises."""
+    connection = connect(url)
+    try:
+        with _errors_translated():
+            migrate(connection)
+            with connection, connection.cursor() as cursor:
+                cursor.execute(_TIMES)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:

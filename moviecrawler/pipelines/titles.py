@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
 _POOL = read_sql("pool.sql")
+_LOCATE = read_sql("locate.sql")
+_SETTLE = (
+    "SELECT settle_titles(ARRAY(SELECT unnest(%(titles)s::bigint[])"
+    " UNION SELECT title_id FROM records WHERE record_id = ANY (%(records)s::bigint[])))"
+)
+_BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
+_NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
 _MOST = 100
@@ -63,10 +70,11 @@ def hash_keys(movie: Movie) -> list[int]:
     return sorted(_hashes(names.union(*stems), [movie.site]))
 
 
-def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
+def join_records(cursor: Cursor, changed: Sequence[Stored]) -> set[int]:
     """Give records that are new, or whose keys have changed, to the titles that they belong to.
 
-    Call it under `lock_titles`. Records that were placed by hand stay where they are.
+    Call it under `lock_titles`. Records that were placed by hand stay where they are. Returns the titles that may have lost
+    or gained records: call `settle_titles` for them.
     """
     keys = {record.record_id: match_keys(record.movie, years_apart=1) for record in changed}
     sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
@@ -75,6 +83,7 @@ def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
     named = _search(cursor, asked, unmatched=False)
     titles = {record.title_id for record in changed if record in named or not record.is_new}
     titles.update(found.title_id for candidates in named.values() for found in candidates)
+    titles |= _known_to_catalogue(cursor, changed)
     pool, groups = _join(cursor, titles)
     sites.update(_sites_of_groups(pool, groups))
 
@@ -96,6 +105,40 @@ def join_records(cursor: Cursor, changed: Sequence[Stored]) -> None:
         pool, groups = _join(cursor, titles | similar)
     if pool:
         _regroup(cursor, pool, groups)
+    return {record.title_id for record in pool}
+
+
+def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
+    """Join stored records anew, of which something else is known now than when they were written.
+
+    Call it under `lock_titles`.
+    """
+    cursor.execute(_LOCATE, {"sites": [site] * len(site_ids), "site_ids": site_ids, "partial": [True] * len(site_ids)})
+    changed = []
+    for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
+        if known_keys is None or by_hand:
+            continue
+        movie = msgspec.json.decode(item, type=Movie)
+        movie.imdb_id = movie.imdb_id or verified_imdb_id
+        keys = hash_keys(movie)
+        if keys != known_keys:
+            cursor.execute(_NEW_KEYS, (keys, record_id))
+        changed.append(Stored(record_id=record_id, title_id=title_id, movie=movie))
+    titles = join_records(cursor, changed) | {record.title_id for record in changed}
+    settle(cursor, titles, [record.record_id for record in changed])
+
+
+def settle(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
+    """Bring the catalogue after titles that may have lost or gained records, and after records that were written."""
+    cursor.execute(_SETTLE, {"titles": list(titles), "records": list(records)})
+
+
+def _known_to_catalogue(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
+    """Return the titles of records whose IMDb id the catalogue knows, and those that it knows by it."""
+    named = {record.movie.imdb_id: record for record in changed if record.movie.imdb_id}
+    cursor.execute(_BY_IMDB_ID, (list(named),))
+    found = cursor.fetchall()
+    return {title_id for title_id, _ in found} | {named[imdb_id].title_id for _, imdb_id in found}
 
 
 def _all_but(sites: Collection[Site]) -> list[Site]:
@@ -144,7 +187,7 @@ def _join(cursor: Cursor, titles: Collection[int]) -> tuple[list[Stored], list[J
             placed_by_hand=placed_by_hand,
             movie=msgspec.json.decode(item, type=Movie),
         )
-        for record_id, title_id, placed_by_hand, item in cursor.fetchall()
+        for record_id, title_id, placed_by_hand, item, _ in cursor.fetchall()
     ]
     return pool, join(record.movie for record in pool if not record.placed_by_hand)
 
@@ -195,6 +238,5 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitl
         {
             "moves": msgspec.json.encode(moves).decode(),
             "reasons": msgspec.json.encode(reasons).decode(),
-            "titles": [record.title_id for record in pool],
         },
     )

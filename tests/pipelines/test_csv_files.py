@@ -343,3 +343,39 @@ def test_a_kill_at_any_moment_leaves_whole_files_and_every_durable_title(tmp_pat
     assert durable <= set(movies)
     assert len(durable) > 400
     assert {row["site_id"] for row in rows(tmp_path / "scores.csv")} == set(movies)
+
+
+_OPEN_AT_ONCE = """
+import sys
+from pathlib import Path
+from moviecrawler.pipelines.csv import CsvStore
+
+folder = Path(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+store = CsvStore(folder)
+store.open()
+store.close()
+"""
+
+
+def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _OPEN_AT_ONCE, str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(12)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    ended = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    assert ended == [("", 0)] * len(processes)

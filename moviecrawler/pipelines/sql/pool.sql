@@ -1,12 +1,23 @@
--- The records of titles, as items that have what `catalogue.matching` compares. titles: array of ids.
+-- The records of titles, as items that have what `catalogue.matching` compares; a title that the catalogue knows by an IMDb
+-- id, and that has no record of IMDb yet, as if it had one, with a negative record_id. titles: array of ids.
 SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
-    'site', r.site, 'site_id', r.site_id, 'url', r.url, 'imdb_id', r.imdb_id, 'title', r.title,
-    'original_title', r.original_title, 'kind', r.kind, 'year', r.year, 'release_date', r.release_date,
+    'site', r.site, 'site_id', r.site_id, 'url', r.url,
+    'imdb_id', coalesce(r.imdb_id, (
+        SELECT t.imdb_id FROM title_sites s JOIN titles t USING (title_id)
+        WHERE r.site <> 'imdb' AND s.site = r.site AND s.site_id = r.site_id AND s.id_verified)),
+    'title', r.title, 'original_title', r.original_title, 'kind', r.kind, 'year', r.year, 'release_date', r.release_date,
     'runtime_minutes', r.runtime_minutes, 'season', r.season, 'episode', r.episode,
     'credits',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('name', c.name, 'role', c.role, 'position', c.position)
                                ORDER BY c.position), '[]')
-     FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director'))::text
+     FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director'))::text, r.site
 FROM records r
 WHERE r.title_id = ANY (%(titles)s)
-ORDER BY r.site, r.record_id
+UNION ALL
+SELECT -t.title_id, t.title_id, false, jsonb_build_object(
+    'site', 'imdb', 'site_id', t.imdb_id, 'url', NULL, 'imdb_id', t.imdb_id, 'title', t.title,
+    'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'runtime_minutes', t.runtime_minutes)::text, 'imdb'
+FROM titles t
+WHERE t.title_id = ANY (%(titles)s) AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
+    AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')
+ORDER BY 5, 1

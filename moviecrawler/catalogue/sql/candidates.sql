@@ -1,0 +1,16 @@
+-- The first titles of each queue of a site, in the orders of catalogue.lanes: `boosted_order`, `unread_order`, `stale_order`.
+-- site; now; size: titles of each. The conditions name those of the indexes word by word.
+(SELECT 'boosted' AS queue, title_id, popularity, next_due FROM title_sites
+ WHERE site = %(site)s AND boost_due IS NOT NULL AND site_id IS NOT NULL
+    AND boost_due <= %(now)s AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+ ORDER BY boost DESC, boost_due, title_id LIMIT %(size)s)
+UNION ALL
+(SELECT 'unread', title_id, popularity, next_due FROM title_sites
+ WHERE site = %(site)s AND last_success IS NULL AND state <> 'absent' AND site_id IS NOT NULL
+    AND next_due <= %(now)s AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+ ORDER BY popularity DESC, title_id LIMIT %(size)s)
+UNION ALL
+(SELECT 'stale', title_id, popularity, next_due FROM title_sites
+ WHERE site = %(site)s AND (last_success IS NOT NULL OR state = 'absent') AND site_id IS NOT NULL
+    AND next_due <= %(now)s AND (claimed_until IS NULL OR claimed_until <= %(now)s)
+ ORDER BY next_due, title_id LIMIT %(size)s)

@@ -1,0 +1,17 @@
+-- What an import brings, before it is merged; emptied with each part.
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
+    n                 bigint NOT NULL,
+    imdb_id           text,
+    tmdb_id           integer,
+    title             text,
+    original_title    text,
+    kind              title_kind,
+    year              integer,
+    runtime_minutes   integer,
+    popularity        real,
+    popularity_source popularity_source NOT NULL,
+    metacritic_id     text,
+    rottentomatoes_id text,
+    id_source         id_source NOT NULL,
+    id_confidence     real NOT NULL
+) ON COMMIT DELETE ROWS

@@ -1,0 +1,109 @@
+-- Brings what stands in `incoming` into the catalogue. Unchanged rows are not touched. Returns how many titles were added,
+-- how many were changed, and how many ids are new.
+-- since: ids that were refused later than that stay refused.
+ANALYZE incoming;
+
+CREATE TEMPORARY TABLE loaded (title_id bigint, imdb_id text, popularity real, is_new boolean) ON COMMIT DROP;
+
+WITH given AS (
+    SELECT DISTINCT ON (imdb_id) * FROM incoming
+    WHERE imdb_id IS NOT NULL AND title IS NOT NULL AND kind IS NOT NULL ORDER BY imdb_id, n DESC
+), upserted AS (
+    INSERT INTO titles AS t (imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, popularity,
+        popularity_source)
+    SELECT imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, coalesce(popularity, 0),
+        CASE WHEN popularity IS NOT NULL THEN popularity_source END
+    FROM given ORDER BY n
+    ON CONFLICT (imdb_id) WHERE imdb_id IS NOT NULL DO UPDATE
+    SET tmdb_id = coalesce(excluded.tmdb_id, t.tmdb_id), title = excluded.title,
+        original_title = excluded.original_title, kind = excluded.kind, year = coalesce(excluded.year, t.year),
+        runtime_minutes = coalesce(excluded.runtime_minutes, t.runtime_minutes),
+        popularity = CASE WHEN excluded.popularity_source >= coalesce(t.popularity_source, 'tmdb')
+            THEN excluded.popularity ELSE t.popularity END,
+        popularity_source = greatest(excluded.popularity_source, t.popularity_source)
+    WHERE (t.tmdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes)
+            IS DISTINCT FROM (coalesce(excluded.tmdb_id, t.tmdb_id), excluded.title, excluded.original_title, excluded.kind,
+                              coalesce(excluded.year, t.year), coalesce(excluded.runtime_minutes, t.runtime_minutes))
+        OR excluded.popularity_source >= coalesce(t.popularity_source, 'tmdb')
+            AND (t.popularity, t.popularity_source) IS DISTINCT FROM (excluded.popularity, excluded.popularity_source)
+    RETURNING t.title_id, t.imdb_id, t.popularity, t.xmax = 0 AS is_new
+)
+INSERT INTO loaded SELECT * FROM upserted;
+
+INSERT INTO title_sites (title_id, site, popularity, site_id, id_source, id_verified)
+SELECT l.title_id, s.site, l.popularity, CASE WHEN s.site = 'imdb' THEN l.imdb_id END,
+    CASE WHEN s.site = 'imdb' THEN 'given'::id_source END, s.site = 'imdb'
+FROM loaded l CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
+WHERE l.is_new;
+
+-- What only completes a title that is known.
+WITH given AS (
+    SELECT DISTINCT ON (t.title_id) t.title_id, i.tmdb_id, i.popularity, i.popularity_source
+    FROM incoming i JOIN titles t ON t.imdb_id = i.imdb_id
+    WHERE i.title IS NULL OR i.kind IS NULL
+    ORDER BY t.title_id, i.n DESC
+), changed AS (
+    UPDATE titles t
+    SET tmdb_id = coalesce(g.tmdb_id, t.tmdb_id),
+        popularity = CASE WHEN g.popularity IS NOT NULL AND g.popularity_source >= coalesce(t.popularity_source, 'tmdb')
+            THEN g.popularity ELSE t.popularity END,
+        popularity_source = CASE WHEN g.popularity IS NOT NULL
+            THEN greatest(g.popularity_source, t.popularity_source) ELSE t.popularity_source END
+    FROM given g
+    WHERE t.title_id = g.title_id
+        AND (t.tmdb_id IS DISTINCT FROM coalesce(g.tmdb_id, t.tmdb_id)
+            OR g.popularity_source >= coalesce(t.popularity_source, 'tmdb') AND t.popularity <> g.popularity)
+    RETURNING t.title_id, t.imdb_id, t.popularity
+)
+INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
+
+WITH given AS (
+    SELECT DISTINCT ON (t.title_id) t.title_id, i.popularity, i.popularity_source
+    FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id
+    WHERE i.imdb_id IS NULL AND i.popularity IS NOT NULL
+    ORDER BY t.title_id, i.n DESC
+), changed AS (
+    UPDATE titles t SET popularity = g.popularity, popularity_source = g.popularity_source
+    FROM given g
+    WHERE t.title_id = g.title_id AND g.popularity_source >= coalesce(t.popularity_source, 'tmdb')
+        AND (t.popularity, t.popularity_source) IS DISTINCT FROM (g.popularity, g.popularity_source)
+    RETURNING t.title_id, t.imdb_id, t.popularity
+)
+INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
+
+UPDATE title_sites s SET popularity = l.popularity
+FROM loaded l WHERE NOT l.is_new AND s.title_id = l.title_id AND s.popularity <> l.popularity;
+
+-- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused
+-- is not taken again; one that only a title without IMDb id has goes to the title that it is said to be.
+CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
+SELECT DISTINCT ON (site, site_id) s.title_id, s.site, l.site_id, i.id_source, i.id_confidence
+FROM incoming i
+JOIN titles t ON t.imdb_id = i.imdb_id
+CROSS JOIN LATERAL (VALUES ('metacritic'::site, i.metacritic_id), ('rottentomatoes', i.rottentomatoes_id)) AS l (site, site_id)
+JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site
+WHERE l.site_id IS NOT NULL
+    AND s.site_id IS DISTINCT FROM l.site_id
+    AND (s.site_id IS NULL OR NOT s.id_verified AND s.last_success IS NULL AND i.id_source >= s.id_source)
+    AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.site_id = l.site_id
+        AND m.decision <> 'accepted' AND (m.by_hand OR m.decided_at >= %(since)s))
+    AND NOT EXISTS (SELECT FROM title_sites o JOIN titles ot USING (title_id)
+        WHERE o.site = l.site AND o.site_id = l.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
+ORDER BY site, site_id, i.n DESC;
+
+-- A title may be given two ids of a site.
+DELETE FROM leads a USING leads b WHERE a.title_id = b.title_id AND a.site = b.site AND a.site_id > b.site_id;
+
+UPDATE title_sites s SET site_id = NULL, id_source = NULL, id_confidence = NULL
+FROM leads l WHERE s.site = l.site AND s.site_id = l.site_id;
+
+UPDATE title_sites s
+SET site_id = l.site_id, id_source = l.id_source, id_confidence = l.id_confidence, id_verified = false, state = 'never',
+    failures = 0, next_due = 'epoch'
+FROM leads l WHERE s.title_id = l.title_id AND s.site = l.site;
+
+INSERT INTO imports AS i (source, version, rows_done) VALUES (%(source)s, %(version)s, %(rows_done)s)
+ON CONFLICT (source) DO UPDATE SET version = excluded.version, rows_done = excluded.rows_done, finished_at = NULL;
+
+SELECT (SELECT count(*) FROM loaded WHERE is_new) AS added,
+    (SELECT count(DISTINCT title_id) FROM loaded WHERE NOT is_new) AS changed, (SELECT count(*) FROM leads) AS ids

@@ -1,0 +1,21 @@
+-- The figures of each site. now.
+SELECT s.site::text,
+    count(*) FILTER (WHERE s.site_id IS NOT NULL) AS known,
+    count(*) FILTER (WHERE s.site_id IS NULL AND s.site <> 'imdb') AS unfound,
+    count(*) FILTER (WHERE s.state = 'never' AND s.site_id IS NOT NULL) AS never,
+    count(*) FILTER (WHERE s.state = 'ok') AS ok,
+    count(*) FILTER (WHERE s.state = 'absent') AS absent,
+    count(*) FILTER (WHERE s.state = 'error') AS error,
+    count(*) FILTER (WHERE s.state = 'blocked') AS blocked,
+    count(*) FILTER (WHERE s.site_id IS NOT NULL AND (s.next_due <= %(now)s OR s.boost_due <= %(now)s)) AS due,
+    count(*) FILTER (WHERE s.site_id IS NOT NULL AND s.next_due <= %(now)s
+        AND (s.last_success IS NOT NULL OR s.state = 'absent')) AS overdue,
+    count(*) FILTER (WHERE s.claimed_until > %(now)s) AS claimed,
+    count(*) FILTER (WHERE s.boost_due IS NOT NULL) AS boosted,
+    count(*) FILTER (WHERE s.last_success IS NULL AND s.state <> 'absent' AND s.site_id IS NOT NULL) AS unread,
+    count(*) FILTER (WHERE s.last_success IS NOT NULL AND t.year >= %(fresh_year)s) AS fresh,
+    count(*) FILTER (WHERE s.last_success IS NOT NULL AND NOT coalesce(t.year >= %(fresh_year)s, false)) AS old,
+    min(s.last_success) AS oldest
+FROM title_sites s JOIN titles t USING (title_id)
+GROUP BY s.site
+ORDER BY s.site

@@ -1,0 +1,36 @@
+"""Saying of a movie what its page lacks although pages like it have it, before any store sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.extensions.coverage import CoverageWatch
+from moviecrawler.items import Movie
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class CoveragePipeline:
+    """Counts every movie, and fills in its `unsure`, by which stores keep what they know."""
+
+    def __init__(self, watch: CoverageWatch) -> None:
+        self._watch = watch
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Take the crawler's CoverageWatch."""
+        watch = crawler.get_extension(CoverageWatch)
+        if watch is None:
+            raise NotConfigured
+        return cls(watch)
+
+    def process_item(self, item: Any) -> Any:
+        """Return the item."""
+        if isinstance(item, Movie):
+            item.unsure = self._watch.take(item)
+        return item
