@@ -1,0 +1,91 @@
+"""Who is told of alarms: a web server that keeps what is posted to it, and a mail server that keeps its mails."""
+
+from __future__ import annotations
+
+import json
+import threading
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import Any, Self
+
+
+class _Receiver:
+    server: ThreadingHTTPServer | ThreadingTCPServer
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self._thread.join()
+        self.server.server_close()
+
+    @property
+    def port(self) -> int:
+        return int(self.server.server_address[1])
+
+
+class Webhook(_Receiver):
+    """Answers with the statuses given, one after the other, and then with 200."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.bodies: list[bytes] = []
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        left = list(statuses)
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                receiver.requests.append((self.command, self.path, dict(self.headers)))
+                receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                self.send_response(left.pop(0) if left else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_PUT = do_POST  # noqa: N815 - its name in the standard library
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hooks/s3cret-token"
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for body in self.bodies]
+
+
+class MailServer(_Receiver):
+    """Takes every mail."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        receiver = self
+
+        class Handler(StreamRequestHandler):
+            def handle(self) -> None:
+                self.wfile.write(b"220 test\r\n")
+                for line in self.rfile:
+                    word = line[:4].upper()
+                    if word == b"DATA":
+                        self.wfile.write(b"354 go on\r\n")
+                        content = b"".join(iter(self.rfile.readline, b".\r\n"))
+                        mail = message_from_bytes(content, policy=policy.default)
+                        assert isinstance(mail, EmailMessage)
+                        receiver.mails.append(mail)
+                    self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 fine\r\n")
+                    if word == b"QUIT":
+                        return
+
+        self.server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"smtp://127.0.0.1:{self.port}"

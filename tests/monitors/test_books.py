@@ -1,0 +1,176 @@
+"""What every book of alarms promises: the one of a folder, and the one of a Redis."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.monitors import books
+from moviecrawler.monitors.books import FILE, Alarm, Book, BookError, Day, FileBook, RedisBook, open_book
+from moviecrawler.monitors.coverage import MOST_PAGES
+from tests.services.redis import RedisServer
+
+ALARM = Alarm(
+    name="coverage/imdb/year", kind="coverage", site="imdb", text="year is missing", since=100, seen_at=100, told_at=100
+)
+Make = Callable[[], Book]
+
+
+@pytest.fixture(params=["file", "redis"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Return what makes one more process' view of the same book."""
+    url = request.getfixturevalue("redis_url") if request.param == "redis" else None
+    made: list[Book] = []
+
+    def one_more() -> Book:
+        made.append(FileBook(tmp_path) if url is None else RedisBook(url))
+        return made[-1]
+
+    yield one_more
+    for book in made:
+        book.close()
+
+
+def seen(at: float) -> Alarm:
+    return replace(ALARM, since=at, seen_at=at, told_at=at)
+
+
+def test_alarm_is_told_once_until_it_recovers(make: Make) -> None:
+    book = make()
+    assert book.fire(seen(100), 50) == "opened"
+    assert book.fire(seen(149), 50) is None
+    assert [(alarm.since, alarm.seen_at, alarm.told_at) for alarm in book.open_alarms()] == [(100, 149, 100)]
+    assert book.fire(seen(150), 50) == "reminder"
+    assert book.fire(seen(199), 50) is None
+    recovered = book.recover(ALARM.name, 300, 10)
+    assert recovered is not None
+    assert (recovered.since, recovered.text) == (100, "year is missing")
+    assert book.recover(ALARM.name, 301, 10) is None
+    assert book.open_alarms() == []
+    assert book.fire(seen(400), 50) == "opened"
+    assert [(event.what, event.at) for event in book.history()] == [
+        ("opened", 400),
+        ("recovered", 300),
+        ("opened", 100),
+    ]
+
+
+def test_alarm_that_a_node_has_just_seen_is_not_over(make: Make) -> None:
+    book = make()
+    book.fire(seen(100), 50)
+    assert book.recover(ALARM.name, 109.9, 10) is None
+    assert book.recover(ALARM.name, 110, 10) is not None
+
+
+def test_message_that_could_not_be_delivered_is_tried_again(make: Make) -> None:
+    book = make()
+    book.fire(seen(100), 50)
+    book.untell(ALARM.name)
+    book.untell("no such alarm")
+    assert book.fire(seen(101), 50) == "opened"
+    assert book.fire(seen(102), 50) is None
+
+
+def test_many_nodes_tell_once_and_recover_once(make: Make) -> None:
+    books = [make() for _ in range(8)]
+    together = threading.Barrier(len(books))
+
+    def fire(book: Book) -> object:
+        together.wait(20)
+        return book.fire(seen(100), 50)
+
+    def recover(book: Book) -> object:
+        together.wait(20)
+        return book.recover(ALARM.name, 200, 10)
+
+    with ThreadPoolExecutor(len(books)) as threads:
+        assert sorted(map(str, threads.map(fire, books))) == ["None"] * 7 + ["opened"]
+        assert sum(ended is not None for ended in threads.map(recover, books)) == 1
+
+
+def test_history_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "_EVENTS", 10)
+    book = make()
+    for at in range(0, 24, 2):
+        book.fire(seen(at), 50)
+        book.recover(ALARM.name, at + 1, 0)
+    assert len(book.history()) == 10
+    assert book.history(1)[0].at == 23
+
+
+def test_levels_are_added_up_and_older_pages_count_less(make: Make) -> None:
+    book, other = make(), make()
+    book.learn("imdb", {"top/ten|movie|old": {"year": (100.0, 90.0), "plot": (100.0, 0.0)}}, "2026-11-01", {}, 0)
+    other.learn("imdb", {"top/ten|movie|old": {"year": (100.0, 100.0)}}, "2026-11-01", {}, 0)
+    assert book.levels("imdb") == {"top/ten|movie|old": {"year": (200, 190), "plot": (100, 0)}}
+    assert book.levels("metacritic") == {}
+    book.learn("imdb", {"top/ten|movie|old": {"year": (5000.0, 0.0)}}, "2026-11-02", {}, 0)
+    pages, having = book.levels("imdb")["top/ten|movie|old"]["year"]
+    assert pages == pytest.approx(MOST_PAGES)
+    assert having == pytest.approx(190 * MOST_PAGES / 5200, rel=1e-4)
+
+
+def test_coverage_is_counted_by_day(make: Make) -> None:
+    book, other = make(), make()
+    book.learn("imdb", {}, "2026-11-01", {"year": 9, "plot": 0}, 10)
+    other.learn("imdb", {}, "2026-11-01", {"year": 5}, 5)
+    book.learn("imdb", {}, "2026-11-02", {"year": 1}, 2)
+    found = book.coverage("imdb", "2026-11-01")
+    assert Day("2026-11-01", "year", 15, 14) in found
+    assert found[-1] == Day("2026-11-02", "year", 2, 1)
+    assert [day.day for day in book.coverage("imdb", "2026-11-02")] == ["2026-11-02"]
+    assert book.coverage("metacritic", "2026-01-01") == []
+
+
+def test_accepting_ends_the_alarm_and_begins_the_level_anew(make: Make) -> None:
+    book = make()
+    book.learn("imdb", {"-|movie|old": {"year": (100.0, 90.0), "plot": (100.0, 99.0)}}, "2026-11-01", {}, 0)
+    book.fire(seen(100), 50)
+    assert book.accept("coverage/imdb/plot", 101) is None
+    accepted = book.accept(ALARM.name, 101)
+    assert accepted is not None
+    assert book.open_alarms() == []
+    assert book.levels("imdb") == {"-|movie|old": {"plot": (100, 99)}}
+    assert [event.what for event in book.history()] == ["accepted", "opened"]
+
+
+def test_book_that_can_not_be_read_says_so_without_its_password(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"This is no database." * 100)
+    with pytest.raises(BookError, match="can't be read or written"):
+        FileBook(tmp_path).open_alarms()
+    with RedisServer() as server:
+        url = server.url.replace("redis://", "redis://user:hunter2@")
+    book = RedisBook(url)
+    with pytest.raises(BookError) as error:
+        book.open_alarms()
+    assert "hunter2" not in str(error.value)
+    book.close()
+
+
+def test_redis_goes_before_the_folder(tmp_path: Path, redis_url: str) -> None:
+    for given, kind in (({"REDIS_URL": redis_url}, RedisBook), ({}, FileBook)):
+        book = open_book(Settings({"DATA_DIR": os.fspath(tmp_path), "REDIS_PARAMS": {}, **given}))
+        assert isinstance(book, kind)
+        book.close()
+    with pytest.raises(ConfigurationError, match="REDIS_URL is no Redis URL"):
+        open_book(Settings({"DATA_DIR": "x", "REDIS_URL": "http://x"}))
+
+
+def test_keys_of_redis_share_a_hash_tag_and_those_that_grow_expire(redis_url: str, redis_client: object) -> None:
+    book = RedisBook(redis_url)
+    book.fire(seen(100), 50)
+    book.learn("imdb", {"-|movie|old": {"year": (1.0, 1.0)}}, "2026-11-01", {"year": 1}, 1)
+    book.close()
+    found: dict[bytes, int] = {key: redis_client.ttl(key) for key in redis_client.keys("*")}  # type: ignore[attr-defined]
+    assert all(key.startswith(b"{alarms}:") for key in found)
+    assert found.pop(b"{alarms}:open") == found.pop(b"{alarms}:history") == -1
+    assert len(found) == 2
+    assert all(left > 0 for left in found.values())
