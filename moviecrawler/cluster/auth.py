@@ -1,0 +1,192 @@
+"""Who may do what: user names, passwords and the sizes of what they send."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from hmac import compare_digest
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal
+
+from twisted.cred.checkers import ICredentialsChecker
+from twisted.cred.credentials import IUsernamePassword
+from twisted.cred.error import UnauthorizedLogin
+from twisted.cred.portal import IRealm, Portal
+from twisted.internet import defer
+from twisted.web import http
+from twisted.web.guard import BasicCredentialFactory, HTTPAuthSessionWrapper
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request, Site
+from zope.interface import implementer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moviecrawler.cluster.options import NodeOptions
+
+Role = Literal["user", "deployer"]
+"""A deployer may do everything; a user too, unless there are deployers."""
+
+_OPEN = (b"healthz", b"readyz")
+"""What answers without a password; they tell nothing but that."""
+_FORM = 256 * 1024
+"""Bytes of a request without an egg. The largest job has a quarter of that."""
+_STRANGER = 4 * 1024
+"""Bytes that are read of those who have not said who they are."""
+_ROOM = 64 * 1024
+"""Bytes of an upload beside the egg."""
+_PATIENCE = 4
+"""Times its limit that of a request is read, and thrown away, for its sender to hear why it is refused."""
+
+
+class Credentials:
+    """The node's user names and passwords."""
+
+    def __init__(self, options: NodeOptions) -> None:
+        user = (options.username.encode(), options.password.encode())
+        deployer = (options.deploy_username.encode(), options.deploy_password.encode())
+        self._known: list[tuple[Role, tuple[bytes, bytes]]] = [("deployer" if not deployer[0] else "user", user)]
+        if deployer[0]:
+            self._known.append(("deployer", deployer))
+        self.needed = bool(options.username)
+
+    def role(self, username: bytes, password: bytes) -> Role | None:
+        """Return what somebody may do; None for nobody. It takes as long whoever asks, and however much of it is right."""
+        found: Role | None = None
+        for role, (name, secret) in self._known:
+            same_name, same_password = compare_digest(name, username), compare_digest(secret, password)
+            if same_name & same_password:
+                found = role
+        return found
+
+    def role_of_header(self, header: bytes | None) -> Role | None:
+        """Return what the sender of an Authorization header may do."""
+        if not self.needed:
+            return "deployer"
+        scheme, _, encoded = (header or b"").partition(b" ")
+        try:
+            username, _, password = b64decode(encoded.strip()).partition(b":")
+        except (binascii.Error, ValueError):
+            return None
+        return self.role(username, password) if scheme.lower() == b"basic" else None
+
+
+@implementer(ICredentialsChecker)
+class _Checker:
+    credentialInterfaces = (IUsernamePassword,)  # noqa: N815 - Twisted's own name
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    def requestAvatarId(self, credentials: Any) -> defer.Deferred[Role]:  # noqa: N802 - Twisted's own name
+        role = self._credentials.role(credentials.username, credentials.password)
+        return defer.fail(UnauthorizedLogin()) if role is None else defer.succeed(role)
+
+
+@implementer(IRealm)
+class _Realm:
+    def __init__(self, roots: dict[Role, Resource]) -> None:
+        self._roots = roots
+
+    def requestAvatar(self, avatar: Role, _mind: Any, *_interfaces: Any) -> tuple[Any, Resource, Callable[[], None]]:  # noqa: N802
+        return IResource, self._roots[avatar], lambda: None
+
+
+class _WithoutDeploying(Resource):
+    """The root as those see it who may not deploy."""
+
+    def __init__(self, root: Resource, forbidden: Resource) -> None:
+        super().__init__()
+        self._root = root
+        self._forbidden = forbidden
+
+    def getChildWithDefault(self, path: bytes, request: Any) -> Any:  # noqa: N802
+        if path in {b"addversion.json", b"delversion.json", b"delproject.json"}:
+            return self._forbidden
+        return self._root.getChildWithDefault(path, request)
+
+
+class Gate(Resource):
+    """The root of everything: what is open to all, and the rest for those who give a user name and password."""
+
+    def __init__(self, root: Resource, forbidden: Resource, credentials: Credentials) -> None:
+        super().__init__()
+        self._root = root
+        self._guarded: Any = root
+        if credentials.needed:
+            realm: Any = _Realm({"deployer": root, "user": _WithoutDeploying(root, forbidden)})
+            checker: Any = _Checker(credentials)  # zope's interfaces are no types
+            portal = Portal(realm, [checker])
+            self._guarded = HTTPAuthSessionWrapper(portal, [BasicCredentialFactory(b"Scrapyd")])
+
+    def getChildWithDefault(self, path: bytes, request: Any) -> Any:  # noqa: N802
+        """Let through what is open, and ask for a password otherwise."""
+        return (self._root if path in _OPEN else self._guarded).getChildWithDefault(path, request)
+
+
+class _Nowhere(BytesIO):
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+class LimitedRequest(Request):
+    """A request of which no more is kept than its sender may send; what is more is answered with 413."""
+
+    _limit = 0
+    _received = 0
+    _too_large = False
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's own name
+        """Decide by the headers how much may come."""
+        channel: Any = self.channel
+        site: LimitedSite = channel.site
+        role = site.credentials.role_of_header(self.getHeader(b"authorization"))
+        upload = (self.getHeader(b"content-type") or b"").startswith(b"multipart/form-data")
+        self._limit = _STRANGER if role is None else site.largest if upload else _FORM
+        super().gotLength(min(length or 0, self._limit))
+        if (length or 0) > self._limit:
+            self._refuse()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's own name
+        """Keep what may come."""
+        self._received += len(data)
+        if self._received > self._limit and not self._too_large:
+            self._refuse()
+        if self._received > self._limit * _PATIENCE:
+            channel: Any = self.channel
+            channel.loseConnection()
+        super().handleContentChunk(data)
+
+    def _refuse(self) -> None:
+        self._too_large = True
+        self.content = _Nowhere()
+
+    def process(self) -> None:
+        """Answer."""
+        if not self._too_large:
+            super().process()
+            return
+        body = b'{"status": "error", "message": "the request is larger than %d bytes"}\n' % self._limit
+        self.setResponseCode(http.REQUEST_ENTITY_TOO_LARGE)
+        self.setHeader(b"Content-Type", b"application/json")
+        self.setHeader(b"Content-Length", b"%d" % len(body))
+        self.setHeader(b"Connection", b"close")
+        self.write(body)
+        self.finish()
+
+
+class LimitedSite(Site):
+    """A site that keeps no more of a request than its sender may send."""
+
+    requestFactory = LimitedRequest  # noqa: N815 - Twisted's own name
+    noisy = False
+
+    def __init__(self, resource: Resource, options: NodeOptions, credentials: Credentials) -> None:
+        super().__init__(resource)
+        self.credentials = credentials
+        self.largest = options.egg_max_mb * 1024 * 1024 + _ROOM
+
+    def log(self, request: Any) -> None:
+        """Log a request, but not those that come every few seconds."""
+        if request.path.strip(b"/") not in {*_OPEN, b"metrics"}:
+            super().log(request)

@@ -1,0 +1,21 @@
+-- Cancel a job.
+-- ARGV: 1 the job's key, 2 the signal for its process, 3 the channel of events, 4 how long it is remembered (ms).
+-- Returns 'pending', 'running', or nil when it is neither.
+local key = ARGV[1]
+local raw = redis.call('HGET', RUNNING, key)
+if raw then
+    local record = cjson.decode(raw)
+    record.signal = ARGV[2]
+    record.cancels = (record.cancels or 0) + 1
+    redis.call('HSET', RUNNING, key, cjson.encode(record))
+    redis.call('PUBLISH', ARGV[3], table.concat({'cancel', record.node, key, ARGV[2], record.cancels}, '\n'))
+    return 'running'
+end
+local place = redis.call('HGET', PLACES, key)
+if place and redis.call('ZREM', PENDING, place) == 1 then
+    forget(key)
+    redis.call('ZADD', CANCELLED, now_ms() + tonumber(ARGV[4]), key)
+    count('cancelled')
+    return 'pending'
+end
+return nil

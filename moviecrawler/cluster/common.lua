@@ -1,0 +1,64 @@
+-- What the scripts of this folder share; it stands before each of them.
+-- KEYS: as named here (see keys.py).
+local PENDING, SEQUENCE, JOBS, PLACES, RUNNING, DEATHS, CANCELLED, FINISHED, RESULTS, NODES, NODE_INFOS, LAST_BEAT, COUNTERS =
+    unpack(KEYS)
+
+local function now_ms()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function count(name)
+    redis.call('HINCRBY', COUNTERS, name, 1)
+end
+
+local function forget(key)
+    redis.call('HDEL', JOBS, key)
+    redis.call('HDEL', PLACES, key)
+    redis.call('HDEL', DEATHS, key)
+    redis.call('HDEL', RUNNING, key)
+end
+
+-- Keep a job's outcome, of the newest `keep` jobs.
+local function finish(key, outcome, keep)
+    local spec = redis.call('HGET', JOBS, key)
+    forget(key)
+    if not spec then
+        return
+    end
+    redis.call('ZADD', FINISHED, now_ms(), key)
+    redis.call('HSET', RESULTS, key, outcome .. '\n' .. spec)
+    local excess = redis.call('ZCARD', FINISHED) - keep
+    if excess > 0 then
+        local oldest = redis.call('ZPOPMIN', FINISHED, excess)
+        for i = 1, #oldest, 2 do
+            redis.call('HDEL', RESULTS, oldest[i])
+        end
+    end
+end
+
+local function told(record, reason)
+    return cjson.encode({node = record.node, started_at = record.at, ended_at = now_ms(), reason = reason})
+end
+
+-- Queue a job again where it was, unless somebody has asked to cancel it or it has died too often.
+-- `how`: 'died', 'recycled' or 'handed_back'; `why`: what it died of.
+local function give_back(key, record, how, why, max_deaths, keep)
+    if record.signal then
+        finish(key, told(record, 'cancelled'), keep)
+        count('cancelled')
+        return
+    end
+    count(how)
+    if how == 'died' and redis.call('HINCRBY', DEATHS, key, 1) > max_deaths then
+        finish(key, told(record, 'gave up: it was started ' .. (max_deaths + 1) .. ' times; the last end: ' .. why), keep)
+        count('gave_up')
+        return
+    end
+    redis.call('HDEL', RUNNING, key)
+    local place = redis.call('HGET', PLACES, key)
+    if place then
+        redis.call('ZADD', PENDING, record.score, place)
+    end
+end
+

@@ -1,0 +1,257 @@
+"""Bringing a version of the project to a cluster, checked: it is there and whole, or it is not there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from argparse import Namespace
+from configparser import ConfigParser
+from configparser import Error as ConfigParserError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from scrapy.utils.conf import closest_scrapy_cfg
+from scrapyd_client import deploy as scrapyd_deploy
+from scrapyd_client.utils import get_auth
+
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Self
+
+_CONNECT_WITHIN = 10.0  # seconds
+_ANSWER_WITHIN = 300.0  # seconds; a node lists the spiders of a new egg before it answers
+_LIST_WITHIN = 120.0  # seconds
+_UNSET = re.compile(r"\$\{?(\w+)\}?")
+_LONGEST_ANSWER = 2_000  # characters of a node's error that are worth showing
+
+
+class DeployError(MovieCrawlerError):
+    """A version could not be brought to the cluster; what was left of it there has been taken away, or the text says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a version goes: a section of scrapy.cfg."""
+
+    url: str
+    """Of the node, with a slash at its end."""
+    project: str
+    options: Mapping[str, str]
+    """As scrapyd-client reads them, with what the environment holds filled in."""
+
+    def __repr__(self) -> str:
+        """Say nothing of credentials."""
+        return f"Target({self.project!r} at {self.url!r})"
+
+
+def read_target(name: str, project: str | None) -> Target:
+    """Return the target of a section `[deploy:NAME]`, or of `[deploy]` for "default". Raises ConfigurationError."""
+    targets: dict[str, dict[str, str]] = scrapyd_deploy._get_targets()  # noqa: SLF001 - scrapyd-deploy's own reading
+    if name not in targets:
+        raise ConfigurationError(f"scrapy.cfg has no target {name!r}; it has {', '.join(sorted(targets)) or 'none'}")
+    options = targets[name]
+    for option in ("url", "project", "username", "password", "version"):
+        # What the environment doesn't hold stays as it is written, and would be sent. A $ may be part of a password.
+        unset = (_UNSET.fullmatch if option == "password" else _UNSET.search)(options.get(option, ""))
+        if unset:
+            raise ConfigurationError(
+                f"{option} of the target {name!r} is {unset[0]}; set {unset[1]} in the environment"
+            )
+    url = options.get("url", "")
+    if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+        raise ConfigurationError(
+            f"url of the target {name!r} is {url!r}; give a node's, such as http://127.0.0.1:6800/"
+        )
+    if urlsplit(url).username or urlsplit(url).password:
+        raise ConfigurationError(f"url of the target {name!r} holds credentials; give them as username and password")
+    found = project or options.get("project")
+    if not found:
+        raise ConfigurationError(f"the target {name!r} has no project; add one to scrapy.cfg, or give --project")
+    return Target(url if url.endswith("/") else f"{url}/", found, options)
+
+
+def version_for(target: Target, given: str | None) -> str:
+    """Return the version to deploy: as given, or as scrapyd-deploy makes it (scrapy.cfg's `version`, else the time)."""
+    version: str = scrapyd_deploy._get_version(dict(target.options), Namespace(version=given))  # noqa: SLF001
+    return version
+
+
+@contextmanager
+def built_egg() -> Iterator[Path]:
+    """Build the egg of the project around this folder, as scrapyd-deploy does, and leave nothing behind.
+
+    Raises DeployError when it can't be built, ConfigurationError outside of a project.
+    """
+    found = closest_scrapy_cfg()
+    if not found:
+        raise ConfigurationError(f"no scrapy.cfg in {Path.cwd()} or above; deploy from a checkout, or give --egg")
+    written = Path(found).with_name("setup.py")
+    keep = written.exists()
+    before = Path.cwd()
+    folder = None
+    # Compiled modules, which Python does not look for in an egg, would make it three times as large.
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    try:
+        egg, folder = scrapyd_deploy._build_egg(Namespace(include_dependencies=False, debug=False))  # noqa: SLF001
+        yield Path(egg)
+    except subprocess.CalledProcessError as error:
+        raise DeployError(
+            f"the egg could not be built, code {error.returncode}; `scrapyd-deploy --debug --build-egg project.egg` shows why"
+        ) from None
+    finally:
+        os.chdir(before)
+        if folder is not None:
+            rmtree(folder, ignore_errors=True)
+        if not keep:
+            # scrapyd-deploy's own, for lack of one. pyproject.toml says all that it could.
+            written.unlink(missing_ok=True)
+
+
+def egg_spiders(egg: Path) -> list[str]:
+    """Return the spiders that an egg holds, by `scrapy list` in a process of its own. Raises DeployError."""
+    environment = {**os.environ, "PYTHONPATH": str(egg.resolve()), "SCRAPY_SETTINGS_MODULE": _settings_module(egg)}
+    with tempfile.TemporaryDirectory(prefix="egg-") as elsewhere:  # where no checkout shadows the egg
+        try:
+            listed = subprocess.run(
+                [sys.executable, "-P", "-m", "scrapy", "list", "-s", "LOG_ENABLED=0"],
+                env=environment,
+                cwd=elsewhere,
+                capture_output=True,
+                text=True,
+                timeout=_LIST_WITHIN,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise DeployError(f"{egg.name}: listing its spiders took over {_LIST_WITHIN:.0f} s") from None
+    if listed.returncode:
+        raise DeployError(f"{egg.name} is broken, so it was not sent: {listed.stderr.strip()[-_LONGEST_ANSWER:]}")
+    spiders = sorted(listed.stdout.split())
+    if not spiders:
+        raise DeployError(f"{egg.name} holds no spider, so it was not sent")
+    return spiders
+
+
+def _settings_module(egg: Path) -> str:
+    """Return the settings module that an egg names for Scrapyd. Raises DeployError."""
+    points = ConfigParser()
+    try:
+        with zipfile.ZipFile(egg) as archive:
+            points.read_string(archive.read("EGG-INFO/entry_points.txt").decode())
+        return points.get("scrapy", "settings")
+    except (OSError, KeyError, UnicodeDecodeError, zipfile.BadZipFile, ConfigParserError) as error:
+        raise DeployError(f"{egg} is no egg of a Scrapy project: {error}") from None
+
+
+class Node:
+    """A cluster's HTTP API, through one of its nodes."""
+
+    def __init__(self, target: Target) -> None:
+        """Take credentials from the target, else from netrc."""
+        self._target = target
+        self._session = requests.Session()
+        options = target.options
+        self._session.auth = get_auth(target.url, options.get("username", ""), options.get("password", ""))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    def ask(
+        self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
+    ) -> dict[str, Any]:
+        """Return a service's answer. Raises DeployError when there is none, or it is an error, whatever its HTTP status."""
+        url = urljoin(self._target.url, service)
+        given = {"project": self._target.project, **parameters}
+        try:
+            answer = self._session.request(
+                method,
+                url,
+                params=given if method == "GET" else None,
+                data=given if method == "POST" else None,
+                files=None if egg is None else {"egg": ("project.egg", egg.read_bytes())},
+                timeout=(_CONNECT_WITHIN, _ANSWER_WITHIN),
+                allow_redirects=False,  # which would turn a POST into a GET
+            )
+        except requests.RequestException as error:
+            raise DeployError(f"{url} could not be asked: {error}") from None
+        try:
+            data = answer.json()
+        except ValueError:
+            data = None
+        if answer.status_code == requests.codes.unauthorized:
+            raise DeployError(f"{url} refuses these credentials; set username and password of the target, or ~/.netrc")
+        if answer.ok and isinstance(data, dict) and data.get("status") == "ok":
+            return data
+        said = data.get("message") if isinstance(data, dict) else None
+        raise DeployError(f"{url} answered {answer.status_code}: {str(said or answer.text).strip()[-_LONGEST_ANSWER:]}")
+
+    def versions(self) -> list[str]:
+        """Return the project's versions, the latest last; none for a project that is new."""
+        if self._target.project not in self.ask("GET", "listprojects.json")["projects"]:
+            return []
+        return list(self.ask("GET", "listversions.json")["versions"])
+
+    def lists(self, version: str) -> bool:
+        """Return whether a version has spiders."""
+        try:
+            return bool(self.ask("GET", "listspiders.json", _version=version)["spiders"])
+        except DeployError:
+            return False
+
+
+def deploy(target: Target, version: str, egg: Path) -> list[str]:
+    """Bring an egg to the cluster and return the spiders that its nodes find in it.
+
+    Afterwards it is the version that new jobs run. When anything goes wrong, also an interruption, it is taken away again.
+    Raises DeployError.
+    """
+    with Node(target) as node:
+        before = version in node.versions()
+        spiders = egg_spiders(egg)
+        try:
+            _upload(node, version, egg, spiders)
+        except BaseException as error:
+            remains = _take_away(node, version, unless_whole=before)
+            reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
+            raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
+    return spiders
+
+
+def _upload(node: Node, version: str, egg: Path, spiders: list[str]) -> None:
+    node.ask("POST", "addversion.json", egg=egg, version=version)
+    found = sorted(node.ask("GET", "listspiders.json", _version=version)["spiders"])
+    if found != spiders:
+        raise DeployError(f"the nodes find other spiders in it ({', '.join(found)}) than it has ({', '.join(spiders)})")
+    versions = node.versions()
+    if versions[-1:] != [version]:
+        raise DeployError(
+            f"{versions[-1] if versions else 'no version'} is the latest, which new jobs would go on to run"
+        )
+
+
+def _take_away(node: Node, version: str, *, unless_whole: bool) -> str:
+    """Delete a version if it is there; return what to add to the error: nothing when it is gone.
+
+    With `unless_whole`, one that was there before stays when its spiders can still be listed.
+    """
+    try:
+        if version in node.versions() and not (unless_whole and node.lists(version)):
+            node.ask("POST", "delversion.json", version=version)
+            if version in node.versions():
+                return "; and it is still there, so delete it by delversion.json"
+    except DeployError as error:
+        return f"; and it could not be taken away ({error}), so delete it by delversion.json"
+    return ""

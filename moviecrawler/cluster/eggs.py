@@ -1,0 +1,246 @@
+"""Projects and their versions: eggs in Redis or S3, their particulars in Redis, copies on the node's disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, BinaryIO
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+import msgspec
+from scrapyd.interfaces import IEggStorage
+from zope.interface import implementer
+
+from moviecrawler.cluster.blobs import ANSWER_WITHIN, Blobs, RedisBlobs, S3Blobs
+from moviecrawler.cluster.environment import spider_environment
+from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version, redacted
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import connect, state_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from scrapyd.config import Config
+
+
+RUNNER = str(Path(__file__).with_name("runner.py"))
+"""The program of spiders' processes."""
+_LIST_WITHIN = 60.0
+"""Seconds for the import of all of an egg's spiders."""
+_COMPLAINT = 2000
+"""Characters of what went wrong."""
+_UNFINISHED = ".new.egg"
+"""Ending of a copy that is being written or checked; Python takes no file for an egg that doesn't end like one."""
+_UNPACKED = 10
+"""Times the largest egg's size that one may unpack to."""
+_COPIES = 20
+"""Eggs that a node keeps on its disk unpacked, beside those in use."""
+
+
+Spiders = list[str]
+"""Names. `list` is a method here."""
+
+
+class Egg(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a version."""
+
+    project: str
+    version: str
+    sha256: str
+    size: int
+    """Bytes."""
+    spiders: Spiders
+    added_at: float
+    """Seconds since 1970."""
+
+
+@implementer(IEggStorage)
+class EggStore:
+    """The cluster's projects. Call it from a thread. Raises redis.RedisError and botocore's errors when a store is away."""
+
+    def __init__(self, config: Config) -> None:
+        options = NodeOptions.from_config(config)
+        self._state = state_for(options)
+        self._key = self._state.keys.eggs
+        self._keep = options.versions_to_keep
+        self._largest = options.egg_max_mb * 1024 * 1024
+        self._folder = Path(options.eggs_dir).absolute()
+        self._checking = Lock()
+        self._blobs: Blobs = (
+            S3Blobs(options.eggs_bucket, options.eggs_prefix)
+            if options.eggs_bucket
+            else RedisBlobs(connect(options, socket_timeout=ANSWER_WITHIN), self._state.keys)
+        )
+
+    # --- What there is ------------------------------------------------------------------------------------------------
+
+    def _all(self) -> list[Egg]:
+        """Return every version, the latest one last."""
+        eggs = [msgspec.json.decode(egg, type=Egg) for egg in self._state.client.hvals(self._key)]
+        return sorted(eggs, key=lambda egg: (egg.added_at, egg.version))
+
+    def list_projects(self) -> list[str]:
+        """Return the projects, by name."""
+        return sorted({egg.project for egg in self._all()})
+
+    def list(self, project: str) -> list[str]:
+        """Return a project's versions, the latest one last; none for a project that there is not.
+
+        The latest is the one that was deployed last, so that timestamps and tags mix and a roll-back is a deploy.
+        """
+        return [egg.version for egg in self._all() if egg.project == project]
+
+    def find(self, project: str, version: str | None = None) -> Egg:
+        """Return a version of a project, the latest one if none is named. Raises UnknownVersionError."""
+        eggs = [egg for egg in self._all() if egg.project == project]
+        if not eggs:
+            raise UnknownVersionError(f"project '{project}' not found")
+        for egg in reversed(eggs):
+            if version in {None, egg.version}:
+                return egg
+        raise UnknownVersionError(f"version '{version}' not found")
+
+    def get(self, project: str, version: str | None = None) -> tuple[str, BinaryIO] | tuple[None, None]:
+        """Return a version and its egg, of the latest one if none is named; two None when there is none."""
+        try:
+            egg = self.find(project, version)
+        except UnknownVersionError:
+            return None, None
+        return egg.version, BytesIO(self._read(egg))
+
+    # --- Changes ------------------------------------------------------------------------------------------------------
+
+    def put(self, eggfile: BinaryIO, project: str, version: str) -> Egg:
+        """Check an egg by listing its spiders, and then make it known to all nodes at once.
+
+        What is not a good egg never becomes a version. Those above `versions_to_keep` are deleted. Raises BadEggError, or
+        ConfigurationError for a name.
+        """
+        check_project(project)
+        check_version(version)
+        data = eggfile.read(self._largest + 1)
+        if len(data) > self._largest:
+            raise BadEggError(f"the egg has more than {self._largest:,} bytes; leave out what is not needed")
+        if not is_zipfile(BytesIO(data)):
+            raise BadEggError("egg is not a ZIP file (if using curl, use egg=@path not egg=path)")
+        digest = sha256(data).hexdigest()
+        with self._checking:
+            spiders = self._unpack(data, digest, list_spiders)
+        self._blobs.put(digest, data)
+        egg = Egg(
+            project=project,
+            version=version,
+            sha256=digest,
+            size=len(data),
+            spiders=spiders,
+            added_at=self._state.now(),
+        )
+        before = self._state.client.hget(self._key, f"{project}/{version}")
+        self._state.client.hset(self._key, f"{project}/{version}", msgspec.json.encode(egg))
+        if before is not None:
+            self._delete_unused(msgspec.json.decode(before, type=Egg).sha256)
+        for old in self.list(project)[: -self._keep]:
+            self.delete(project, old)
+        return egg
+
+    def delete(self, project: str, version: str | None = None) -> None:
+        """Delete a version, or all of a project's. Raises UnknownVersionError."""
+        eggs = [egg for egg in self._all() if egg.project == project and version in {None, egg.version}]
+        if not eggs:
+            raise UnknownVersionError(
+                f"project '{project}' not found" if version is None else f"version '{version}' not found"
+            )
+        self._state.client.hdel(self._key, *(f"{egg.project}/{egg.version}" for egg in eggs))
+        for egg in eggs:
+            self._delete_unused(egg.sha256)
+
+    def _delete_unused(self, digest: str) -> None:
+        if all(egg.sha256 != digest for egg in self._all()):
+            self._blobs.delete(digest)
+
+    # --- On this node's disk ------------------------------------------------------------------------------------------
+
+    def fetch(self, egg: Egg, in_use: Collection[str] = ()) -> Path:
+        """Return the folder of an egg's files; all but the latest, and those whose SHA-256 is `in_use`, are removed.
+
+        Nothing in it is changed later, as Python reads modules from it while its spider runs. Raises BadEggError.
+        """
+        path = self._copy(egg.sha256)
+        if not path.is_dir():
+            self._unpack(self._read(egg), egg.sha256, lambda _: [])
+        os.utime(path)
+        self._prune({egg.sha256, *in_use})
+        return path
+
+    def _copy(self, digest: str) -> Path:
+        return self._folder / f"{digest}.egg"
+
+    def _read(self, egg: Egg) -> bytes:
+        data = self._blobs.get(egg.sha256)
+        if data is None:
+            raise BadEggError(f"the egg of version '{egg.version}' is gone from its store; deploy it again")
+        if sha256(data).hexdigest() != egg.sha256:
+            raise BadEggError(f"the egg of version '{egg.version}' is damaged; deploy it again")
+        return data
+
+    def _unpack(self, data: bytes, digest: str, check: Callable[[Path], Spiders]) -> Spiders:
+        """Unpack an egg, so that Python compiles its modules once and not in each process; return what the check does.
+
+        When that raises, nothing is left behind.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
+        try:
+            with ZipFile(BytesIO(data)) as archive:
+                size = sum(member.file_size for member in archive.infolist())
+                if size > _UNPACKED * self._largest:
+                    raise BadEggError(f"the egg unpacks to {size:,} bytes; leave out what is not needed")
+                archive.extractall(folder)
+            checked = check(folder)
+            # Another thread, or node of this folder, may have been faster.
+            with suppress(OSError):
+                folder.rename(self._copy(digest))
+        except BadZipFile as error:
+            raise BadEggError(f"the egg is damaged: {error}") from None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return checked
+
+    def _prune(self, in_use: Collection[str]) -> None:
+        copies = []
+        for path in self._folder.glob("*.egg"):
+            with suppress(FileNotFoundError):
+                copies.append((path.stat().st_mtime, path))
+        for used_at, path in sorted(copies)[:-_COPIES]:
+            if path.stem not in in_use and time.time() - used_at > _LIST_WITHIN:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def list_spiders(egg: Path) -> Spiders:
+    """Return what `scrapy list` says of an egg, in a process of its own. Raises BadEggError with what it complains of."""
+    try:
+        ended = subprocess.run(  # noqa: S603 - this package's own program
+            [sys.executable, "-P", RUNNER, "list"],
+            input=json.dumps({"egg": str(egg)}) + "\n",
+            env=spider_environment(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=_LIST_WITHIN,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BadEggError(f"listing the egg's spiders took more than {_LIST_WITHIN:g} s") from None
+    if ended.returncode:
+        complaint = redacted((ended.stderr or ended.stdout).strip()[-_COMPLAINT:])
+        raise BadEggError(f"the egg's spiders can't be listed: {complaint or f'exit code {ended.returncode}'}")
+    return ended.stdout.splitlines()

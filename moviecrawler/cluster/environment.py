@@ -1,0 +1,81 @@
+"""What a spider's process is given: its environment, the node's settings and its log file."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moviecrawler.cluster.jobs import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moviecrawler.cluster.jobs import Job
+    from moviecrawler.cluster.options import NodeOptions
+
+_MEMORY_EVERY = 5
+"""Seconds between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
+_END_OF_LOG = 4096
+"""Bytes."""
+_OWN = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
+"""Beginnings of what is the node's alone: its passwords, and what would be taken instead of the egg's settings."""
+
+
+def spider_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the node's environment without what is its own; where the stores are, the spiders need to know."""
+    return {name: value for name, value in environ.items() if not name.startswith(_OWN)} | {"PYTHONIOENCODING": "UTF-8"}
+
+
+def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
+    """Return where a job's log is, on the node that runs it."""
+    return Path(options.logs_dir).absolute() / project / spider / f"{job}.log"
+
+
+def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
+    """Return a job's settings and what the node adds to them, and make the folder of its log."""
+    path = log_path(options, job.project, job.spider, job.id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _prune(path.parent, options.jobs_to_keep)
+    limits: dict[str, str] = {}
+    if options.memory_limit_mb:
+        limits = {
+            "MEMUSAGE_ENABLED": "1",
+            "MEMUSAGE_LIMIT_MB": str(options.memory_limit_mb),
+            "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_EVERY),
+        }
+    if options.max_pages:
+        limits["FRONTIER_MAX_PAGES"] = str(options.max_pages)
+    added = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run, **limits}
+    return {**added, **job.settings, "LOG_FILE": str(path)}
+
+
+def _prune(folder: Path, most: int) -> None:
+    logs = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            logs.append((path.stat().st_mtime, path))
+    for _, path in sorted(logs)[: -most or None]:
+        path.unlink(missing_ok=True)
+
+
+def last_line(path: Path) -> str:
+    """Return the last line of a log that is not empty; empty when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _END_OF_LOG))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return redacted(lines[-1]) if lines else ""
+
+
+def memory_of(pid: int | None = None) -> int:
+    """Return the bytes of memory that a process has now, this one if none is named; 0 where the system doesn't tell."""
+    try:
+        pages = Path(f"/proc/{pid or 'self'}/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

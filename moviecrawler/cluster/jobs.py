@@ -1,0 +1,191 @@
+"""What a job is, what may stand in one, and what its end means. Pure."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+
+Signal = Literal["INT", "TERM", "KILL"]
+How = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
+"""How a run of a job ended; after the last three it is queued again."""
+
+_PROJECT = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
+_ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
+_VERSION = re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII)
+_SPIDER = re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}")  # it becomes a folder's name
+_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
+_MOST = 64
+"""Settings, and arguments, of a job."""
+_LONGEST = 16 * 1024
+"""Characters of a value."""
+_LARGEST = 64 * 1024
+"""Characters of all values."""
+_LONGEST_RUN = 64
+"""Characters of the name of a crawl in a shared frontier."""
+_URGENT = 1e15
+"""Above it whole numbers are no longer exact."""
+_SECRET = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key|_auth$", re.IGNORECASE)
+_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_FROM_NODE = {"LOG_FILE", "LOG_STDOUT", "LOG_FILE_APPEND", "JOBDIR", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"}
+"""Settings that are the node's to make."""
+_ANEW = {"frontier_unreachable", "frontier_gone"}
+"""Reasons for which a crawl ended through no fault of its own."""
+
+
+class UnknownVersionError(MovieCrawlerError):
+    """No such project, or no such version of it."""
+
+
+class BadEggError(MovieCrawlerError):
+    """An egg is damaged or not one: what is wrong with it."""
+
+
+class QueueFullError(MovieCrawlerError):
+    """As many jobs are pending as may be."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was scheduled."""
+
+    project: str
+    spider: str
+    id: str
+    version: str | None = None
+    """None for the latest one when it is started."""
+    settings: dict[str, str] = {}
+    arguments: dict[str, str] = {}
+    priority: float = 0.0
+    """Higher ones first; among equals, first come, first served."""
+
+    @property
+    def key(self) -> str:
+        """What it is called in Redis."""
+        return f"{self.project}/{self.id}"
+
+    @property
+    def run(self) -> str:
+        """The crawl in a shared frontier that it works on: the one that its settings name, else one of its own.
+
+        That is the same each time that the job is started, so that it goes on where it was.
+        """
+        own = self.id if len(self.id) <= _LONGEST_RUN else sha256(self.id.encode()).hexdigest()
+        return self.settings.get("FRONTIER_RUN", own)
+
+
+class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a job ended. None is what nobody could tell."""
+
+    node: str
+    """Name and id of the node that ran it last."""
+    started_at: float
+    """Of its last start. Milliseconds since 1970, by the node's clock, as is `ended_at`."""
+    ended_at: float
+    reason: str
+    """Scrapy's finish reason, or a sentence."""
+    items: int | None = None
+    errors: int | None = None
+    """Lines that were logged as errors."""
+    pages: int | None = None
+    bytes: int | None = None
+    """Of responses, as they were sent."""
+
+
+class Report(msgspec.Struct):
+    """What a spider's process tells at its end."""
+
+    reason: str
+    items: int
+    errors: int
+    pages: int
+    bytes: int
+    shared: bool
+    """Whether its requests were in a shared frontier, where what is left of them stays."""
+
+
+def check_project(project: str) -> None:
+    """Raise ConfigurationError when no project can have that name."""
+    if not _PROJECT.fullmatch(project):
+        raise ConfigurationError(
+            f"project is {project[:80]!r}; use up to 64 letters, digits, dots, hyphens and underscores"
+        )
+
+
+def check_version(version: str) -> None:
+    """Raise ConfigurationError when no version can have that name."""
+    if not _VERSION.fullmatch(version):
+        raise ConfigurationError(f"version is {version[:80]!r}; use up to 128 letters, digits and . _ + ! @ / ~ -")
+
+
+def check_job(job: Job) -> None:
+    """Raise ConfigurationError for the first thing in a job that may not be."""
+    check_project(job.project)
+    if job.version is not None:
+        check_version(job.version)
+    if not _SPIDER.fullmatch(job.spider):
+        raise ConfigurationError(f"spider is {job.spider[:80]!r}, which no spider is called")
+    if not _ID.fullmatch(job.id):
+        raise ConfigurationError(
+            f"jobid is {job.id[:80]!r}; use up to 128 letters, digits, dots, hyphens and underscores"
+        )
+    if not -_URGENT < job.priority < _URGENT:  # nor is NaN
+        raise ConfigurationError(f"priority is {job.priority}; use a number between -{_URGENT:g} and {_URGENT:g}")
+    for what, values in (("setting", job.settings), ("argument", job.arguments)):
+        if len(values) > _MOST:
+            raise ConfigurationError(f"the job has {len(values)} {what}s; give at most {_MOST}")
+        for name, value in values.items():
+            _check_value(what, name, value)
+    if sum(len(value) for values in (job.settings, job.arguments) for value in values.values()) > _LARGEST:
+        raise ConfigurationError(f"the job's settings and arguments are longer than {_LARGEST:,} characters together")
+    for name in _FROM_NODE & job.settings.keys():
+        raise ConfigurationError(f"setting {name} is the node's to make; leave it out")
+
+
+def _check_value(what: str, name: str, value: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores")
+    if len(value) > _LONGEST:
+        raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_LONGEST:,}")
+    if "\x00" in value:
+        raise ConfigurationError(f"{what} {name} has a NUL character in it")
+    if _SECRET.search(name) or _IN_URL.search(value):
+        raise ConfigurationError(
+            f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
+        )
+
+
+def redacted(text: str) -> str:
+    """Return text without the credentials of URLs in it."""
+    return _IN_URL.sub("://***@", text)
+
+
+def judge(
+    report: Report | None, *, signal: int | None, exit_code: int | None, complaint: str, cancelled: bool, stopped: bool
+) -> tuple[How, str]:
+    """Return how a run ended, and the reason of it.
+
+    `report` is what the process told, None when it could not; `signal` what killed it and `exit_code` what it returned, one
+    of them None; `complaint` the last line that it wrote; `cancelled` whether somebody has asked for that; `stopped`
+    whether its node has, which is about to end.
+    """
+    if cancelled:
+        return "cancelled", "cancelled"
+    if report is None:
+        if stopped:
+            return "handed_back", "its node was stopped"
+        if signal is not None:
+            return "died", f"killed by signal {signal}"
+        return "finished", f"exit code {exit_code}: {complaint or 'it said nothing'}"[:500]
+    if stopped and report.reason == "shutdown":
+        return "handed_back", "its node was stopped"
+    too_large = report.reason == "memusage_exceeded" and report.shared
+    if report.reason == "recycled" or too_large:
+        # One that gets nowhere within its limits would be started again for ever.
+        return ("recycled" if report.pages else "died"), report.reason
+    if report.reason in _ANEW:
+        return "died", report.reason
+    return "finished", report.reason

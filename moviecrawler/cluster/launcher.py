@@ -1,0 +1,304 @@
+"""Running jobs: from a free slot to a settled outcome, and the heartbeat that keeps them this node's."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import redis
+from scrapyd.interfaces import IEggStorage, IJobStorage, IPoller
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from moviecrawler.cluster.environment import last_line, log_path, memory_of, spider_environment, spider_settings
+from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, judge
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.process import SpiderProcess
+from moviecrawler.cluster.state import NodeInfo, Process, state_for
+from moviecrawler.cluster.threads import Threads, pause, reactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapyd.config import Config
+
+    from moviecrawler.cluster.eggs import EggStore
+    from moviecrawler.cluster.jobs import How, Job
+    from moviecrawler.cluster.poller import RedisPoller
+    from moviecrawler.cluster.state import Beat
+
+journal = Logger()
+
+_BEATS = 4
+"""Heartbeats in the time of a lease."""
+_FETCHES = 2
+"""Eggs that are fetched at a time."""
+_TRY_AGAIN = 1.0
+"""Seconds after which Redis is asked again."""
+_NOT_STARTED = 2.0
+"""Seconds that a job whose egg can't be had waits, before it is anybody's again."""
+_LAST_WORDS = 5.0
+"""Seconds that a leaving node tries to reach Redis."""
+_LOOK_AGAIN = 0.05
+"""Seconds between two looks at what still runs, by a node that ends."""
+_SOON = 0.2
+"""Seconds after a change in which a heartbeat tells of it."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Held:
+    """A job that is this node's."""
+
+    job: Job
+    started_at: float
+    """Seconds since 1970."""
+    sha256: str = ""
+    """Of the egg that it uses."""
+    process: SpiderProcess | None = None
+    cancels: int = 0
+    """How many times it was asked to be cancelled."""
+    stopped: bool = False
+    """Whether this node has told its process to end."""
+
+
+class ClusterLauncher(Service):
+    """Keeps every slot busy with a job, and tells the cluster what became of it."""
+
+    name = "launcher"
+
+    def __init__(self, config: Config, app: Any) -> None:
+        self.options = NodeOptions.from_config(config)
+        self.state = state_for(self.options)
+        self.poller: RedisPoller = app.getComponent(IPoller)
+        self.eggs: EggStore = app.getComponent(IEggStorage)
+        self.finished = app.getComponent(IJobStorage)
+        self.max_proc = self.options.max_proc
+        self.processes: dict[int, SpiderProcess] = {}
+        """Those of this node, by slot."""
+        self.draining = False
+        self.beaten_at: float | None = None
+        """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
+        self._started_at = time.time()
+        self._held: dict[str, _Held] = {}
+        # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
+        self._telling = DeferredLock()
+        self._beats = LoopingCall(self.beat)
+        # Of their own, as an egg's way may be slow, and a heartbeat must not wait for it.
+        self._fetching = Threads("eggs", _FETCHES)
+        self._left = False
+        self._failing = False
+
+    # --- Life ---------------------------------------------------------------------------------------------------------
+
+    def startService(self) -> None:  # noqa: N802 - Twisted's own name
+        """Join the cluster, as soon as Redis answers, and take jobs."""
+        super().startService()
+        self.poller.threads.start()
+        self._fetching.start()
+        self.poller.on_cancel = self._cancel
+        self.poller.on_lease_lost = self._beat_soon
+        self._beats.start(self.options.lease_seconds / _BEATS)
+        for slot in range(self.max_proc):
+            self._vacate(slot)
+        journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.max_proc)
+
+    def stopService(self) -> Deferred[None]:  # noqa: N802
+        """Take no more jobs, let spiders end within the limits, hand back the rest, and leave."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._drain())
+
+    async def _drain(self) -> None:
+        self.draining = True
+        self.poller.stop()
+        self._beat_soon()
+        journal.info("Draining: {count} jobs run", count=len(self._held))
+        if not await self._ended_within(self.options.drain_seconds):
+            for signal, seconds in (("TERM", self.options.stop_seconds), ("KILL", _LAST_WORDS)):
+                for held in self._held.values():
+                    self._stop(held, signal)
+                if await self._ended_within(seconds):
+                    break
+        self._beats.stop()
+        self._left = True
+        try:
+            await self._telling.run(self.poller.threads.run, self.state.leave, self.poller.node)
+        except redis.exceptions.RedisError as error:
+            journal.warn("Redis could not be told that this node leaves ({error}): it counts as dead soon", error=error)
+        journal.info("Drained")
+
+    async def _ended_within(self, seconds: float) -> bool:
+        """Wait until nothing runs here any more; return False when that takes longer."""
+        until = time.monotonic() + seconds
+        while self._held and time.monotonic() < until:
+            await pause(_LOOK_AGAIN)
+        return not self._held
+
+    # --- A slot's job -------------------------------------------------------------------------------------------------
+
+    def _vacate(self, slot: int) -> None:
+        if not self.draining:
+            self.poller.next().addCallback(self._occupy, slot)
+
+    def _occupy(self, job: Job, slot: int) -> None:
+        self._held[job.key] = _Held(job=job, started_at=time.time())
+        run = Deferred.fromCoroutine(self._run(self._held[job.key], slot))
+        run.addErrback(lambda failure: journal.failure("Running {job} failed", failure, job=job.key))
+
+    async def _run(self, held: _Held, slot: int) -> None:
+        try:
+            how, reason = await self._crawl(held, slot)
+        except Exception:  # noqa: BLE001 - whatever it is, the job must not be this slot's for ever
+            journal.failure("Running {job} failed", job=held.job.key)
+            how, reason = "died", "its node failed"
+        finally:
+            self.processes.pop(slot, None)
+        await self._settle(held, how, reason)
+        self._vacate(slot)
+
+    async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
+        job, run = held.job, self._fetching.run
+        try:
+            egg = await run(self.eggs.find, job.project, job.version)
+            held.sha256 = egg.sha256
+            path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
+            settings = await run(spider_settings, self.options, job)
+        except (UnknownVersionError, BadEggError) as error:
+            return "finished", str(error)
+        except Exception as error:  # noqa: BLE001 - Redis', the disk's and botocore's
+            journal.warn("{job} can't be started here: {error}", job=job.key, error=error)
+            await pause(_NOT_STARTED)
+            return "handed_back", "its egg can't be had"
+        if held.cancels:
+            return "cancelled", "cancelled"
+        if held.stopped or self.draining:
+            return "handed_back", "its node was stopped"
+        process = SpiderProcess(job, path, settings, spider_environment(os.environ))
+        process.start()
+        held.process = self.processes[slot] = process
+        self._beat_soon()
+        await process.ended
+        complaint = process.complaint
+        if process.report is None and not complaint:
+            complaint = await run(last_line, log_path(self.options, job.project, job.spider, job.id))
+        return judge(
+            process.report,
+            signal=process.signal,
+            exit_code=process.exit_code,
+            complaint=complaint,
+            cancelled=bool(held.cancels),
+            stopped=held.stopped or self.draining,
+        )
+
+    async def _settle(self, held: _Held, how: How, reason: str) -> None:
+        """Tell what became of a job, however long it takes to reach Redis."""
+        report = held.process.report if held.process is not None else None
+        figures = {} if report is None else {n: getattr(report, n) for n in ("items", "errors", "pages", "bytes")}
+        outcome = Outcome(
+            node=self.poller.node,
+            started_at=held.started_at * 1000,
+            ended_at=time.time() * 1000,
+            reason=reason,
+            **figures,
+        )
+        journal.info("{job} {how}: {reason}", job=held.job.key, how=how.replace("_", " "), reason=reason)
+
+        def settle() -> Deferred[bool]:
+            return self.poller.threads.run(self.state.settle, self.poller.node, held.job, how, outcome)
+
+        while True:
+            try:
+                await self._telling.acquire()
+                try:
+                    known = await settle()
+                    del self._held[held.job.key]
+                finally:
+                    self._telling.release()
+            except redis.exceptions.RedisError:
+                await pause(_TRY_AGAIN)
+            else:
+                break
+        if not known:
+            journal.warn("{job} was another node's by then", job=held.job.key)
+        self._beat_soon()
+
+    def _stop(self, held: _Held, signal: str) -> None:
+        held.stopped = True
+        if held.process is not None:
+            held.process.send(signal)
+
+    def _cancel(self, key: str, signal: str, number: int) -> None:
+        held = self._held.get(key)
+        if held is None or number <= held.cancels:
+            return
+        held.cancels = number
+        journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
+        if held.process is not None:
+            held.process.send(signal)
+
+    # --- Heartbeats ---------------------------------------------------------------------------------------------------
+
+    def info(self) -> NodeInfo:
+        """Return what this node tells of itself."""
+        options = self.options
+        return NodeInfo(
+            id=self.poller.node,
+            name=options.node_name,
+            url=options.url,
+            slots=self.max_proc,
+            started_at=self._started_at,
+            draining=self.draining,
+            memory=memory_of(),
+            processes={
+                process.key: Process(process.pid, memory_of(process.pid))
+                for process in self.processes.values()
+                if process.pid is not None
+            },
+        )
+
+    def _beat_soon(self) -> None:
+        reactor.callLater(_SOON, self.beat)
+
+    def beat(self) -> Deferred[None]:
+        """Tell that this node lives, and what it holds; hear what it must do."""
+        return self._telling.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
+            lambda failure: journal.failure("The heartbeat failed", failure)
+        )
+
+    async def _beat(self) -> None:
+        if self._left:
+            return
+        run: Callable[..., Any] = self.poller.threads.run
+        try:
+            beat: Beat = await run(self.state.beat, self.info(), list(self._held))
+            for key in beat.unknown:
+                await run(self.state.adopt, self.poller.node, self._held[key].job)
+        except redis.exceptions.RedisError as error:
+            if not self._failing:
+                self._failing = True
+                journal.warn("Redis can't be reached: {error}; spiders go on, and it is tried again", error=error)
+            reactor.callLater(_TRY_AGAIN, self._beat_again)
+            return
+        if self._failing:
+            self._failing = False
+            journal.info("Redis answers again")
+        self.beaten_at = time.monotonic()
+        for node in beat.dead:
+            journal.warn("Node {node} is dead: its jobs are queued again", node=node)
+        for key in beat.stop:
+            held = self._held.get(key)
+            if held is not None and not held.stopped:
+                journal.warn("{job} is another node's by now; stopping it here", job=key)
+                self._stop(held, "TERM")
+                reactor.callLater(self.options.stop_seconds, self._stop, held, "KILL")
+        for key, signal, number in beat.cancels:
+            self._cancel(key, signal, number)
+        if not self.draining:
+            self.poller.start()
+
+    def _beat_again(self) -> None:
+        if self._failing and self._beats.running:
+            self.beat()

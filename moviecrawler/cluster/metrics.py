@@ -1,0 +1,122 @@
+"""`metrics`: the cluster's figures as Prometheus reads them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.monitors.books import RedisBook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prometheus_client.metrics_core import Metric
+    from twisted.web.server import Request
+
+    from moviecrawler.cluster.website import Root
+
+
+_TOLD_FOR = 3600.0
+"""Seconds for which a crawl that is over is still told of: each job may be one, and Prometheus keeps every name for ever."""
+
+
+def is_told(run: Mapping[str, Any]) -> bool:
+    """Return whether a crawl's figures are of use: it runs, has something to go, or ended within the last hour."""
+    over_for = run["now"] - (run["ended_at"] or run["now"])
+    return bool(run["workers"] or run["to_go"] or over_for <= _TOLD_FOR)
+
+
+class _Cluster(Collector):
+    """Reads the figures when they are asked for. Each node tells those of the whole cluster."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, as it would ask Redis."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield what Redis holds. Raises redis.RedisError."""
+        state = self._root.state
+        counts, nodes = state.counts(), state.nodes()
+        slots = sum(node.slots for node in nodes if not node.draining)
+        yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
+        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that a node is at.", counts.running)
+        yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
+        ended = CounterMetricFamily("moviecrawler_jobs", "What has happened to jobs.", labels=["event"])
+        for event, count in sorted(state.counters().items()):
+            ended.add_metric([event], count)
+        yield ended
+        for name, text, figure in (
+            ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
+            ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
+            (
+                "moviecrawler_node_spiders_memory_bytes",
+                "Memory of a node's spiders.",
+                lambda node: sum(process.memory for process in node.processes.values()),
+            ),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["node"])
+            for node in nodes:
+                family.add_metric([node.name], figure(node))
+            yield family
+        yield from self._runs()
+        yield self._alarms()
+
+    def _alarms(self) -> Metric:
+        """Return the alarms of the crawls, which are none when spiders share no Redis. Raises BookError."""
+        family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
+        url = os.environ.get("REDIS_URL")
+        if url:
+            with closing(RedisBook(url)) as book:
+                numbers = Counter((alarm.site, alarm.kind) for alarm in book.open_alarms())
+            for labels, number in sorted(numbers.items()):
+                family.add_metric(labels, number)
+        return family
+
+    def _runs(self) -> Iterable[Metric]:
+        runs = [run for run in self._root.runs_if_shared() if is_told(run)]
+        for name, text in (
+            ("done", "Requests of a crawl that ended well."),
+            ("failed", "Requests of a crawl that did not."),
+            ("to_go", "Requests of a crawl that are queued or held."),
+            ("dead_letters", "Requests of a crawl that were set aside."),
+            ("workers", "Processes at a crawl."),
+        ):
+            family = GaugeMetricFamily(f"moviecrawler_crawl_{name}", text, labels=["site", "run"])
+            for run in runs:
+                family.add_metric([run["site"], run["run"]], run[name])
+            yield family
+
+
+class Metrics(ClusterResource):
+    """`metrics`."""
+
+    def __init__(self, root: Root) -> None:
+        super().__init__(root)
+        self._registry = CollectorRegistry()
+        self._registry.register(_Cluster(root))
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+
+    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802 - Twisted's own name
+        """Answer with all figures."""
+        return {"metrics": generate_latest(self._registry).decode()}
+
+    def encode(self, data: Any) -> tuple[bytes, str]:
+        """Return them in Prometheus' format."""
+        return (data["metrics"].encode(), CONTENT_TYPE_LATEST) if "metrics" in data else super().encode(data)

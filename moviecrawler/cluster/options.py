@@ -1,0 +1,172 @@
+"""A node's options: section [scrapyd] of scrapyd.conf, or the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from moviecrawler.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from scrapyd.config import Config
+
+_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_COMPONENTS = {
+    *("application", "spiderqueue", "poller", "launcher", "webroot", "eggstorage", "jobstorage", "dbs_dir"),
+}
+"""Options of Scrapyd's that others read."""
+_WITHOUT_EFFECT = {
+    "runner": "scrapyd.runner",
+    "items_dir": "",
+    "jobs_dir": "",
+    "max_proc_per_cpu": "4",
+    "prefix_header": "x-forwarded-prefix",
+    "debug": "off",
+    "unix_socket_path": "",
+}
+"""Options of Scrapyd's that a node of a cluster doesn't have, with the values that Scrapyd gives them anyhow."""
+
+
+def _secret() -> Any:
+    return field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """Each is an option of the same name, or of that of SCRAPYD_<NAME> in the environment, which comes first."""
+
+    redis_url: str = field(repr=False)
+    """Where the cluster's state is. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
+    redis_prefix: str = "cluster"
+    """Tells clusters apart that share a Redis."""
+    node_name: str = field(default_factory=socket.gethostname)
+    node_url: str = ""
+    """Where the other nodes reach this one; made of `node_name` and `http_port` when it is not set."""
+    bind_address: str = "127.0.0.1"
+    http_port: int = 6800
+    username: str = ""
+    password: str = _secret()
+    deploy_username: str = ""
+    """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
+    deploy_password: str = _secret()
+
+    max_proc: int = 6
+    """Jobs that the node runs at a time."""
+    max_deaths: int = 3
+    """How often a job whose node or process died is started again."""
+    lease_seconds: float = 20.0
+    """Without a heartbeat after which a node counts as dead."""
+    poll_interval: float = 5.0
+    """Seconds between two looks into the queue, when nobody tells of a job."""
+    drain_seconds: float = 5.0
+    """How long a node that is told to stop lets its spiders go on, in case they end by themselves."""
+    stop_seconds: float = 20.0
+    """How long it then waits for them to end what they have begun, until it kills them."""
+    memory_limit_mb: int = 0
+    """Of a spider: MEMUSAGE_LIMIT_MB of jobs that don't set it. 0 for no limit."""
+    max_pages: int = 0
+    """FRONTIER_MAX_PAGES of jobs that don't set it. 0 for no limit."""
+
+    max_pending: int = 100_000
+    finished_to_keep: int = 1000
+    versions_to_keep: int = 20
+    """Of a project; those before are deleted when one more is added."""
+    egg_max_mb: int = 32
+    schedules_file: str = ""
+    """Recurring jobs: a TOML file (see scrapyd/schedules.toml), by its path from the node's folder."""
+    eggs_dir: str = "eggs"
+    """Where the node keeps copies of the eggs that it uses."""
+    eggs_bucket: str = ""
+    """An S3 bucket for eggs, instead of Redis."""
+    eggs_prefix: str = "eggs/"
+    logs_dir: str = "logs"
+    jobs_to_keep: int = 100
+    """Logs of a spider on a node."""
+
+    @classmethod
+    def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read them. Raises ConfigurationError, also for an option that there is not."""
+        section = config.SECTION
+        own = {field.name: field.type for field in fields(cls)}
+        for name in config.cp.options(section) if config.cp.has_section(section) else ():
+            if name in _WITHOUT_EFFECT and config.get(name) != _WITHOUT_EFFECT[name]:
+                raise ConfigurationError(f"scrapyd.conf sets {name}, which has no effect in a cluster; remove it")
+            if name not in {*own, *_COMPONENTS, *_WITHOUT_EFFECT}:
+                raise ConfigurationError(f"scrapyd.conf has an unknown option {name!r}; correct or remove it")
+        given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
+        given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
+        given = {name: value for name, value in given.items() if value != "" or name == "redis_url"}
+        try:
+            return msgspec.convert(given, cls, strict=False)
+        except msgspec.ValidationError as error:
+            name = str(error).rpartition("$.")[2].rstrip("`")
+            raise ConfigurationError(f"{name} is {given.get(name)!r}: {str(error).partition(' - ')[0]}") from None
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.redis_url).scheme not in {"redis", "rediss", "unix"}:
+            # Not the value itself, which may hold a password.
+            raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
+        for name in ("redis_prefix", "node_name"):
+            if not _NAME.fullmatch(getattr(self, name)):
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)!r}; set it to up to 64 letters, digits, dots, hyphens and underscores"
+                )
+        for name, least, most in (
+            ("http_port", 1, 65_535),
+            ("max_proc", 1, 1000),
+            ("max_deaths", 0, 1000),
+            ("lease_seconds", 1, 3600),
+            ("poll_interval", 0.1, 3600),
+            ("drain_seconds", 0, 86_400),
+            ("stop_seconds", 0, 86_400),
+            ("memory_limit_mb", 0, 1_000_000),
+            ("max_pages", 0, 1_000_000_000),
+            ("max_pending", 1, 10_000_000),
+            ("finished_to_keep", 1, 1_000_000),
+            ("versions_to_keep", 1, 10_000),
+            ("egg_max_mb", 1, 500),
+            ("jobs_to_keep", 1, 1_000_000),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ConfigurationError(f"{name} is {value:g}; set it to a number from {least:g} to {most:,}")
+        self._check_access()
+
+    def _check_access(self) -> None:
+        for prefix in ("", "deploy_"):
+            username, password = getattr(self, f"{prefix}username"), getattr(self, f"{prefix}password")
+            if bool(username) != bool(password):
+                missing = f"{prefix}username" if password else f"{prefix}password"
+                raise ConfigurationError(f"{missing} is not set; set it, or neither of username and password")
+            if ":" in username:
+                raise ConfigurationError(f"{prefix}username is {username!r}; HTTP allows no colon in it")
+        if self.deploy_username and not self.username:
+            raise ConfigurationError("deploy_username is set without username; set both, or everybody may do the rest")
+        if not self.username and not _is_loopback(self.bind_address):
+            raise ConfigurationError(
+                f"bind_address is {self.bind_address!r}, which others can reach; set SCRAPYD_USERNAME and SCRAPYD_PASSWORD, "
+                "or bind to 127.0.0.1"
+            )
+
+    @property
+    def url(self) -> str:
+        """Where the other nodes reach this one."""
+        host = self.bind_address if _is_loopback(self.bind_address) else self.node_name
+        return self.node_url.rstrip("/") or f"http://{host}:{self.http_port}"
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return address == "localhost" or ip_address(address).is_loopback
+    except ValueError:
+        return False

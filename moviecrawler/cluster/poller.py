@@ -1,0 +1,140 @@
+"""Taking jobs from the queue as slots become free, at once when one comes."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import redis
+from scrapyd.interfaces import IPoller
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from moviecrawler.cluster.components import Queues
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import LeaseLostError, connect, state_for
+from moviecrawler.cluster.threads import Threads, reactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapyd.config import Config
+
+    from moviecrawler.cluster.jobs import Job
+
+journal = Logger()
+
+_THREADS = 4
+_CHECK_EVERY = 10
+"""Seconds after which a connection on which nothing came is tried."""
+_LISTEN_AGAIN = 0.5
+"""Seconds after which a lost connection is tried again."""
+_LOOK_UP = 1.0
+"""Seconds after which the listening thread sees that it is to end."""
+
+
+@implementer(IPoller)
+class RedisPoller:
+    """Hands this node the next jobs of the cluster's queue.
+
+    An empty queue and a Redis that is away are waited for. `next()` gives a `Job`, which is leased to the node.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.options = NodeOptions.from_config(config)
+        self.state = state_for(self.options)
+        self.node = f"{self.options.node_name}:{uuid.uuid4().hex[:8]}"
+        self.queues = Queues(config)
+        self.threads = Threads("node", _THREADS)
+        self.on_lease_lost: Callable[[], Any] = lambda: None
+        self.on_cancel: Callable[[str, str, int], Any] = lambda _key, _signal, _number: None
+        self._waiting: deque[Deferred[Job]] = deque()
+        self._pulling = self._again = self._stopped = False
+        self._failing = False
+        self._listener: threading.Thread | None = None
+
+    # --- Scrapyd's interface ------------------------------------------------------------------------------------------
+
+    def next(self) -> Deferred[Job]:
+        """Return a Deferred that gets the next job for a free slot."""
+        waiting: Deferred[Job] = Deferred()
+        self._waiting.append(waiting)
+        self.poll()
+        return waiting
+
+    def poll(self) -> None:
+        """Look into the queue, if a slot is free."""
+        if self._pulling:
+            self._again = True
+        elif self._waiting and not self._stopped and self._listener is not None:
+            self._pulling = True
+            Deferred.fromCoroutine(self._pull()).addErrback(self._broke)
+
+    def update_projects(self) -> None:
+        """Do nothing: projects are read when they are needed."""
+
+    # --- Life ---------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take jobs from now on; the node has a lease."""
+        if self._listener is None:
+            self._listener = threading.Thread(target=self._listen, name="events", daemon=True)
+            self._listener.start()
+        self.poll()
+
+    def stop(self) -> None:
+        """Take no more."""
+        self._stopped = True
+        self._waiting.clear()
+
+    async def _pull(self) -> None:
+        try:
+            while self._waiting and not self._stopped:
+                self._again = False
+                job = await self.threads.run(self.state.take, self.node)
+                self._failing = False
+                if job is not None and self._waiting:
+                    self._waiting.popleft().callback(job)
+                elif not self._again:
+                    # A job that nobody waits for any more is one that this node doesn't name in its heartbeats.
+                    return
+        except LeaseLostError:
+            self.on_lease_lost()
+        except redis.exceptions.RedisError as error:
+            if not self._failing:
+                self._failing = True
+                journal.warn("No job can be taken: {error}; trying again", error=error)
+        finally:
+            self._pulling = False
+
+    def _broke(self, failure: Any) -> None:
+        journal.failure("Taking a job failed", failure)
+
+    # --- Events, in a thread of their own -----------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        client = connect(self.options, health_check_interval=_CHECK_EVERY)
+        while not self._stopped:
+            try:
+                with client.pubsub(ignore_subscribe_messages=True) as events:
+                    events.subscribe(self.state.keys.events)
+                    # What was told before is found by looking.
+                    reactor.callFromThread(self.poll)
+                    while not self._stopped:
+                        message = events.get_message(timeout=_LOOK_UP)
+                        if message is not None:
+                            reactor.callFromThread(self._heard, message["data"].decode())
+            except redis.exceptions.RedisError:
+                time.sleep(_LISTEN_AGAIN)
+        client.close()
+
+    def _heard(self, event: str) -> None:
+        kind, *rest = event.split("\n")
+        if kind == "wake":
+            self.poll()
+        elif kind == "cancel" and rest[0] == self.node:
+            self.on_cancel(rest[1], rest[2], int(rest[3]))

@@ -1,0 +1,128 @@
+"""A spider's process, as its node sees it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import deque
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ProcessExitedAlready
+from twisted.internet.protocol import ProcessProtocol
+from twisted.logger import Logger
+
+from moviecrawler.cluster.eggs import RUNNER
+from moviecrawler.cluster.jobs import Report, redacted
+from moviecrawler.cluster.threads import reactor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from twisted.python.failure import Failure
+
+    from moviecrawler.cluster.jobs import Job
+
+journal = Logger()
+
+_STDIN, _STDOUT, _STDERR, _REPORT = range(4)
+_LARGEST_REPORT = 64 * 1024
+_LAST_LINES = 20
+_LONGEST_LINE = 2000
+_LINGER = 5.0
+"""Seconds for which a process of the spider's own may keep its output open after it has ended."""
+
+
+class SpiderProcess(ProcessProtocol):
+    """Runs one job; `ended` fires, with nothing, when the process is gone and has said all it had to say."""
+
+    def __init__(self, job: Job, egg: Path, settings: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        self.key = job.key
+        self.project, self.spider, self.job = job.project, job.spider, job.id  # as Scrapyd calls them
+        self.pid: int | None = None
+        self.start_time = datetime.now()  # noqa: DTZ005 - as Scrapyd has it
+        self.ended: Deferred[None] = Deferred()
+        self.signal: int | None = None
+        """What killed it."""
+        self.exit_code: int | None = None
+        self._complaints: deque[str] = deque(maxlen=_LAST_LINES)
+        self._told = b""
+        self._task = {"egg": str(egg), "settings": dict(settings), "arguments": job.arguments}
+        # Only what tells processes apart: everybody on the machine can read it.
+        self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
+        self._environment = dict(environment)
+
+    def start(self) -> None:
+        """Start it. Raises OSError."""
+        reactor.spawnProcess(
+            self,
+            sys.executable,
+            args=self.args,
+            env=self._environment,
+            childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r"},
+        )
+
+    def send(self, signal: str) -> None:
+        """Send it a signal, if it is still there."""
+        with suppress(ProcessExitedAlready):
+            self._transport.signalProcess(signal)
+
+    @property
+    def _transport(self) -> Any:
+        # Twisted declares it as something that can't be written to by descriptor.
+        return self.transport
+
+    @property
+    def report(self) -> Report | None:
+        """What it told of its crawl; None when it didn't get to."""
+        try:
+            return msgspec.json.decode(self._told, type=Report)
+        except msgspec.DecodeError:
+            return None
+
+    @property
+    def complaint(self) -> str:
+        """The last that it wrote to standard error; empty when it wrote nothing."""
+        return self._complaints[-1] if self._complaints else ""
+
+    # --- Twisted's interface ------------------------------------------------------------------------------------------
+
+    def connectionMade(self) -> None:  # noqa: N802 - Twisted's own name
+        """Tell it what to do. Its standard input stays open as long as this node lives."""
+        self.pid = self._transport.pid
+        self._transport.writeToChild(_STDIN, json.dumps(self._task).encode() + b"\n")
+        journal.info("Started {job} as process {pid}", job=self.key, pid=self.pid)
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:  # noqa: N802, N803
+        """Keep the report, and the end of what it complains of."""
+        if childFD == _REPORT:
+            self._told = (self._told + data)[:_LARGEST_REPORT]
+            return
+        for line in data.decode(errors="backslashreplace").splitlines():
+            text = redacted(_plain(line))
+            if childFD == _STDERR and text.strip():
+                self._complaints.append(text)
+            journal.info("{job}: {line}", job=self.key, line=text)
+
+    def processExited(self, reason: Failure) -> None:  # noqa: ARG002, N802
+        """Close what a process of its own may have kept open."""
+        self._closing = reactor.callLater(_LINGER, self._transport.loseConnection)
+
+    def processEnded(self, reason: Failure) -> None:  # noqa: N802
+        """Tell that it is over."""
+        if self._closing.active():
+            self._closing.cancel()
+        value: Any = reason.value
+        self.signal, self.exit_code = value.signal, value.exitCode
+        how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
+        journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
+        self.ended.callback(None)
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", line[:_LONGEST_LINE])

@@ -1,0 +1,25 @@
+-- Queue a job, once.
+-- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the most jobs that may be pending, 5 the channel of events,
+--       6 '1' when a job that is over is not to be queued again.
+-- Returns 1; 0 when a job of that key, but with other contents, is pending or running; -1 when too many are pending.
+local key, spec = ARGV[1], ARGV[2]
+local known = redis.call('HGET', JOBS, key)
+if known then
+    return known == spec and 1 or 0
+end
+if ARGV[6] == '1' and redis.call('HEXISTS', RESULTS, key) == 1 then
+    return 1
+end
+if redis.call('ZCARD', PENDING) >= tonumber(ARGV[4]) then
+    return -1
+end
+local place = string.format('%016d', redis.call('INCR', SEQUENCE)) .. key
+redis.call('HSET', JOBS, key, spec)
+redis.call('HSET', PLACES, key, place)
+redis.call('ZADD', PENDING, ARGV[3], place)
+redis.call('ZREM', CANCELLED, key)
+redis.call('ZREM', FINISHED, key)
+redis.call('HDEL', RESULTS, key)
+count('scheduled')
+redis.call('PUBLISH', ARGV[5], 'wake')
+return 1

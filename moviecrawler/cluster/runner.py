@@ -1,0 +1,85 @@
+"""A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
+
+It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
+and, for a crawl, `settings` and `arguments`, which so never show in a list of processes. While a crawl runs, the end of standard
+input means that the node is gone, and the spider ends itself. What came of the crawl is written to descriptor 3, as
+JSON of `Report`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from importlib.metadata import distributions
+from typing import Any
+
+_REPORT = 3
+_GRACE = 15.0
+"""Seconds that a spider whose node is gone may take to end; less than that node's lease."""
+
+
+def _read_task() -> Any:
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 65_536)
+        if not part:
+            sys.exit("the node wrote no task to standard input")
+        line += part
+    return json.loads(line)
+
+
+def _activate(egg: str) -> str:
+    """Import from the egg first; return the name of its settings module."""
+    sys.path.insert(0, egg)
+    for distribution in distributions(path=[egg]):
+        for entry in distribution.entry_points.select(group="scrapy", name="settings"):
+            return entry.module
+    sys.exit("the egg has no entry point `settings` in the group `scrapy`; scrapyd-deploy makes one")
+
+
+def _end_with_node() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _report(sender: Any) -> None:
+    stats = sender.stats.get_stats()
+    told = {
+        "reason": str(stats.get("finish_reason")),
+        "items": stats.get("item_scraped_count", 0),
+        "errors": stats.get("log_count/ERROR", 0) + stats.get("log_count/CRITICAL", 0),
+        "pages": stats.get("response_received_count", 0),
+        "bytes": stats.get("downloader/response_bytes", 0),
+        "shared": any(name.startswith("frontier/") for name in stats),
+    }
+    os.write(_REPORT, json.dumps(told).encode() + b"\n")
+
+
+def _main(command: str, spider: str = "") -> None:
+    task = _read_task()
+    os.environ["SCRAPY_SETTINGS_MODULE"] = _activate(task["egg"])
+    if command == "list":
+        arguments = ["list", "-s", "LOG_ENABLED=0"]
+    else:
+        threading.Thread(target=_end_with_node, daemon=True).start()
+        settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
+        given = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
+        arguments = ["crawl", spider, *settings, *given]
+
+    from pydispatch import dispatcher  # noqa: PLC0415 - after the egg's modules have come first
+    from scrapy import signals  # noqa: PLC0415
+    from scrapy.cmdline import execute  # noqa: PLC0415
+
+    dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
+    execute(["scrapy", *arguments])
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:2], *sys.argv[3:4])

@@ -1,0 +1,313 @@
+"""The cluster's state in Redis. Each call is one short round trip; call it from a thread, not from the event loop's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+
+from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
+from moviecrawler.cluster.keys import Keys
+from moviecrawler.errors import MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moviecrawler.cluster.jobs import How
+    from moviecrawler.cluster.options import NodeOptions
+
+_ANSWER_WITHIN = 3.0
+"""Seconds, for a connection and for each answer: those of a thread, not of the event loop."""
+_CONNECTIONS = 32
+_FORGOTTEN = 10_000
+"""Milliseconds after which a job that a node was handed and doesn't know of goes back to the queue."""
+_REMEMBER = 600_000
+"""Milliseconds for which it is remembered that a pending job was cancelled."""
+_SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
+
+
+class LeaseLostError(MovieCrawlerError):
+    """The cluster doesn't know this node, or took it for dead."""
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A job's process, as its node tells."""
+
+    pid: int
+    memory: int
+    """Bytes."""
+
+
+class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node tells of itself with each heartbeat."""
+
+    id: str
+    """Its name, and a part that is new with each start."""
+    name: str
+    url: str
+    slots: int
+    started_at: float
+    """Seconds since 1970."""
+    draining: bool
+    """Whether it takes no more jobs, as it is about to end."""
+    memory: int
+    """Bytes, without its spiders'."""
+    processes: dict[str, Process]
+    """By the jobs' keys."""
+    dead_at: float = 0.0
+    """Seconds since 1970 at which its lease ends."""
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that a node is at."""
+
+    job: Job
+    node: str
+    started_at: float
+    """Seconds since 1970."""
+    process: Process | None
+    """None when the node has not told yet."""
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is over."""
+
+    job: Job
+    outcome: Outcome
+
+
+class Counts(NamedTuple):
+    """How many jobs there are."""
+
+    pending: int
+    running: int
+    finished: int
+
+
+class Beat(NamedTuple):
+    """What a heartbeat tells the node."""
+
+    stop: list[str]
+    """Jobs that are another node's by now, or over."""
+    unknown: list[str]
+    """Jobs that Redis has lost."""
+    cancels: list[tuple[str, str, int]]
+    """Jobs, the signals to send, and how many times it was asked for."""
+    dead: list[str]
+    """Nodes that were found dead."""
+
+
+class _Taken(msgspec.Struct):
+    node: str
+    at: float
+    signal: str | None = None
+
+
+@cache
+def state_for(options: NodeOptions) -> ClusterState:
+    """Return the one state of this process."""
+    return ClusterState(options)
+
+
+def connect(options: NodeOptions, **parameters: Any) -> Any:
+    """Return a client that gives up soon."""
+    usual: dict[str, Any] = {
+        "socket_timeout": _ANSWER_WITHIN,
+        "socket_connect_timeout": _ANSWER_WITHIN,
+        # A connection that was idle while Redis restarted fails once.
+        "retry": Retry(ConstantBackoff(0.02), 1, supported_errors=(redis.exceptions.ConnectionError,)),
+        "max_connections": _CONNECTIONS,
+    }
+    return redis.Redis.from_url(options.redis_url, **{**usual, **parameters})
+
+
+class ClusterState:
+    """Jobs, nodes and what became of them. Raises redis.RedisError when Redis can't do what it is asked."""
+
+    def __init__(self, options: NodeOptions) -> None:
+        self.options = options
+        self.keys = Keys(options.redis_prefix)
+        self.client = connect(options)
+        common = files(__package__).joinpath("common.lua").read_text("utf-8")
+        self._scripts = {
+            name: self.client.register_script(common + files(__package__).joinpath(f"{name}.lua").read_text("utf-8"))
+            for name in _SCRIPTS
+        }
+
+    def _run(self, name: str, *arguments: Any) -> Any:
+        return self._scripts[name](keys=self.keys.of_scripts, args=arguments)
+
+    def now(self) -> float:
+        """Return the seconds since 1970, by Redis' clock."""
+        seconds, microseconds = self.client.time()
+        return float(seconds + microseconds / 1e6)
+
+    # --- For everybody ------------------------------------------------------------------------------------------------
+
+    def schedule(self, job: Job, *, once: bool = False) -> bool:
+        """Queue a checked job; return False when another one of that id is pending or running.
+
+        The same job again changes nothing and returns True, so that a request may be repeated; with `once`, also when it is
+        over. Raises QueueFullError.
+        """
+        answer = self._run(
+            *("put", job.key, msgspec.json.encode(job), -job.priority),
+            *(self.options.max_pending, self.keys.events, int(once)),
+        )
+        if answer < 0:
+            raise QueueFullError(f"{self.options.max_pending:,} jobs are pending; wait for some, or cancel them")
+        return bool(answer)
+
+    def cancel(self, project: str, job: str, signal: str = "INT") -> str | None:
+        """Take a job out of the queue, or have its process signalled; return in which state it was, None for neither."""
+        answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _REMEMBER)
+        return answer and str(answer, "ascii")
+
+    def where(self, job: str, projects: Iterable[str]) -> str | None:
+        """Return whether a job of one of the projects is "pending", "running" or "finished"; None for none of these."""
+        keys = [f"{project}/{job}" for project in projects]
+        if not keys:
+            return None
+        pipe = self.client.pipeline(transaction=False)
+        pipe.hmget(self.keys.running, keys)
+        pipe.hmget(self.keys.jobs, keys)
+        pipe.hmget(self.keys.results, keys)
+        for state, found in zip(("running", "pending", "finished"), pipe.execute(), strict=True):
+            if any(found):
+                return state
+        return None
+
+    def counts(self) -> Counts:
+        """Return how many jobs there are, without reading them."""
+        pipe = self.client.pipeline(transaction=False)
+        pipe.zcard(self.keys.pending)
+        pipe.hlen(self.keys.running)
+        pipe.zcard(self.keys.finished)
+        return Counts(*pipe.execute())
+
+    def counters(self) -> dict[str, int]:
+        """Return what was counted since the cluster began."""
+        return {name.decode(): int(count) for name, count in self.client.hgetall(self.keys.counters).items()}
+
+    def pending(self, project: str | None = None, most: int | None = None) -> list[Job]:
+        """Return the jobs that wait, next first."""
+        places = self.client.zrange(self.keys.pending, 0, -1 if most is None or project is not None else most - 1)
+        keys = [place[16:] for place in places]
+        if project is not None:
+            keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
+        return [_job(spec) for spec in self.client.hmget(self.keys.jobs, keys) if spec] if keys else []
+
+    def running(self, project: str | None = None) -> list[Running]:
+        """Return the jobs that run, longest first."""
+        records = self.client.hgetall(self.keys.running)
+        if not records:
+            return []
+        processes = {key: process for node in self.nodes() for key, process in node.processes.items()}
+        jobs = []
+        for (key, record), spec in zip(records.items(), self.client.hmget(self.keys.jobs, list(records)), strict=True):
+            if spec and (project is None or key.startswith(f"{project}/".encode())):
+                taken = msgspec.json.decode(record, type=_Taken)
+                jobs.append(
+                    Running(
+                        job=_job(spec),
+                        node=taken.node,
+                        started_at=taken.at / 1000,
+                        process=processes.get(key.decode()),
+                    )
+                )
+        return sorted(jobs, key=lambda job: job.started_at)
+
+    def finished(self, project: str | None = None, most: int | None = None) -> list[Finished]:
+        """Return the jobs that are over, latest first."""
+        last = -1 if most is None or project is not None else most - 1
+        keys = self.client.zrange(self.keys.finished, 0, last, desc=True)
+        if project is not None:
+            keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
+        if not keys:
+            return []
+        return [_finished(result) for result in self.client.hmget(self.keys.results, keys) if result]
+
+    def nodes(self) -> list[NodeInfo]:
+        """Return the nodes that live, by name."""
+        pipe = self.client.pipeline(transaction=False)
+        pipe.hgetall(self.keys.node_infos)
+        pipe.zrange(self.keys.nodes, 0, -1, withscores=True)
+        infos, leases = pipe.execute()
+        ends: dict[bytes, float] = defaultdict(float, leases)
+        nodes = [
+            msgspec.structs.replace(msgspec.json.decode(info, type=NodeInfo), dead_at=ends[node] / 1000)
+            for node, info in infos.items()
+        ]
+        return sorted(nodes, key=lambda node: node.id)
+
+    # --- For nodes ----------------------------------------------------------------------------------------------------
+
+    def take(self, node: str) -> Job | None:
+        """Hand the next job to a node; None when there is none. Raises LeaseLostError."""
+        try:
+            answer = self._run("take", node)
+        except redis.exceptions.ResponseError as error:
+            if "LEASE" in str(error):
+                raise LeaseLostError(str(error)) from None
+            raise
+        return _job(answer[1]) if answer else None
+
+    def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
+        """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
+        told = {
+            "node": node.id,
+            "info": msgspec.json.encode(node).decode(),
+            "lease": round(self.options.lease_seconds * 1000),
+            "forgotten": _FORGOTTEN,
+            "jobs": list(jobs),
+            "max_deaths": self.options.max_deaths,
+            "keep": self.options.finished_to_keep,
+        }
+        stop, unknown, cancels, dead = self._run("beat", msgspec.json.encode(told), self.keys.events)
+        asked = [part.decode() if isinstance(part, bytes) else part for part in cancels]
+        return Beat(
+            [key.decode() for key in stop],
+            [key.decode() for key in unknown],
+            [(key, signal, int(number)) for key, signal, number in zip(*[iter(asked)] * 3, strict=True)],
+            [name.decode() for name in dead],
+        )
+
+    def adopt(self, node: str, job: Job) -> None:
+        """Make a job known again that a node runs and Redis has lost."""
+        self._run("adopt", node, job.key, msgspec.json.encode(job), -job.priority)
+
+    def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
+        """Tell how a node's job ended; return False when it is another's by now."""
+        options = self.options
+        return bool(
+            self._run(
+                *("settle", node, job.key, how, msgspec.json.encode(outcome)),
+                *(options.max_deaths, options.finished_to_keep, self.keys.events),
+            )
+        )
+
+    def record(self, job: Job, outcome: Outcome) -> None:
+        """Keep the outcome of a job that was never queued here."""
+        pipe = self.client.pipeline()
+        pipe.zadd(self.keys.finished, {job.key: outcome.ended_at})
+        pipe.hset(self.keys.results, job.key, msgspec.json.encode(outcome) + b"\n" + msgspec.json.encode(job))
+        pipe.execute()
+
+    def leave(self, node: str) -> None:
+        """Take a node out; what it still holds goes back to the queue."""
+        self._run("leave", node, self.keys.events, self.options.finished_to_keep)
+
+
+def _job(spec: bytes) -> Job:
+    return msgspec.json.decode(spec, type=Job)
+
+
+def _finished(result: bytes) -> Finished:
+    outcome, _, spec = result.partition(b"\n")
+    return Finished(job=_job(spec), outcome=msgspec.json.decode(outcome, type=Outcome))

@@ -1,0 +1,231 @@
+"""The web page of any node, for the whole cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from scrapy.utils.misc import load_object
+from scrapyd.interfaces import IEggStorage, IPoller, ISpiderScheduler
+from twisted.application.service import IServiceCollection
+from twisted.web.resource import Resource
+
+from moviecrawler.cluster.logs import Logs
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import state_for
+from moviecrawler.cluster.webservice import ClusterResource, read_frontier, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapyd.config import Config
+    from twisted.web.server import Request
+
+    from moviecrawler.cluster.eggs import EggStore
+    from moviecrawler.cluster.jobs import Job
+    from moviecrawler.cluster.launcher import ClusterLauncher
+
+
+_ROWS = 200
+"""Jobs of a kind that the page shows; listjobs.json has all."""
+_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+_STYLE = """
+body { font-family: system-ui, sans-serif; }
+table { border-collapse: collapse; }
+th, td { border: 1px solid; padding: .4rem; text-align: left; word-break: break-word; }
+tbody > tr:first-child { background-color: #eee; }
+"""
+
+
+class Root(Resource):
+    """What stands under `/`."""
+
+    debug = False
+
+    def __init__(self, config: Config, app: Any) -> None:
+        super().__init__()
+        self.app = app
+        self.options = NodeOptions.from_config(config)
+        self.state = state_for(self.options)
+        self.node_name = self.options.node_name
+        self.eggs: EggStore = app.getComponent(IEggStorage)
+        # Under these names Scrapyd's own web services look for them.
+        self.eggstorage = self.eggs
+        self.poller = app.getComponent(IPoller)
+        self.scheduler = app.getComponent(ISpiderScheduler)
+        pages: dict[bytes, Any] = {b"logs": Logs(self), b"": Home(self), b"jobs": Jobs(self)}
+        for path, page in pages.items():
+            self.putChild(path, page)
+        for name, service in config.items("services", default=[]):
+            if service:
+                self.putChild(name.encode(), load_object(service)(self))
+
+    @property
+    def launcher(self) -> ClusterLauncher:
+        """What runs this node's jobs."""
+        services: Any = IServiceCollection(self.app)
+        return services.getServiceNamed("launcher")  # type: ignore[no-any-return]
+
+    def log_url(self, job: Job) -> str:
+        """Return where any node gives a job's log."""
+        return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
+
+    def trouble(self) -> str | None:
+        """Return why this node takes no jobs; None when it does."""
+        if self.launcher.draining:
+            return "the node is draining"
+        beaten_at = self.launcher.beaten_at
+        if beaten_at is None or time.monotonic() - beaten_at > self.options.lease_seconds:
+            return "Redis can't be reached"
+        return None
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the frontier's runs; it is where spiders are told that it is."""
+        url = os.environ.get("REDIS_URL")
+        if not url:
+            raise wrong("REDIS_URL is not set in the node's environment, so spiders share no frontier")
+        return read_frontier(url)
+
+    def runs_if_shared(self) -> list[dict[str, Any]]:
+        """Return the frontier's runs; none when spiders share no frontier."""
+        return self.runs() if os.environ.get("REDIS_URL") else []
+
+
+# --- Pages -----------------------------------------------------------------------------------------------------------
+
+
+class Page(ClusterResource):
+    """A page, made in a thread. Whatever is put into it must be escaped."""
+
+    title = "Scrapyd"
+
+    def body(self, base: str) -> str:
+        """Return what stands in <body>; `base` is where a proxy has put this site. Raises redis.RedisError."""
+        raise NotImplementedError
+
+    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802 - Twisted's own name
+        """Answer with the page."""
+        request.setHeader("Content-Security-Policy", _SECURITY)
+        request.setHeader("X-Frame-Options", "DENY")
+        return {"page": self.body(escape((request.getHeader("x-forwarded-prefix") or "").rstrip("/")))}
+
+    def encode(self, data: Any) -> tuple[bytes, str]:
+        """Return the page as HTML."""
+        body = data.get("page") or f"<p>{escape(data['message'])}</p>" if data else ""
+        page = (
+            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{self.title}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body>\n</html>\n"
+        )
+        return page.encode(), "text/html; charset=utf-8"
+
+
+def table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table of cells that are HTML already."""
+    head = "".join(f"<th>{header}</th>" for header in headers)
+    lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
+
+
+class Home(Page):
+    """The first page: what there is, and how the nodes are."""
+
+    def body(self, base: str) -> str:
+        """Return projects and nodes."""
+        counts = self.root.state.counts()
+        projects = "".join(f"<li>{escape(name)}</li>" for name in self.root.eggs.list_projects())
+        nodes = table(
+            ("Node", "Jobs", "Slots", "Memory", "State"),
+            (
+                (
+                    escape(node.name),
+                    str(len(node.processes)),
+                    str(node.slots),
+                    f"{node.memory / 1024**2:.0f} MB",
+                    "draining" if node.draining else "up",
+                )
+                for node in self.root.state.nodes()
+            ),
+        )
+        return (
+            "<h1>Scrapyd</h1>\n<ul>"
+            f'<li><a href="{base}/jobs">Jobs</a>: {counts.pending} pending, {counts.running} running, '
+            f"{counts.finished} finished</li>"
+            f'<li><a href="{base}/logs/">Logs</a> of this node</li>'
+            '<li><a href="https://scrapyd.readthedocs.io/en/latest/">Documentation</a></li></ul>\n'
+            f"<h2>Projects</h2>\n<ul>{projects or '<li>none yet: deploy one</li>'}</ul>\n<h2>Nodes</h2>\n{nodes}"
+        )
+
+
+class Jobs(Page):
+    """The page of jobs."""
+
+    title = "Jobs"
+
+    def body(self, base: str) -> str:
+        """Return the jobs of all nodes."""
+        state = self.root.state
+        counts = state.counts()
+        pending = table(
+            ("Project", "Spider", "Job", "Priority", "Cancel"),
+            ((*self._names(job), f"{job.priority:g}", self._cancel(base, job)) for job in state.pending(most=_ROWS)),
+        )
+        running = table(
+            ("Project", "Spider", "Job", "Node", "PID", "Start", "Log", "Cancel"),
+            (
+                (
+                    *self._names(running.job),
+                    escape(running.node),
+                    str(running.process.pid) if running.process else "",
+                    _time(running.started_at),
+                    self._log(base, running.job),
+                    self._cancel(base, running.job),
+                )
+                for running in state.running()
+            ),
+        )
+        finished = table(
+            ("Project", "Spider", "Job", "Node", "Start", "Finish", "Reason", "Items", "Errors", "Log"),
+            (
+                (
+                    *self._names(done.job),
+                    escape(done.outcome.node),
+                    _time(done.outcome.started_at / 1000),
+                    _time(done.outcome.ended_at / 1000),
+                    escape(done.outcome.reason),
+                    _number(done.outcome.items),
+                    _number(done.outcome.errors),
+                    self._log(base, done.job),
+                )
+                for done in state.finished(most=_ROWS)
+            ),
+        )
+        return (
+            f'<h1>Jobs</h1>\n<p><a href="{base}/">Go up</a></p>\n<h2>Pending ({counts.pending})</h2>\n{pending}\n'
+            f"<h2>Running ({counts.running})</h2>\n{running}\n<h2>Finished ({counts.finished})</h2>\n{finished}"
+        )
+
+    def _names(self, job: Job) -> tuple[str, str, str]:
+        return escape(job.project), escape(job.spider), escape(job.id)
+
+    def _log(self, base: str, job: Job) -> str:
+        return f'<a href="{base}{escape(self.root.log_url(job))}">Log</a>'
+
+    def _cancel(self, base: str, job: Job) -> str:
+        return (
+            f'<form method="post" action="{base}/cancel.json">'
+            f'<input type="hidden" name="project" value="{escape(job.project)}">'
+            f'<input type="hidden" name="job" value="{escape(job.id)}"><input type="submit" value="Cancel"></form>'
+        )
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
