@@ -1,0 +1,107 @@
+"""Asking the database for a page: quickly, or not at all."""
+
+from __future__ import annotations
+
+import queue
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import psycopg2
+from psycopg2.extras import NamedTupleCursor
+
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.pipelines.postgres import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEPT = 4
+"""Idle connections."""
+_REACHED = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20dashboard"
+"""Seconds to connect, and milliseconds without a word after which a server is gone."""
+_LET_BE = 5.0
+"""Seconds for which a database that could not be reached is not tried again, so that pages don't wait for it by turns."""
+_SESSION = """
+SET TimeZone = 'UTC';
+SET statement_timeout = %s;
+SET idle_in_transaction_session_timeout = '30s';
+SET jit = off;  -- it costs a tenth of a second, for queries that take a hundredth
+"""
+
+
+class AwayError(MovieCrawlerError):
+    """A store can't be asked now: a sentence for the page."""
+
+
+class Database:
+    """The connections of one process to the database that a URL names. Call it in threads.
+
+    `patience` is how long a statement may take (s).
+    """
+
+    def __init__(self, url: str, patience: float = 5.0) -> None:
+        self._url = url
+        self._patience = patience
+        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self._busy: set[Any] = set()
+        self._away_until = float("-inf")
+        self._away_because = ""
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[Any]:
+        """Give a cursor, and commit when all went well. Raises AwayError."""
+        connection = self._take()
+        self._busy.add(connection)
+        try:
+            connection.set_session(readonly=not write)
+            with connection, connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
+                yield cursor
+        except (psycopg2.errors.UndefinedTable, psycopg2.errors.UndefinedColumn, psycopg2.errors.UndefinedFunction):
+            raise AwayError(
+                "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
+            ) from None
+        except psycopg2.errors.QueryCanceled:
+            raise AwayError("the database took too long to answer") from None
+        except psycopg2.Error as error:
+            connection.close()
+            raise AwayError(f"the database failed: {' '.join(str(error).split())}") from error
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            self._busy.discard(connection)
+            self._give_back(connection)
+
+    def interrupt(self) -> None:
+        """Break off what is being asked, in whatever thread; that is an AwayError there."""
+        for connection in list(self._busy):
+            with suppress(psycopg2.Error):
+                connection.cancel()
+
+    def _take(self) -> Any:
+        with suppress(queue.Empty):
+            while True:
+                connection = self._idle.get_nowait()
+                # One that was idle while the server restarted is dead.
+                with suppress(psycopg2.Error), connection, connection.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+                    return connection
+                connection.close()
+        if time.monotonic() < self._away_until:
+            raise AwayError(self._away_because)
+        try:
+            connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_REACHED}")
+        except (ConfigurationError, TransientStoreError) as error:
+            self._away_because = f"the database can't be reached: {error}"
+            self._away_until = time.monotonic() + _LET_BE
+            raise AwayError(self._away_because) from None
+        with connection, connection.cursor() as cursor:
+            cursor.execute(_SESSION, (round(self._patience * 1000),))
+        return connection
+
+    def _give_back(self, connection: Any) -> None:
+        if not connection.closed and self._idle.qsize() < _KEPT:
+            self._idle.put(connection)
+        else:
+            connection.close()

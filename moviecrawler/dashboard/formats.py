@@ -1,0 +1,123 @@
+"""How figures, times and amounts are written on the pages. Pure; what there is not is a dash."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+NONE = "\N{EN DASH}"
+"""Stands for a figure that nobody knows, which is not 0."""
+_KIB = 1024
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_FEW = 10
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """Return a number with its thousands apart.
+
+    >>> number(1234567), number(0.25, 1), number(None) == NONE
+    ('1,234,567', '0.2', True)
+    """
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def plain(value: float | None) -> str:
+    """Return a score as sites show it: without a part that is 0.
+
+    >>> plain(9.0), plain(8.75), plain(70)
+    ('9', '8.75', '70')
+    """
+    return NONE if value is None else f"{float(value):.2f}".rstrip("0").rstrip(".")
+
+
+def share(value: float | None) -> str:
+    """Return a part of 1 in percent; nearly all is not all, and a little is not nothing.
+
+    >>> share(0.5), share(0.9999), share(1.0), share(0.0001), share(0.0)
+    ('50 %', '99.9 %', '100 %', '0.1 %', '0 %')
+    """
+    if value is None:
+        return NONE
+    if value in {0.0, 1.0}:
+        return f"{value:.0%}".replace("%", " %")
+    percent = min(99.9, max(0.1, 100 * value))
+    return f"{percent:.0f} %" if percent.is_integer() or _FEW <= percent <= 100 - _FEW else f"{percent:.1f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in its two largest units.
+
+    >>> duration(0.25), duration(59), duration(3600), duration(93784)
+    ('0.2 s', '59 s', '1 h', '1 d 2 h')
+    """
+    if seconds is None or math.isinf(seconds):
+        return NONE
+    if seconds < _FEW and seconds != int(seconds):
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, name, smaller, smaller_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {name}" + (f" {rest} {smaller_name}" if rest else "")
+    return f"{whole} s"
+
+
+def size(count: float | None) -> str:
+    """Return bytes.
+
+    >>> size(512), size(1536), size(300 * 1024**2)
+    ('512 B', '1.5 KB', '300 MB')
+    """
+    if count is None:
+        return NONE
+    amount, unit = float(count), "B"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if amount < _KIB:
+            break
+        amount, unit = amount / _KIB, larger
+    return f"{amount:.1f} {unit}" if amount < _FEW and unit != "B" else f"{amount:.0f} {unit}"
+
+
+def moment(at: float | datetime | None) -> datetime | None:
+    """Return a time, of which the seconds since 1970 may be given, in UTC."""
+    if at is None:
+        return None
+    return at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+
+
+def when(at: float | datetime | None) -> str:
+    """Return a time to the minute, in UTC.
+
+    >>> when(0)
+    '1970-01-01 00:00 UTC'
+    """
+    time = moment(at)
+    return NONE if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def iso(at: float | datetime | None) -> str:
+    """Return a time as programs read it."""
+    time = moment(at)
+    return "" if time is None else time.isoformat(timespec="seconds")
+
+
+def joined(parts: list[str]) -> str:
+    """Return parts of a sentence with commas, and a word before the last one.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "job"), counted(2, "job"), counted(0, "match", "matches")
+    ('1 job', '2 jobs', '0 matches')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

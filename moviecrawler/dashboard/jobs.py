@@ -1,0 +1,141 @@
+"""The cluster's jobs, a page of them at a time, and the end of a job's log, wherever it is."""
+
+from __future__ import annotations
+
+import os
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from moviecrawler.cluster.environment import log_path
+from moviecrawler.cluster.jobs import Job, Outcome
+
+if TYPE_CHECKING:
+    from moviecrawler.cluster.state import ClusterState, NodeInfo, Running
+    from moviecrawler.dashboard.sources import Sources
+
+TAIL = 32 * 1024
+"""Bytes of a log that are read from its end."""
+_FAULT = 500
+_WITHIN = 3.0
+"""Seconds in which another node has to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job and how it is."""
+
+    job: Job
+    state: str
+    """`pending`, `running` or `finished`."""
+    node: str | None = None
+    """Name of the node that runs it, or ran it last."""
+    running: Running | None = None
+    outcome: Outcome | None = None
+
+
+def pending_page(state: ClusterState, first: int, size: int) -> list[Job]:
+    """Return the pending jobs of those places, next first. Raises redis.RedisError."""
+    places = state.client.zrange(state.keys.pending, first, first + size - 1)
+    keys = [place[16:] for place in places]
+    found = state.client.hmget(state.keys.jobs, keys) if keys else []
+    return [msgspec.json.decode(text, type=Job) for text in found if text]
+
+
+def finished_page(state: ClusterState, first: int, size: int) -> list[JobView]:
+    """Return the jobs that are over of those places, latest first. Raises redis.RedisError."""
+    keys = state.client.zrange(state.keys.finished, first, first + size - 1, desc=True)
+    found = state.client.hmget(state.keys.results, keys) if keys else []
+    return [_finished(text) for text in found if text]
+
+
+def find_job(state: ClusterState, project: str, job_id: str) -> JobView | None:
+    """Return one job; None when there is none of that id. Raises redis.RedisError."""
+    key = f"{project}/{job_id}"
+    pipe = state.client.pipeline(transaction=False)
+    pipe.hget(state.keys.jobs, key)
+    pipe.hexists(state.keys.running, key)
+    pipe.hget(state.keys.results, key)
+    spec, is_running, result = pipe.execute()
+    if spec and is_running:
+        for running in state.running(project):
+            if running.job.key == key:
+                return JobView(job=running.job, state="running", node=_name(running.node), running=running)
+    if spec:
+        return JobView(job=msgspec.json.decode(spec, type=Job), state="pending")
+    return _finished(result) if result else None
+
+
+def _finished(text: bytes) -> JobView:
+    outcome, _, spec = text.partition(b"\n")
+    told = msgspec.json.decode(outcome, type=Outcome)
+    return JobView(
+        job=msgspec.json.decode(spec, type=Job), state="finished", node=_name(told.node) or None, outcome=told
+    )
+
+
+def _name(node_id: str) -> str:
+    """Return a node's name, of its id."""
+    return node_id.rpartition(":")[0] or node_id
+
+
+# --- Logs --------------------------------------------------------------------------------------------------------------
+
+
+class _Unmoved(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unmoved)
+"""Nodes are asked themselves, by no proxy, and lead nowhere else."""
+
+
+def log_tail(sources: Sources, view: JobView, authorization: str | None) -> tuple[str, str]:
+    """Return the last lines of a job's log, and a sentence on why there are none.
+
+    Nodes share their user names and passwords, so another node is asked by what this one was asked with.
+    """
+    job = view.job
+    path = log_path(sources.options, job.project, job.spider, job.id)
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            return _lines(file.read(TAIL), whole=size <= TAIL), ""
+    except OSError:
+        pass
+    if view.node is None:
+        return "", "It has no log, as it was never started."
+    if view.node == sources.node_name:
+        return "", "Its log is not here any more."
+    node = next((node for node in sources.state.nodes() if node.name == view.node), None)
+    if node is None:
+        return "", f"Its log is on {view.node}, which is down."
+    return _remote_tail(node, job, authorization)
+
+
+def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[str, str]:
+    url = f"{node.url}/logs/{quote(f'{job.project}/{job.spider}/{job.id}.log')}"
+    headers = {"Authorization": authorization} if authorization else {}
+    # Twisted answers with status 500 when the end that is asked for is longer than the file. Then all of it is short.
+    for part in ({"Range": f"bytes=-{TAIL}"}, {}):
+        try:
+            request = urllib.request.Request(url, headers={**headers, **part})  # noqa: S310 - a node's
+            with _OPENER.open(request, timeout=_WITHIN) as answer:
+                return _lines(answer.read(TAIL), whole=not part), ""
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            if not part or getattr(error, "code", None) != _FAULT:
+                return "", f"Its log is on {node.name}, which does not give it: {error}"
+    raise AssertionError  # pragma: no cover - the second try has an end
+
+
+def _lines(content: bytes, *, whole: bool) -> str:
+    """Return text without the piece of a line that it may begin with."""
+    if not whole:
+        content = content.partition(b"\n")[2]
+    return content.decode(errors="replace")

@@ -1,0 +1,307 @@
+"""What all pages share: they are made in threads, say who may load and send what, and show the rest when a store is away."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import redis
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.web import http
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from moviecrawler.dashboard.database import AwayError
+from moviecrawler.dashboard.rendering import STATIC, render
+from moviecrawler.errors import MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from twisted.web.server import Request
+
+    from moviecrawler.dashboard.sources import Sources
+
+journal = Logger()
+T = TypeVar("T")
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
+_LONGEST_VALUE = 16 * 1024
+"""Characters of a field of a form."""
+NOTICES = {
+    "scheduled": "The job is queued.",
+    "cancelled": "The job was still pending, and is taken out of the queue.",
+    "cancelling": "The job's node was told to end it.",
+    "no-job": "There is no such job any more, or it is over.",
+    "requeued": "The request is queued again.",
+    "dropped": "The request is forgotten.",
+    "no-letter": "It was not there any more, or is no request that can be queued again.",
+    "accepted": "Accepted: the page is this title's.",
+    "refused": "RefusedError: the page is not this title's, and won't be tried again.",
+    "no-review": "Nothing of that is under review any more.",
+    "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
+    "no-title": "The catalogue has no such title.",
+    "new-normal": "Taken for the new normal: the alarm has ended.",
+    "no-exit": "The exit was not in quarantine any more.",
+    "released": "The exit may be used again.",
+}
+"""What a page says after something was done. Only these, so that no link can put words into the page."""
+
+
+class RefusedError(MovieCrawlerError):
+    """A request can't be met: a sentence, and its status."""
+
+    def __init__(self, sentence: str, code: int = http.BAD_REQUEST) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@dataclass(slots=True, kw_only=True)
+class Asked:
+    """What a thread needs of a request. Not to be logged: see `authorization`."""
+
+    method: str
+    path: tuple[str, ...]
+    """Below the page's own."""
+    here: str
+    """The page's own path, without the prefix of a proxy in front."""
+    base: str
+    """That prefix."""
+    values: Mapping[str, str]
+    """The first value of each parameter."""
+    authorization: str | None = field(repr=False)
+    """What the sender has shown to come in; a secret."""
+    cross_site: bool
+    troubles: list[str] = field(default_factory=list)
+    """Sentences on what could not be asked."""
+
+    @property
+    def login(self) -> bytes:
+        """What tokens are bound to."""
+        return (self.authorization or "").encode()
+
+    def value(self, name: str) -> str:
+        """Return a parameter, without white space around it; empty when there is none."""
+        return self.values.get(name, "").strip()
+
+    def whole(self, name: str, least: int, most: int, default: int) -> int:
+        """Return a whole number. Raises RefusedError."""
+        text = self.value(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) < 20) or not least <= int(text) <= most:  # noqa: PLR2004 - no number here is longer
+            raise RefusedError(f"{name} is {text[:40]!r}; give a whole number from {least} to {most:,}")
+        return int(text)
+
+    def maybe(self, function: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a function does; None when a store is away, which is then told on the page."""
+        return self.attempt(function, *arguments, otherwise=None)
+
+    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: Any) -> T:
+        """Return what a function does; something else when a store is away, which is then told on the page."""
+        try:
+            return function(*arguments)
+        except redis.exceptions.RedisError as error:
+            trouble = f"Redis can't be asked: {error}"
+        except AwayError as error:
+            trouble = str(error)
+        trouble = trouble[:1].upper() + trouble[1:]
+        if trouble not in self.troubles:
+            self.troubles.append(trouble)
+        instead: T = otherwise
+        return instead
+
+
+@dataclass(slots=True, kw_only=True)
+class _Answer:
+    code: int = http.OK
+    content: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Page(Resource):
+    """A page: `show` gathers what its template takes; `act` does what a form asks for. Both are called in threads."""
+
+    isLeaf = True  # noqa: N815 - Twisted's own name
+    template: ClassVar[str]
+    title: ClassVar[str]
+    here: ClassVar[str]
+    """Its path."""
+
+    def __init__(self, sources: Sources) -> None:
+        super().__init__()
+        self.sources = sources
+
+    def show(self, asked: Asked) -> dict[str, Any]:
+        """Return the template's variables. Raises RefusedError."""
+        raise NotImplementedError
+
+    def act(self, asked: Asked) -> tuple[str, str]:
+        """Do it; return the path to go on to, and which of `NOTICES` to show there. Raises RefusedError."""
+        raise RefusedError(f"there is nothing to send to {asked.here}", http.NOT_ALLOWED)
+
+    def raw(self, asked: Asked) -> bytes | None:  # noqa: ARG002 - the one page that has some looks at it
+        """Return a text of others, which is shown as nothing but a text; None for the page itself. Raises RefusedError."""
+        return None
+
+    def template_of(self, asked: Asked) -> str:  # noqa: ARG002 - pages that are several look at it
+        """Return the template."""
+        return self.template
+
+    # --- In the event loop --------------------------------------------------------------------------------------------
+
+    def render(self, request: Request) -> int:
+        """Answer later."""
+        gone: list[Any] = []
+        request.notifyFinish().addErrback(gone.append)
+        pool = self.sources.threads
+        asked = _asked(request, self.here)
+        answering: Any = deferToThreadPool(self.sources.reactor, pool, self._answer, asked)
+        answering.addCallback(lambda answer: None if gone else _send(request, answer))
+        answering.addErrback(lambda failure: journal.failure("A page failed", failure))
+        return NOT_DONE_YET
+
+    # --- In a thread --------------------------------------------------------------------------------------------------
+
+    def _answer(self, asked: Asked) -> _Answer:
+        try:
+            if asked.method == "POST":
+                return self._acted(asked)
+            if asked.method in {"GET", "HEAD"}:
+                return self._shown(asked)
+            return self._refused(asked, "this takes GET, HEAD and POST", http.NOT_ALLOWED)
+        except RefusedError as error:
+            return self._refused(asked, str(error), error.code)
+        except (AwayError, redis.exceptions.RedisError) as error:
+            return self._refused(asked, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
+        except MovieCrawlerError as error:
+            return self._refused(asked, str(error), http.BAD_REQUEST)
+        except Exception as error:  # noqa: BLE001 - whoever asks is to hear of it, and the log to have it
+            journal.error("{trace}", trace=traceback.format_exc())
+            sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
+            return self._refused(asked, sentence, http.INTERNAL_SERVER_ERROR)
+
+    def _shown(self, asked: Asked) -> _Answer:
+        content = self.raw(asked)
+        if content is not None:
+            headers = {**SECURITY, "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
+            return _Answer(
+                content=content,
+                headers={**headers, "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"},
+            )
+        notice = NOTICES.get(asked.value("notice"), "")
+        variables = self.show(asked)
+        return self._page(asked, self.template_of(asked), code=http.OK, problem="", notice=notice, **variables)
+
+    def _acted(self, asked: Asked) -> _Answer:
+        if asked.cross_site:
+            raise RefusedError("a page of another site sent this", http.FORBIDDEN)
+        if not self.sources.tokens.check(asked.value("token"), asked.login, time.time()):
+            raise RefusedError(
+                "this form is too old, or not ours; load the page again, and send it anew", http.FORBIDDEN
+            )
+        path, notice = self.act(asked)
+        target = f"{asked.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
+        return _Answer(code=http.SEE_OTHER, headers={"Location": target})
+
+    def _refused(self, asked: Asked, sentence: str, code: int) -> _Answer:
+        sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
+        return self._page(asked, "refused.html", code=code, problem=sentence, notice="")
+
+    def _page(self, asked: Asked, template: str, *, code: int, **variables: Any) -> _Answer:
+        token = asked.attempt(self.sources.tokens.make, asked.login, time.time(), otherwise="")
+        text = render(
+            template,
+            **variables,
+            base=asked.base,
+            here=self.here,
+            title=variables.get("heading") or self.title,
+            token=token,
+            troubles=asked.troubles,
+            node=self.sources.node_name,
+            now=time.time(),
+        )
+        headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **SECURITY}
+        return _Answer(code=code, content=text.encode(), headers=headers)
+
+
+class Static(Resource):
+    """`/static/`: the style sheet, the script and the icon."""
+
+    _TYPES: ClassVar[dict[str, str]] = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        for file in STATIC.iterdir():
+            kind = self._TYPES.get(file.name.rpartition(".")[2])
+            if kind is not None:
+                child: Any = _File(file.read_bytes(), kind)  # zope's interfaces are no types
+                self.putChild(file.name.encode(), child)
+
+
+class _File(Resource):
+    isLeaf = True  # noqa: N815 - Twisted's own name
+
+    def __init__(self, content: bytes, kind: str) -> None:
+        super().__init__()
+        self._answer = _Answer(
+            content=content,
+            # Pages ask for it with its version.
+            headers={"Content-Type": f"{kind}; charset=utf-8", "Cache-Control": "private, max-age=86400", **SECURITY},
+        )
+
+    def render_GET(self, request: Request) -> int:  # noqa: N802 - Twisted's own name
+        """Send it."""
+        _send(request, self._answer)
+        return NOT_DONE_YET
+
+
+def _asked(request: Request, here: str) -> Asked:
+    base = request.getHeader("x-forwarded-prefix") or ""
+    values = {
+        name.decode(errors="replace"): given[0].decode(errors="replace")[:_LONGEST_VALUE]
+        for name, given in (request.args or {}).items()
+    }
+    method: bytes = request.method
+    return Asked(
+        method=method.decode("latin-1"),
+        path=tuple(part.decode(errors="replace") for part in request.postpath or () if part),
+        here=here,
+        base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
+        values=values,
+        authorization=request.getHeader("authorization"),
+        cross_site=_is_cross_site(request),
+    )
+
+
+def _is_cross_site(request: Request) -> bool:
+    origin = request.getHeader("Origin")
+    if origin is None:
+        return request.getHeader("Sec-Fetch-Site") == "cross-site"
+    return urlsplit(origin).netloc not in {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")}
+
+
+def _send(request: Request, answer: _Answer) -> None:
+    request.setResponseCode(answer.code)
+    for name, value in answer.headers.items():
+        request.setHeader(name, value)
+    request.setHeader("Content-Length", str(len(answer.content)))
+    if request.method != b"HEAD":
+        request.write(answer.content)
+    request.finish()

@@ -1,0 +1,175 @@
+"""The quality of what is read: coverage of fields, alarms, pages that could not be read, and matches that a person decides."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+
+from moviecrawler.clock import utc_now
+from moviecrawler.dashboard.database import AwayError
+from moviecrawler.dashboard.formats import when
+from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.plots import Spark, spark
+from moviecrawler.dashboard.sql import read_sql
+from moviecrawler.errors import TransientStoreError
+from moviecrawler.items import Site
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.urls import HOMES, title_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moviecrawler.monitors.books import Day, Event
+
+_ERRORS = read_sql("errors.sql")
+_REVIEWS = read_sql("reviews.sql")
+_DAYS = 30
+"""That coverage is shown of."""
+_ERRORS_OF = timedelta(days=7)
+_MOST_ERRORS = 5000
+_ROWS = 25
+_LAST_PAGE = 100_000
+_EVENTS = 20
+
+
+@dataclass(slots=True, kw_only=True)
+class Coverage:
+    """How many pages of a site have a field."""
+
+    field: str
+    share: float | None
+    """Of the latest day with pages."""
+    before: float | None
+    """Of all days before that; None when there are none."""
+    pages: int
+    """Of the latest day."""
+    spark: Spark
+    """Day by day."""
+
+
+class Quality(Page):
+    """`/quality`."""
+
+    template = "quality.html"
+    title = "Quality"
+    here: ClassVar[str] = "/quality"
+
+    def raw(self, asked: Asked) -> bytes | None:
+        """Return the sample of a page that could not be read: `/quality/sample?site=…&field=…`."""
+        if not asked.path:
+            return None
+        found = None
+        if asked.path == ("sample",):
+            found = self.sources.sample(f"{asked.value('site')}/{asked.value('field')}")
+        if found is None:
+            raise RefusedError("there is no such sample; they are kept for 7 days", 404)
+        sample, page = found
+        return (
+            "\n".join([sample.url, sample.reason, f"{sample.size:,} bytes, {when(sample.at)}", "", ""]).encode() + page
+        )
+
+    def show(self, asked: Asked) -> dict[str, Any]:
+        """Return all of it."""
+        sources = self.sources
+        page = asked.whole("page", 1, _LAST_PAGE, 1)
+        today = utc_now().date()
+        since = today - timedelta(days=_DAYS - 1)
+        coverage: list[tuple[Site, list[Coverage]]] = []
+        history: list[Event] = []
+        if sources.has_book:
+            coverage = [(site, asked.attempt(self._coverage, site, since, today, otherwise=[])) for site in HOMES]
+            history = asked.attempt(sources.ask_book, lambda book: book.history(_EVENTS), otherwise=[])
+        errors: list[Any] = []
+        reviews: list[Any] = []
+        if sources.has_database:
+            errors = asked.attempt(self._errors, otherwise=[])
+            reviews = asked.attempt(self._reviews, page, otherwise=[])
+        return {
+            "alarms": asked.attempt(sources.alarms, otherwise=[]),
+            "history": history,
+            "coverage": coverage,
+            "days": _DAYS,
+            "errors": errors,
+            "error_days": _ERRORS_OF.days,
+            "samples": asked.attempt(sources.samples, otherwise={}) if sources.has_frontier else {},
+            "reviews": reviews[:_ROWS],
+            "has_more": len(reviews) > _ROWS,
+            "page": page,
+            "has_database": sources.has_database,
+            "title_url": title_url,
+        }
+
+    def _coverage(self, site: Site, since: date, today: date) -> list[Coverage]:
+        days: list[Day] = self.sources.ask_book(lambda book: book.coverage(site, since.isoformat()))
+        return coverage_of(days, since, today)
+
+    def _errors(self) -> list[Any]:
+        with self.sources.database.transaction() as cursor:
+            cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MOST_ERRORS})
+            found: list[Any] = cursor.fetchall()
+            return found
+
+    def _reviews(self, page: int) -> list[Any]:
+        with self.sources.database.transaction() as cursor:
+            cursor.execute(_REVIEWS, {"first": (page - 1) * _ROWS, "limit": _ROWS + 1})
+            found: list[Any] = cursor.fetchall()
+            return found
+
+    def act(self, asked: Asked) -> tuple[str, str]:
+        """Accept or refuse a match, or what a field's coverage has become."""
+        action = asked.value("action")
+        if action == "normal":
+            ended = self.sources.ask_book(lambda book: book.accept(asked.value("alarm"), utc_now().timestamp()))
+            return "/quality", "new-normal" if ended is not None else "no-review"
+        if action not in {"accept", "refuse"}:
+            raise RefusedError(f"action is {action[:40]!r}; it is accept, refuse or normal")
+        site = asked.value("site")
+        if site not in get_args(Site):
+            raise RefusedError("there is no such site")
+        with closing(open_catalogue(self.sources.settings)) as store:
+            try:
+                decided = store.decide(
+                    asked.value("imdb_id"),
+                    cast("Site", site),
+                    asked.value("site_id"),
+                    accept=action == "accept",
+                    now=utc_now(),
+                )
+            except TransientStoreError as error:
+                raise AwayError(f"the catalogue can't be changed now: {error}") from None
+        return "/quality", {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
+
+
+def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]:
+    """Return each field's coverage day by day, between two days, the lowest first."""
+    by_field: dict[str, dict[str, Day]] = {}
+    for day in days:
+        if day.pages:
+            by_field.setdefault(day.field, {})[day.day] = day
+    found = []
+    for field, of_days in by_field.items():
+        latest = of_days[max(of_days)]
+        earlier = [day for name, day in of_days.items() if name < latest.day]
+        pages = sum(day.pages for day in earlier)
+        shares: list[float | None] = []
+        for number in range((today - since).days + 1):
+            known = of_days.get((since + timedelta(days=number)).isoformat())
+            shares.append(known.present / known.pages if known else None)
+        found.append(
+            Coverage(
+                field=field,
+                share=latest.present / latest.pages,
+                before=sum(day.present for day in earlier) / pages if pages else None,
+                pages=latest.pages,
+                spark=spark(shares),
+            )
+        )
+    return sorted(found, key=lambda one: (-_drop(one), one.field))
+
+
+def _drop(one: Coverage) -> float:
+    """Return by how much a field has fallen; fields that have not are all the same."""
+    fallen = (one.before or 0.0) - (one.share or 0.0)
+    return round(fallen, 2) if fallen > 0.02 else 0.0  # noqa: PLR2004 - less is chance

@@ -1,0 +1,49 @@
+"""Making HTML of templates: whatever is put into one is escaped."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from moviecrawler.dashboard import formats
+
+STATIC = files(__package__).joinpath("static")
+SITES = {"imdb": "IMDb", "metacritic": "Metacritic", "rottentomatoes": "Rotten Tomatoes"}
+SCORES = {
+    "imdb": "IMDb rating",
+    "metascore": "Metascore",
+    "metacritic_user": "Metacritic users",
+    "tomatometer": "Tomatometer",
+    "popcornmeter": "Popcornmeter",
+}
+"""As their sites call them."""
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("moviecrawler.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    for name in ("number", "plain", "share", "duration", "size", "when", "iso"):
+        made.filters[name] = getattr(formats, name)
+    made.globals.update(sites=SITES, score_names=SCORES, counted=formats.counted, version=_version())
+    return made
+
+
+def _version() -> str:
+    """Return a text that changes with what is static, so that browsers may keep it."""
+    digest = hashlib.sha256()
+    for file in sorted(STATIC.iterdir(), key=lambda file: file.name):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def render(template: str, **variables: Any) -> str:
+    """Return a page."""
+    return _environment().get_template(template).render(**variables)

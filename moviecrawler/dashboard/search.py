@@ -1,0 +1,199 @@
+"""Searching for titles and reading one with all that is known of it. Each query is by an index."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moviecrawler.dashboard.sql import read_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from moviecrawler.dashboard.database import Database
+
+_SEARCH = read_sql("search.sql")
+_SCORES = """
+SELECT title_id, kind::text, value::float, count FROM title_scores WHERE title_id = ANY (%(ids)s)
+"""
+_POPULAR = """
+SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles
+WHERE (popularity, title_id) < (%(popularity)s::real, %(title_id)s)
+ORDER BY popularity DESC, title_id DESC LIMIT %(limit)s
+"""
+_FIRST = (1e9, 0)
+_MOST_WORDS = 10
+_IMDB_ID = re.compile(r"tt[0-9]{7,}")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
+FOUND_AT_MOST = 1000
+"""Titles among which the best are chosen, when more match."""
+_LOOKED_AT = 1000
+"""Of the most popular titles that are looked at by themselves, so that those are found among any number of others."""
+
+
+class Found(NamedTuple):
+    """A title of a list, with its scores by kind."""
+
+    title_id: int
+    imdb_id: str | None
+    title: str | None
+    year: int | None
+    kind: str | None
+    popularity: float
+    scores: dict[str, tuple[float, int | None]]
+
+
+def tsquery(text: str) -> str | None:
+    """Return what to look for in `title_words`: all the words, of which the last may go on; None when there is none.
+
+    >>> tsquery("Amélie: le fabuleux")
+    "'Amelie' & 'le' & 'fabuleux':*"
+    >>> tsquery("?!") is None
+    True
+    """
+    folded = "".join(c for c in unicodedata.normalize("NFKD", text) if not 0x300 <= ord(c) <= 0x36F)  # noqa: PLR2004 - combining marks
+    words = _PUNCTUATION.sub(" ", folded.replace("\x00", " ")).split()[:_MOST_WORDS]
+    return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
+
+
+def search(database: Database, text: str, first: int, limit: int) -> list[Found]:
+    """Return the titles that have the words, exact titles first, then the most popular ones; from that place on.
+
+    An IMDb id finds its title. Raises AwayError.
+    """
+    named = _IMDB_ID.search(text)
+    with database.transaction() as cursor:
+        if named:
+            cursor.execute(
+                "SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles WHERE imdb_id = %s",
+                (named[0],),
+            )
+        else:
+            query = tsquery(text)
+            if query is None:
+                return []
+            arguments = {"query": query, "text": text, "most": FOUND_AT_MOST, "popular": _LOOKED_AT}
+            cursor.execute(_SEARCH, {**arguments, "first": first, "limit": limit})
+        return _with_scores(cursor, cursor.fetchall())
+
+
+def popular(database: Database, after: tuple[float, int] | None, limit: int) -> list[Found]:
+    """Return the most popular titles, those after a popularity and a title's id. Raises AwayError."""
+    popularity, title_id = after or _FIRST
+    with database.transaction() as cursor:
+        cursor.execute(_POPULAR, {"popularity": popularity, "title_id": title_id, "limit": limit})
+        return _with_scores(cursor, cursor.fetchall())
+
+
+def _with_scores(cursor: Any, rows: Sequence[Any]) -> list[Found]:
+    scores: dict[int, dict[str, tuple[float, int | None]]] = {}
+    if rows:
+        cursor.execute(_SCORES, {"ids": [row.title_id for row in rows]})
+        for title_id, kind, value, count in cursor.fetchall():
+            scores.setdefault(title_id, {})[kind] = value, count
+    return [Found(**row._asdict(), scores=scores.get(row.title_id, {})) for row in rows]
+
+
+# --- One title ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a score was from a time on; None: the site showed none."""
+
+    since: datetime
+    value: float | None
+    count: int | None
+
+
+class Series(NamedTuple):
+    """A score's history on a site, oldest first."""
+
+    site: str
+    kind: str
+    points: list[Point]
+
+
+class Title(NamedTuple):
+    """A title with all that is known of it. The rows are those of the tables, by their columns' names."""
+
+    title: Any
+    records: list[Any]
+    sites: list[Any]
+    matches: list[Any]
+    scores: list[Any]
+    credits: list[Any]
+    amounts: list[Any]
+    series: list[Series]
+
+
+_CAST = 40
+"""Members of the cast that are shown; all are in the database."""
+_HISTORY = 2000
+"""Points of a title's histories, the latest ones."""
+
+
+def read_title(database: Database, title_id: int) -> Title | None:
+    """Return a title; None when there is none of that id. Raises AwayError."""
+    with database.transaction() as cursor:
+
+        def rows(query: str) -> list[Any]:
+            cursor.execute(query, {"id": title_id, "cast": _CAST, "history": _HISTORY})
+            found: list[Any] = cursor.fetchall()
+            return found
+
+        titles = rows("SELECT * FROM titles WHERE title_id = %(id)s")
+        if not titles:
+            return None
+        series: dict[tuple[str, str], Series] = {}
+        for row in rows(_OF_TITLE["history"]):
+            one = series.setdefault((row.site, row.kind), Series(row.site, row.kind, []))
+            one.points.append(Point(row.since, row.value, row.count))
+        return Title(
+            title=titles[0],
+            records=rows(_OF_TITLE["records"]),
+            sites=rows(_OF_TITLE["sites"]),
+            matches=rows(_OF_TITLE["matches"]),
+            scores=rows(_OF_TITLE["scores"]),
+            credits=rows(_OF_TITLE["credits"]),
+            amounts=rows(_OF_TITLE["amounts"]),
+            series=list(series.values()),
+        )
+
+
+_OF_TITLE = {
+    "records": """
+        SELECT r.*,
+            ARRAY(SELECT g.name FROM record_genres rg JOIN genres g USING (genre_id)
+                  WHERE rg.record_id = r.record_id ORDER BY rg.position) AS genres
+        FROM records r WHERE r.title_id = %(id)s
+        ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site)""",
+    "sites": """
+        SELECT s.site::text, s.state::text, s.site_id, s.id_source::text, s.id_confidence, s.id_verified, s.last_success,
+            s.next_due, s.failures, s.boost, s.boost_due, s.claimed_until, m.outcome::text AS miss, m.reason, m.checked_at
+        FROM title_sites s LEFT JOIN misses m ON m.site = s.site AND m.site_id = s.site_id
+        WHERE s.title_id = %(id)s ORDER BY s.site""",
+    "matches": """
+        SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at FROM title_matches
+        WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20""",
+    "scores": """
+        SELECT r.site::text, r.url, r.scraped_at, r.source::text, s.kind::text, s.value::float, s.count, s.normalised::float
+        FROM records r JOIN scores s USING (record_id) WHERE r.title_id = %(id)s ORDER BY s.kind, r.site""",
+    "credits": """
+        SELECT r.site::text, c.role::text, c.position, c.name, c.character
+        FROM records r JOIN credits c USING (record_id)
+        WHERE r.title_id = %(id)s AND (c.role <> 'cast' OR c.position <= %(cast)s)
+        ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site), c.role, c.position""",
+    "amounts": """
+        SELECT r.site::text, a.kind::text, a.value, a.currency FROM records r JOIN amounts a USING (record_id)
+        WHERE r.title_id = %(id)s ORDER BY r.site, a.kind""",
+    "history": """
+        SELECT * FROM (
+            SELECT r.site::text, h.kind::text, h.since, h.value::float, h.count
+            FROM records r JOIN score_history h USING (record_id)
+            WHERE r.title_id = %(id)s ORDER BY h.since DESC LIMIT %(history)s
+        ) latest ORDER BY kind, site, since""",
+}

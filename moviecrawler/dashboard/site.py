@@ -1,0 +1,113 @@
+"""The dashboard in its place: at `/` of every node, with Scrapyd's own pages beside it."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import redis
+from twisted.application.service import Service
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+
+from moviecrawler.cluster import website
+from moviecrawler.dashboard.counts import count_if_due
+from moviecrawler.dashboard.crawls import Crawls
+from moviecrawler.dashboard.database import AwayError
+from moviecrawler.dashboard.exits import Exits
+from moviecrawler.dashboard.nodes import Nodes
+from moviecrawler.dashboard.overview import Overview
+from moviecrawler.dashboard.pages import Static
+from moviecrawler.dashboard.quality import Quality
+from moviecrawler.dashboard.sources import Sources
+from moviecrawler.dashboard.stores import Stores
+from moviecrawler.dashboard.titles import Titles
+
+if TYPE_CHECKING:
+    from scrapyd.config import Config
+    from twisted.internet.defer import Deferred
+
+journal = Logger()
+
+_EVERY = 5.0
+"""Seconds between two looks at whether there is something to count."""
+_TELL_EVERY = 3600 / _EVERY
+"""Looks between two times that a node says what it runs."""
+_PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
+
+
+class Root(website.Root):
+    """What stands under `/`; Scrapyd's first page is at `/scrapyd`, and all else of it where it was."""
+
+    def __init__(self, config: Config, app: Any) -> None:
+        super().__init__(config, app)
+        sources = Sources(self)
+        # Any, as zope's interfaces are no types.
+        children: dict[str, Any] = {
+            page.here: page(sources) for page in (Overview, Crawls, Nodes, Exits, Stores, Quality, Titles)
+        }
+        for path, child in {**children, "/scrapyd": website.Home(self), "/static": Static()}.items():
+            self.putChild(path.lstrip("/").encode(), child)
+        upkeep: Any = Upkeep(sources)
+        upkeep.setServiceParent(app)
+
+
+class Upkeep(Service):
+    """Keeps the dashboard's threads, counts the catalogue by turns with the other nodes, and says what this one runs."""
+
+    name = "dashboard"
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._looks = 0
+        self._working = True
+        self._call = LoopingCall(self._look)
+
+    def startService(self) -> None:  # noqa: N802 - Twisted's own name
+        """Begin."""
+        super().startService()
+        self._sources.threads.start()
+        self._call.start(_EVERY)
+
+    def stopService(self) -> Any:  # noqa: N802 - Twisted's own name
+        """End; what is being counted is broken off."""
+        super().stopService()
+        self._call.stop()
+        if self._sources.has_database:
+            self._sources.database.interrupt()
+        self._sources.reactor.addSystemEventTrigger("after", "shutdown", self._sources.threads.stop)
+
+    def _look(self) -> Deferred[Any]:
+        looking: Deferred[Any] = deferToThreadPool(self._sources.reactor, self._sources.threads, self._do)
+        looking.addErrback(lambda failure: journal.failure("The dashboard's upkeep failed", failure))
+        return looking
+
+    def _do(self) -> None:
+        """Do what is due, in a thread."""
+        sources = self._sources
+        try:
+            if self._looks % _TELL_EVERY == 0:
+                sources.tell_versions(_versions())
+            self._looks += 1
+            if sources.has_database and count_if_due(
+                sources.state.client, sources.keys, sources.database, sources.node_name
+            ):
+                self._working = True
+        except (AwayError, redis.exceptions.RedisError) as error:
+            if self._working:
+                journal.warn("The catalogue can't be counted: {error}; it is tried again", error=str(error))
+            self._working = False
+        with suppress(AwayError, redis.exceptions.RedisError):
+            if sources.has_frontier:
+                sources.frontier()  # so that rates are those of now when somebody looks
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return {**found, "python": platform.python_version()}

@@ -1,0 +1,244 @@
+"""What the pages are made of, and how each is asked: every call waits for an answer, so call it in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import redis
+from scrapy.settings import Settings
+from twisted.python.threadpool import ThreadPool
+
+from moviecrawler.cluster.threads import reactor
+from moviecrawler.dashboard.counts import Counts, read_counts
+from moviecrawler.dashboard.database import AwayError, Database
+from moviecrawler.dashboard.keys import CrawlKeys, Keys
+from moviecrawler.dashboard.telling import read_figures, read_sample
+from moviecrawler.dashboard.tokens import Tokens
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.frontier.options import Budget
+from moviecrawler.frontier.queue import connect
+from moviecrawler.frontier.report import Rate, budgets, read_runs
+from moviecrawler.monitors.books import FILE, Book, BookError, open_book
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from moviecrawler.cluster.website import Root
+    from moviecrawler.dashboard.telling import ProcessFigures, Sample
+    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.items import Site
+    from moviecrawler.monitors.books import Alarm
+
+_THREADS = 8
+"""Pages that are made at once; others wait. Scrapyd's own services have threads of their own."""
+TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
+"""Seconds."""
+_DAY = 86_400
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteState:
+    """A site as the frontier sees it."""
+
+    site: Site
+    refusal: str | None = None
+    """Why it was stopped, until it answers again."""
+    stopped_until: float | None = None
+    """Seconds since 1970."""
+    used_today: int = 0
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(slots=True, kw_only=True)
+class Frontier:
+    """The shared crawls at one moment."""
+
+    now: float
+    """Seconds since 1970, by Redis' clock."""
+    sites: dict[Site, SiteState]
+    runs: list[RunReport]
+    rates: dict[tuple[str, str], Rate]
+    """By site and run."""
+
+
+class Sources:
+    """Everything that pages ask, of one node."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self.state = root.state
+        self.eggs = root.eggs
+        self.options = root.options
+        self.node_name = root.node_name
+        self.reactor = reactor
+        self.threads = ThreadPool(0, _THREADS, "dashboard")
+        self.keys = Keys(root.options.redis_prefix)
+        self.tokens = Tokens(self._secret)
+        self.settings = Settings()
+        self.settings.setmodule("moviecrawler.settings")
+        # What spiders are given, and not what this process may have beside.
+        self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
+        url = self.settings.get("DATABASE_URL")
+        self._database = Database(url) if url else None
+        self._book: Book | None = None
+        self._book_lock = threading.Lock()
+        self._rates: dict[tuple[str, str], Rate] = {}
+        self._rates_lock = threading.Lock()
+
+    def _secret(self) -> bytes | None:
+        """Return what all nodes make tokens with; None while Redis is away."""
+        try:
+            self.state.client.set(self.keys.secret, os.urandom(32).hex(), nx=True)
+            found = self.state.client.get(self.keys.secret)
+        except redis.exceptions.RedisError:
+            return None
+        return bytes(found) if found else None
+
+    # --- The catalogue's database -------------------------------------------------------------------------------------
+
+    @property
+    def has_database(self) -> bool:
+        """Whether there is one."""
+        return self._database is not None
+
+    @property
+    def database(self) -> Database:
+        """The one that DATABASE_URL names. Raises AwayError when none is named."""
+        if self._database is None:
+            raise AwayError(
+                "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue to show"
+            )
+        return self._database
+
+    def counts(self) -> Counts | None:
+        """Return the catalogue's figures; None when nothing was counted yet. Raises redis.RedisError."""
+        return read_counts(self.state.client, self.keys) if self.has_database else None
+
+    # --- The frontier -------------------------------------------------------------------------------------------------
+
+    @property
+    def has_frontier(self) -> bool:
+        """Whether spiders share one."""
+        return bool(self.settings.get("REDIS_URL"))
+
+    def ask_frontier(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return what a coroutine gets of a client of the frontier's Redis. Raises redis.RedisError and AwayError."""
+        url = self.settings.get("REDIS_URL")
+        if not url:
+            raise AwayError("REDIS_URL is not set in the node's environment, so crawls share no frontier to show")
+
+        async def asked() -> Any:
+            async with aclosing(connect(url, **TIMEOUTS)) as client:
+                return await ask(client)
+
+        return asyncio.run(asked())
+
+    def frontier(self) -> Frontier:
+        """Return how the shared crawls are. Raises redis.RedisError and AwayError."""
+        limits = self._budgets()
+
+        async def read(client: Any) -> Frontier:
+            runs = await read_runs(client, budget=limits)
+            seconds, micro = await client.time()
+            now = seconds + micro / 1e6
+            pipe = client.pipeline(transaction=False)
+            for site in HOMES:
+                pipe.hgetall(FrontierKeys(site, "").circuit)
+                pipe.hgetall(FrontierKeys(site, "").budget)
+            answers = await pipe.execute()
+            sites: dict[Site, SiteState] = {}
+            for place, site in enumerate(HOMES):
+                circuit, spent = answers[2 * place : 2 * place + 2]
+                sites[site] = SiteState(
+                    site=site,
+                    refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
+                    stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
+                    used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
+                    budget=limits.get(site, Budget()),
+                )
+            return Frontier(now=now, sites=sites, runs=runs, rates={})
+
+        found: Frontier = self.ask_frontier(read)
+        with self._rates_lock:
+            known = {(run.site, run.run): run for run in found.runs}
+            self._rates = {key: rate for key, rate in self._rates.items() if key in known}
+            for key, run in known.items():
+                rate = self._rates.setdefault(key, Rate(run.started_at))
+                rate.update(run.ended, run.active_until)
+                found.rates[key] = Rate(rate.since, rate.per_second)
+        return found
+
+    def store_figures(self) -> list[ProcessFigures]:
+        """Return what processes tell of their stores, those of the last hour. Raises redis.RedisError and AwayError."""
+        found: dict[bytes, bytes] = self.ask_frontier(lambda client: client.hgetall(CrawlKeys.STORES))
+        return [figures for text in found.values() if (figures := read_figures(text)) is not None]
+
+    def samples(self) -> set[str]:
+        """Return of which fields there are samples, as `<site>/<field>`. Raises redis.RedisError and AwayError."""
+        return {
+            name.decode(errors="replace") for name in self.ask_frontier(lambda client: client.hkeys(CrawlKeys.SAMPLES))
+        }
+
+    def sample(self, name: str) -> tuple[Sample, bytes] | None:
+        """Return one of them and its page. Raises redis.RedisError and AwayError."""
+        text = self.ask_frontier(lambda client: client.hget(CrawlKeys.SAMPLES, name))
+        try:
+            return None if text is None else read_sample(text)
+        except (msgspec.DecodeError, OSError):
+            return None
+
+    def _budgets(self) -> dict[Site, Budget]:
+        try:
+            return budgets(self.settings)
+        except ConfigurationError as error:
+            raise AwayError(f"the node's settings are wrong: {error}") from None
+
+    # --- Alarms -------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_book(self) -> bool:
+        """Whether there is one: in the Redis that crawls share, or in a file that a crawl on this machine has made."""
+        return self.has_frontier or (Path(self.settings["DATA_DIR"]) / FILE).exists()
+
+    def ask_book(self, ask: Callable[[Book], Any]) -> Any:
+        """Return what a function gets of the book of alarms. Raises AwayError."""
+        with self._book_lock:
+            try:
+                if self._book is None:
+                    self._book = open_book(self.settings)
+                return ask(self._book)
+            except (BookError, ConfigurationError) as error:
+                raise AwayError(str(error)) from None
+
+    def alarms(self) -> list[Alarm]:
+        """Return the alarms that stand; none where there is no book. Raises AwayError."""
+        if not self.has_book:
+            return []
+        found: list[Alarm] = self.ask_book(lambda book: book.open_alarms())
+        return found
+
+    # --- Versions -----------------------------------------------------------------------------------------------------
+
+    def tell_versions(self, versions: dict[str, str]) -> None:
+        """Let other nodes know what this one runs. Raises redis.RedisError."""
+        pipe = self.state.client.pipeline()
+        pipe.hset(self.keys.versions, self.node_name, msgspec.json.encode(versions))
+        pipe.expire(self.keys.versions, _DAY)
+        pipe.execute()
+
+    def versions(self) -> dict[str, dict[str, str]]:
+        """Return what each node runs, by its name. Raises redis.RedisError."""
+        found = self.state.client.hgetall(self.keys.versions)
+        return {
+            name.decode(errors="replace"): msgspec.json.decode(text, type=dict[str, str])
+            for name, text in found.items()
+        }

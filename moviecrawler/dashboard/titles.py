@@ -1,0 +1,160 @@
+"""The scoreboard: looking for titles, and one title with its scores, their history, its credits and where all that is from."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from urllib.parse import urlsplit
+
+from moviecrawler.clock import utc_now
+from moviecrawler.dashboard.formats import NONE, number
+from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.plots import Line, plot
+from moviecrawler.dashboard.rendering import SCORES
+from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROWS = 50
+_LAST = FOUND_AT_MOST // _ROWS
+_MOST_ID = 2**62
+_SCALE = {"imdb": 10, "metacritic_user": 10}
+"""By which a score is multiplied to be out of 100."""
+
+
+class Fact(NamedTuple):
+    """What each site says of one thing."""
+
+    name: str
+    said: list[str]
+    """In the order of the records."""
+
+
+class Titles(Page):
+    """`/titles`, and `/titles/<id>`."""
+
+    title = "Titles"
+    here: ClassVar[str] = "/titles"
+
+    def template_of(self, asked: Asked) -> str:
+        """Return that of the list, or of one."""
+        return "title.html" if asked.path else "titles.html"
+
+    def show(self, asked: Asked) -> dict[str, Any]:
+        """Return what is found, or one title."""
+        return self._one(asked) if asked.path else self._list(asked)
+
+    def _list(self, asked: Asked) -> dict[str, Any]:
+        text = asked.value("q")[:200]
+        page = asked.whole("page", 1, _LAST, 1)
+        ask: Callable[[], Any] = lambda: popular(self.sources.database, _after(asked), _ROWS + 1)  # noqa: E731 - one of two
+        if text:
+            ask = lambda: search(self.sources.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
+        found: list[Found] = asked.attempt(ask, otherwise=[])
+        return {
+            "q": text,
+            "found": found[:_ROWS],
+            "has_more": len(found) > _ROWS and (not text or page < _LAST),
+            "page": page,
+        }
+
+    def _one(self, asked: Asked) -> dict[str, Any]:
+        title_id = _title_id(asked)
+        found = read_title(self.sources.database, title_id)
+        if found is None:
+            raise RefusedError("there is no such title; it may have become one with another", 404)
+        lines = [
+            Line(
+                f"{SCORES[series.kind]}, {series.site}" if _twice(found, series.kind) else SCORES[series.kind],
+                [
+                    (p.since.timestamp(), None if p.value is None else p.value * _SCALE.get(series.kind, 1))
+                    for p in series.points
+                ],
+            )
+            for series in found.series
+        ]
+        return {
+            "heading": found.title.title or found.title.imdb_id or "A title without a name",
+            "found": found,
+            "facts": _facts(found),
+            "roles": _roles(found),
+            "plot": plot(lines, utc_now().timestamp(), 0, 100) if any(line.points for line in lines) else None,
+            "safe_url": _safe_url,
+        }
+
+    def act(self, asked: Asked) -> tuple[str, str]:
+        """Boost a title."""
+        if asked.value("action") != "boost":
+            raise RefusedError(f"action is {asked.value('action')[:40]!r}; it is boost")
+        title_id = _title_id(asked)
+        with self.sources.database.transaction(write=True) as cursor:
+            cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
+            known = cursor.fetchone()[0]
+        return f"/titles/{title_id}", "boosted" if known else "no-title"
+
+
+def _after(asked: Asked) -> tuple[float, int] | None:
+    """Return the popularity and the id of the last title of the page before; None for the first page. Raises RefusedError."""
+    if not asked.value("after"):
+        return None
+    popularity, _, title_id = asked.value("after").partition("_")
+    try:
+        after = float(popularity), int(title_id)
+    except ValueError:
+        raise RefusedError("there is no such page") from None
+    if not math.isfinite(after[0]) or not 0 <= after[1] < _MOST_ID:
+        raise RefusedError("there is no such page")
+    return after
+
+
+def _title_id(asked: Asked) -> int:
+    if len(asked.path) != 1 or not (asked.path[0].isascii() and asked.path[0].isdigit()) or len(asked.path[0]) > 18:  # noqa: PLR2004 - a bigint's
+        raise RefusedError("there is no such page", 404)
+    return int(asked.path[0])
+
+
+def _safe_url(url: str) -> str | None:
+    """Return a URL that may be a link's: what a page of others gave could be a script."""
+    return url if urlsplit(url).scheme in {"http", "https"} else None
+
+
+def _twice(found: Title, kind: str) -> bool:
+    return sum(series.kind == kind for series in found.series) > 1
+
+
+_FACTS: dict[str, Callable[[Any], Any]] = {
+    "Title": lambda r: r.title,
+    "Original title": lambda r: r.original_title,
+    "Kind": lambda r: r.title_type or r.kind,
+    "Year": lambda r: f"{r.year}–{r.end_year}" if r.end_year else r.year,  # noqa: RUF001 - a range
+    "Released": lambda r: r.release_date,
+    "Runtime": lambda r: r.runtime_minutes and f"{r.runtime_minutes} min",
+    "Certificate": lambda r: r.certificate,
+    "Genres": lambda r: ", ".join(r.genres),
+    "Countries": lambda r: ", ".join(r.countries),
+    "Languages": lambda r: ", ".join(r.languages),
+    "Series": lambda r: r.series_title and f"{r.series_title}, season {r.season or NONE}, episode {r.episode or NONE}",
+    "Plot": lambda r: r.plot,
+}
+
+
+def _facts(found: Title) -> list[Fact]:
+    """Return what the sites say, without what none says."""
+    facts = [Fact(name, [str(read(record) or "") for record in found.records]) for name, read in _FACTS.items()]
+    for kind in dict.fromkeys(row.kind for row in found.amounts):
+        said = {row.site: f"{number(row.value)} {row.currency}" for row in found.amounts if row.kind == kind}
+        name = kind.replace("_", " ").capitalize()
+        facts.append(Fact(name, [said.get(record.site, "") for record in found.records]))
+    return [fact for fact in facts if any(fact.said)]
+
+
+def _roles(found: Title) -> list[tuple[str, str, list[Any]]]:
+    """Return role, site and people: of each role from the first site that names any."""
+    roles: dict[str, tuple[str, list[Any]]] = {}
+    for row in found.credits:
+        site, people = roles.setdefault(row.role, (row.site, []))
+        if row.site == site:
+            people.append(row)
+    order = ("director", "writer", "creator", "cast")
+    return [(role, *roles[role]) for role in order if role in roles]
