@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
 """In the order of their ports."""
 
-_HOST = "127.0.0.1"
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
@@ -43,12 +42,35 @@ _PORT_TRIES = 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
+class Renames(msgspec.Struct, forbid_unknown_fields=True):
+    """Words that pages have in place of others: how a site changes its pages."""
+
+    names: dict[str, str] = {}
+    after: int = 0
+    """Answers that are as before."""
+
+    def apply(self, body: Body) -> Body:
+        """Return the body of an answer as it is now."""
+        if self.after > 0:
+            self.after -= 1
+            return body
+        if not self.names:
+            return body
+        content = body.identity()
+        for old, new in self.names.items():
+            content = content.replace(old.encode(), new.encode())
+        return Body.plain(content)
+
+
 class Replica:
     """A local stand-in for the three sites.
 
     `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site,
-    `POST /__replica__/faults` sets the shares of faults from now on, as in {"500": 0.1}, and `POST /__replica__/reset`
-    sets all figures to zero. These requests are neither counted nor spoiled, nor are those for robots.txt spoiled.
+    `POST /__replica__/faults` sets the shares of faults from now on, as in {"500": 0.1}, `POST /__replica__/clients` sets
+    which clients meet a fault each time, as in {"203.0.113.7": "challenge"}, `POST /__replica__/renames` sets which words
+    pages have in place of others, as in {"names": {"runtime": "length"}, "after": 100}, from so many requests on, and
+    `POST /__replica__/reset` sets all figures to zero. A client's name is the first one in X-Forwarded-For, where a proxy says for whom it asks, or else its
+    address. These requests are neither counted nor spoiled, nor are those for robots.txt spoiled.
     """
 
     def __init__(self, options: Options) -> None:
@@ -60,6 +82,8 @@ class Replica:
         else:
             self._source = Generated(Catalogue(options.seed, options.titles), light=options.light)
         self._plan = FaultPlan(options.seed, options.faults)
+        self._client_faults: dict[str, Fault] = {}
+        self._renames = Renames()
         self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
         self.urls: dict[Site, str] = {}
         """Each site's scheme, host and port, once started."""
@@ -74,11 +98,13 @@ class Replica:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen on the three ports, on the loopback interface only. Raises ConfigurationError when one is taken."""
-        for site, listener in zip(SITES, _listeners(self._options.port), strict=True):
+        """Listen on the three ports. Raises ConfigurationError when one is taken."""
+        for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
             app.router.add_get(_CONTROL + "counts", self._get_counts)
             app.router.add_post(_CONTROL + "faults", self._set_faults)
+            app.router.add_post(_CONTROL + "clients", self._set_client_faults)
+            app.router.add_post(_CONTROL + "renames", self._set_renames)
             app.router.add_post(_CONTROL + "reset", self._reset)
             app.router.add_get("/robots.txt", self._robots(site))
             app.router.add_get("/{path:.*}", self._handler(site))
@@ -87,7 +113,7 @@ class Replica:
             await runner.setup()
             await web.SockSite(runner, listener).start()
             self._runners.append(runner)
-            self.urls[site] = f"http://{_HOST}:{listener.getsockname()[1]}"
+            self.urls[site] = f"http://{self._options.host}:{listener.getsockname()[1]}"
 
     async def stop(self) -> None:
         """Close all connections."""
@@ -120,13 +146,16 @@ class Replica:
         counts = self.counts[site]
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
-        client = f"{request.remote} {request.headers.get('User-Agent', '')}"
+        address = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip() or request.remote or ""
+        client = f"{address} {request.headers.get('User-Agent', '')}"
         attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
         if self._options.rate_limit is not None and in_second > self._options.rate_limit:
             return await self._send(site, request, Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": "1"}))
         if self._options.latency:
             await asyncio.sleep(self._options.latency / 1000)
-        fault = None if redirected else self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
+        fault = self._client_faults.get(address)
+        if fault is None and not redirected:
+            fault = self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
         if fault is not None:
             counts.faults[fault] += 1
         match fault:
@@ -158,7 +187,7 @@ class Replica:
         self, site: Site, request: web.Request, answer: Answer, *, truncated: bool = False
     ) -> web.StreamResponse:
         self.counts[site].statuses[answer.status] += 1
-        content, encoding = answer.body.encode(request.headers.get("Accept-Encoding", ""))
+        content, encoding = self._renames.apply(answer.body).encode(request.headers.get("Accept-Encoding", ""))
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if encoding is not None:
             headers["Content-Encoding"] = encoding
@@ -208,6 +237,20 @@ class Replica:
             return web.Response(text=f"{error}\n", status=400)
         return web.Response(status=204)
 
+    async def _set_client_faults(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._client_faults = msgspec.json.decode(await request.read(), type=dict[str, Fault])
+        except msgspec.DecodeError as error:
+            return web.Response(text=f"{error}\n", status=400)
+        return web.Response(status=204)
+
+    async def _set_renames(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._renames = msgspec.json.decode(await request.read(), type=Renames)
+        except msgspec.DecodeError as error:
+            return web.Response(text=f"{error}\n", status=400)
+        return web.Response(status=204)
+
     async def _reset(self, _: web.Request) -> web.StreamResponse:
         for counts in self.counts.values():
             counts.reset()
@@ -233,20 +276,20 @@ async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | No
             other.cancel()
 
 
-def _listeners(port: int) -> list[socket.socket]:
+def _listeners(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each site: on `port` and the next two, or on any three in a row that are free."""
     for _ in range(_PORT_TRIES):
         listeners: list[socket.socket] = []
         try:
             for offset in range(len(SITES)):
                 first = listeners[0].getsockname()[1] if listeners else port
-                listeners.append(socket.create_server((_HOST, first + offset), backlog=1024))
+                listeners.append(socket.create_server((host, first + offset), backlog=1024))
         except (OSError, OverflowError) as error:
             for listener in listeners:
                 listener.close()
             if port:
                 raise ConfigurationError(
-                    f"--port is {port}, but port {first + offset} can't be had: {error}"
+                    f"--port is {port}, but port {first + offset} can't be had on {host}: {error}"
                 ) from error
         else:
             return listeners

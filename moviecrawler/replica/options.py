@@ -24,6 +24,8 @@ class Options:
 
     port: int = 0
     """IMDb's; Metacritic and Rotten Tomatoes are on the next two. 0 takes any three that are free."""
+    host: str = "127.0.0.1"
+    """The address to listen on, and the host of the URLs: beyond loopback only where nobody else can reach it."""
     titles: int = 1_000
     seed: int = 1
     pages: Path | None = None
@@ -55,7 +57,13 @@ class Options:
 
     def arguments(self) -> list[str]:
         """Return the command line that means the same."""
-        given = [f"--port={self.port}", f"--titles={self.titles}", f"--seed={self.seed}", f"--latency={self.latency:g}"]
+        given = [
+            f"--port={self.port}",
+            f"--host={self.host}",
+            f"--titles={self.titles}",
+            f"--seed={self.seed}",
+            f"--latency={self.latency:g}",
+        ]
         given += [f"--fail={fault}:{share}" for fault, share in self.faults.items()]
         given.append(f"--robots={self.robots}")
         if self.pages is not None:
@@ -72,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("replica")
     group.add_argument(
         "--port", default="8000", metavar="P", help="IMDb's; the others follow; 0 for any (default: 8000)"
+    )
+    group.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="listen there (default: 127.0.0.1, this machine only)"
     )
     group.add_argument("--titles", default="1000", metavar="N", help="movies to make up (default: 1000)")
     group.add_argument("--seed", default="1", metavar="S", help="which movies those are (default: 1)")
@@ -97,6 +108,7 @@ def parse_options(given: argparse.Namespace) -> Options:
         faults[fault] = faults.get(fault, 0) + share
     return Options(
         port=_whole("--port", given.port),
+        host=given.host,
         titles=_whole("--titles", given.titles),
         seed=_whole("--seed", given.seed),
         pages=None if given.pages is None else Path(given.pages),

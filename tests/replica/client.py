@@ -45,5 +45,8 @@ class Control:
     def faults(self, **shares: float) -> Reply:
         return ask(self._url + "faults", method="POST", body=json.dumps(shares).encode())
 
+    def clients(self, **faults: str) -> Reply:
+        return ask(self._url + "clients", method="POST", body=json.dumps(faults).encode())
+
     def reset(self) -> None:
         ask(self._url + "reset", method="POST")

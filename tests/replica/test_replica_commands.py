@@ -107,3 +107,17 @@ def test_no_replica_is_left_when_its_starter_is_killed() -> None:
         except ConnectionError:
             break
         assert time.monotonic() < deadline
+
+
+def test_replica_listens_where_it_is_told() -> None:
+    with ReplicaProcess(host="127.0.0.2", titles=1) as replica:
+        assert {url.rpartition(":")[0] for url in replica.urls.values()} == {"http://127.0.0.2"}
+        assert ask(f"{replica.urls['imdb']}/robots.txt").status == 200
+
+
+def test_address_that_cannot_be_had_is_named() -> None:
+    with (
+        pytest.raises(ReplicaError, match=r"can't be had on 192\.0\.2\.1"),
+        ReplicaProcess(host="192.0.2.1", port=18_000),
+    ):
+        pass

@@ -142,3 +142,16 @@ def test_more_requests_than_the_rate_limit_get_429() -> None:
         assert all(reply.headers["retry-after"] == "1" for reply in limited)
         assert replies[0].status == 200
         assert ask(replica.urls["imdb"] + "/chart/top/", {"User-Agent": "b"}).status == 200
+
+
+def test_one_client_meets_a_fault_and_others_do_not(replica: ReplicaProcess, control: Control) -> None:
+    assert control.clients(**{"203.0.113.7": "challenge"}).status == 204
+    url = replica.urls["imdb"] + PATH
+    assert ask(url, {"X-Forwarded-For": "203.0.113.7, 10.0.0.1"}).status == 202
+    assert ask(url, {"X-Forwarded-For": "203.0.113.8"}).status == 200
+    assert ask(url).status == 200
+    assert any(client.startswith("203.0.113.7 ") for client in control.counts()["clients"])
+    control.clients(**{"127.0.0.1": "403"})
+    assert ask(url).status == 403
+    control.clients()
+    assert control.clients(**{"127.0.0.1": "418"}).status == 400
