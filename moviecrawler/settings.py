@@ -82,6 +82,37 @@ RETRY_BACKOFF_MAX = 60.0
 # Unexpected answers in a row, such as pages of under 2 KB, that stop a site; read by SiteBlockMiddleware.
 BLOCK_AFTER_UNEXPECTED = 3
 
+# --- From where ------------------------------------------------------------------------------------------------------
+# Proxies: JSON, or the path of a file with it. As it holds passwords, name a file, or set it in the environment, and not on
+# a command line, which everybody on the machine can see. Read by `read_pools`.
+PROXY_POOLS = _env("PROXY_POOLS", "")
+# Pools in the order in which they are used, for all sites or for some; empty: directly, and a block stops the site. And the
+# one pool that this worker keeps to. Read by IdentityOptions, as all that follows.
+PROXY_ORDER = _env("PROXY_ORDER", "")
+WORKER_POOL = _env("WORKER_POOL", "")
+# Attempts of a request, each from another exit.
+PROXY_ATTEMPTS = 3
+# Seconds for which an exit is not used for a site that refuses it; doubled each time up to a week.
+PROXY_QUARANTINE = 1800.0
+# Requests after which the next exit of a pool has its turn: of all pools but residential ones, and of those.
+PROXY_RUN_DATACENTER = 1
+PROXY_RUN_RESIDENTIAL = 25
+# JSON, or a file with it, of what exits say of themselves in place of USER_AGENT; empty: the same honest words everywhere.
+PROXY_IDENTITIES = _env("PROXY_IDENTITIES", "")
+# What counts as a ban; a class that has scrapy-rotating-proxies' two hooks. Read by `load_policy`.
+PROXY_BAN_POLICY = "moviecrawler.identity.policy.SiteBanPolicy"
+
+# --- Tor -------------------------------------------------------------------------------------------------------------
+# Where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080, and its ControlPort (127.0.0.1:9051) or ControlSocket (a
+# path), which is needed for new identities only. The control port's password is TOR_CONTROL_PASSWORD in the environment. Read by
+# TorOptions, like the rest.
+TOR_TUNNEL = _env("TOR_TUNNEL", "")
+TOR_CONTROL = _env("TOR_CONTROL", "")
+# Circuits that a worker uses by turns, each of which is work for three volunteers' machines.
+TOR_CIRCUITS = _env("TOR_CIRCUITS", "8")
+# Seconds that Tor has at the start of a crawl until a site has been reached through it.
+TOR_TIMEOUT = _env("TOR_TIMEOUT", "60")
+
 # --- Stores ----------------------------------------------------------------------------------------------------------
 # When a store can't be reached at the start: `fail` says so and crawls nothing; `wait` begins, holds the crawl back when the
 # store's buffer is full, and keeps what is left at the end in files for the next run. Read by BatchingPipeline.
@@ -93,6 +124,52 @@ STORE_BATCH_SECONDS = None
 STORE_BUFFER_ITEMS = None
 STORE_BUFFER_BYTES = None
 STORE_CLOSE_SECONDS = None
+
+# --- Catalogue -------------------------------------------------------------------------------------------------------
+# How `lane=due` takes titles from the catalogue; read by CatalogueOptions, which says more of each.
+# Titles that a worker claims at once, and for how many seconds: those of a worker that died are due again after that.
+CATALOGUE_BATCH = _env("CATALOGUE_BATCH", "25")
+CATALOGUE_LEASE = _env("CATALOGUE_LEASE", "7200")
+# The most that boosted titles may take of a site's pages, and those fetched before, while others wait; 0 to 0.9.
+CATALOGUE_BOOST_SHARE = _env("CATALOGUE_BOOST_SHARE", "0.5")
+CATALOGUE_STALE_SHARE = _env("CATALOGUE_STALE_SHARE", "0.2")
+# Titles a day and site whose id is guessed, where no source and no list names it.
+CATALOGUE_GUESSES = _env("CATALOGUE_GUESSES", "25")
+# Seconds that a worker waits for titles to become due when none is, before it ends.
+CATALOGUE_IDLE = _env("CATALOGUE_IDLE", "0")
+# Whether `lane=due` reads the site's current lists once a day, and its sitemap once a month.
+CATALOGUE_LISTS = _env("CATALOGUE_LISTS", "1")
+
+# --- Sharing ---------------------------------------------------------------------------------------------------------
+# The Redis that workers of one crawl share; empty: each process crawls for itself. With a password in it, set it in the
+# environment only. Read by FrontierScheduler, like the rest by FrontierOptions, which says more of each.
+REDIS_URL = _env("REDIS_URL", "")
+# What queue, dupefilter and counters are kept under: crawls of one spider under two names run apart.
+FRONTIER_RUN = _env("FRONTIER_RUN", "default")
+# The name of this machine in `scrapy progress`; empty: its host name.
+FRONTIER_NODE = _env("FRONTIER_NODE", "")
+# Seconds for which a page is not asked for again, and what remembers it: `set`, exactly, or `bloom`, in less memory, for so
+# many URLs and with that share of errors.
+FRONTIER_WINDOW = _env("FRONTIER_WINDOW", "604800")
+FRONTIER_DUPEFILTER = _env("FRONTIER_DUPEFILTER", "set")
+FRONTIER_CAPACITY = _env("FRONTIER_CAPACITY", "10000000")
+FRONTIER_ERROR = _env("FRONTIER_ERROR", "0.001")
+# Seconds without a sign of life after which what a worker holds goes to others.
+FRONTIER_LEASE = _env("FRONTIER_LEASE", "60")
+# Times that a request is handed out to workers that die of it, before it is set aside.
+FRONTIER_DELIVERIES = _env("FRONTIER_DELIVERIES", "5")
+# Requests that a worker takes and acknowledges at once.
+FRONTIER_BATCH = _env("FRONTIER_BATCH", "32")
+# Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis, before it ends.
+FRONTIER_PATIENCE = _env("FRONTIER_PATIENCE", "600")
+# Seconds that it waits for more seeds when the crawl is done.
+FRONTIER_IDLE = _env("FRONTIER_IDLE", "0")
+# Requests, and seconds, after which it ends, to be started anew; 0 for no limit.
+FRONTIER_MAX_PAGES = _env("FRONTIER_MAX_PAGES", "0")
+FRONTIER_MAX_SECONDS = _env("FRONTIER_MAX_SECONDS", "0")
+# What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
+# live sites stand in `LIVE_BUDGETS`, and are replaced host by host.
+SITE_BUDGETS = _env("SITE_BUDGETS", "")
 
 # --- Safety ----------------------------------------------------------------------------------------------------------
 # On by default in Scrapy 2.19: runs Python that is sent to it.
@@ -129,11 +206,14 @@ DOWNLOADER_MIDDLEWARES = {
     "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
     # Sees decompressed bodies, and before a retry can be made of a refusal.
     "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
+    # Is told how every attempt ended before a redirect is followed, and sees decompressed bodies, too.
+    "moviecrawler.middlewares.identity.IdentityMiddleware": 620,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
-    "moviecrawler.middlewares.compression.FastCompressionMiddleware": 590,
+    "moviecrawler.middlewares.compression.FastCompressionMiddleware": 640,
 }
 ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
+    "moviecrawler.pipelines.coverage.CoveragePipeline": 200,
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
     "moviecrawler.pipelines.postgres.PostgresPipeline": 310,
     "moviecrawler.pipelines.mongo.MongoPipeline": 320,
@@ -143,14 +223,51 @@ ITEM_PIPELINES = {
 SPIDER_MIDDLEWARES = {
     # Before HttpErrorMiddleware, so that it sees a 404 too.
     "moviecrawler.middlewares.archive.ArchiveMiddleware": 10,
+    # Sees what the spider makes of a page, and keeps one that could not be read.
+    "moviecrawler.dashboard.telling.FailedPages": 20,
 }
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
+    "moviecrawler.extensions.catalogue.CatalogueRecorder": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
-    "moviecrawler.extensions.progress.Progress": 0,
+    "moviecrawler.extensions.coverage.CoverageWatch": 0,
+    # After what it looks at.
+    "moviecrawler.extensions.alarms.Alarms": 10,
+    "moviecrawler.extensions.metrics.Metrics": 20,
+    "moviecrawler.extensions.progress.Progress": 30,
+    "moviecrawler.extensions.summary.Summary": 40,
+    "moviecrawler.dashboard.telling.StoreFigures": 50,
 }
+
+# --- Alarms ----------------------------------------------------------------------------------------------------------
+# What is an alarm; read by AlarmOptions, which says more of each.
+# Spidermon runs the monitors; suites of your own can be added by its settings.
+SPIDERMON_ENABLED = True
+# Seconds between two looks, and between two messages about an alarm that stands.
+ALARM_EVERY = _env("ALARM_EVERY", "30")
+ALARM_REMINDER = _env("ALARM_REMINDER", "21600")
+# Seconds without an answer while something is due; shares of unreadable pages and of refusals; the share of titles that is to be
+# within its due date.
+ALARM_STALLED = _env("ALARM_STALLED", "900")
+ALARM_EXTRACTION_ERRORS = _env("ALARM_EXTRACTION_ERRORS", "0.05")
+ALARM_BLOCKS = _env("ALARM_BLOCKS", "0.05")
+ALARM_FRESHNESS = _env("ALARM_FRESHNESS", "0.9")
+# Whether a crawl ends when suddenly no page has a field that pages have.
+COVERAGE_STOP = _env("COVERAGE_STOP", "1")
+# Who is told, beside the log. URLs may hold passwords and tokens: set them in the environment only.
+ALARM_WEBHOOK = _env("ALARM_WEBHOOK", "")
+ALARM_SMTP_URL = _env("ALARM_SMTP_URL", "")
+ALARM_MAIL_FROM = _env("ALARM_MAIL_FROM", "")
+ALARM_MAIL_TO = _env("ALARM_MAIL_TO", "")
+
+# --- Metrics of a single crawl -----------------------------------------------------------------------------------------
+# A folder that Prometheus' node exporter reads, and the URL of a push gateway, which may hold a password; seconds between two
+# writes. Read by Metrics.
+METRICS_FOLDER = _env("METRICS_FOLDER", "")
+METRICS_PUSH_URL = _env("METRICS_PUSH_URL", "")
+METRICS_EVERY = _env("METRICS_EVERY", "15")
 
 # --- What is shown ---------------------------------------------------------------------------------------------------
 LOG_LEVEL = _env("LOG_LEVEL", "INFO")

@@ -40,10 +40,12 @@ class Command(CrawlCommand):
 def succeeded(stats: dict[str, Any]) -> bool:
     """Return whether a crawl ended by itself, read its lists, was not stopped by its site and stored what it found.
 
+    A worker of a shared crawl that is to be started anew (`recycled`) has ended by itself.
+
     Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
     A crawl that stored nothing is one, unless the site has none of its titles.
     """
     troubles = ("lists/missed", "titles/blocked", "titles/spooled")
     asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
-    ended = stats.get("finish_reason") == "finished"
+    ended = stats.get("finish_reason") in {"finished", "recycled"}
     return ended and (stored > 0 or absent == asked) and not any(stats.get(name) for name in troubles)

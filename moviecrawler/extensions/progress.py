@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import redis.exceptions
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
+
+from moviecrawler.frontier.report import Rate, details_of, line_of, name_of, read_runs
+from moviecrawler.frontier.scheduler import shared_scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,15 +26,23 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.scheduler import FrontierScheduler
+
 logger = logging.getLogger(__name__)
 
 OUTCOMES = ("stored", "absent", "failed", "blocked", "disallowed", "rejected", "spooled")
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 _FRAME = 0.2  # seconds between two looks at the figures
+_ASK_EVERY = 1.0  # seconds between two looks at those of all workers
 
 
 class Progress:
-    """Shows the titles asked for and how each ended, by setting PROGRESS: a bar, log lines or JSON lines."""
+    """Shows the titles asked for and how each ended, by setting PROGRESS: a bar, log lines or JSON lines.
+
+    Of a crawl that several workers share, bar and lines show the figures of all of them, as `scrapy progress` does, and then
+    what this worker's titles became.
+    """
 
     def __init__(self, crawler: Crawler, mode: str, interval: float) -> None:
         self.crawler = crawler
@@ -39,6 +52,9 @@ class Progress:
         self.shown: dict[str, Any] = {}
         self.bar: tqdm[Any] | None = None
         self.stack = ExitStack()
+        self.run: RunReport | None = None
+        self.rate: Rate | None = None
+        self.following: asyncio.Task[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -62,28 +78,31 @@ class Progress:
             self.bar = self.stack.enter_context(
                 tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
             )
+        scheduler = shared_scheduler(self.crawler)
+        if scheduler is not None and self.mode != "json":
+            self.following = asyncio.get_running_loop().create_task(self._follow(scheduler))
         self.task = create_looping_call(self.show)
         self.task.start(self.interval, now=False)
 
-    def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Show the final figures, and log them in one line."""
+    def spider_closed(self, reason: str) -> None:
+        """Show the final figures."""
+        if self.following is not None:
+            self.following.cancel()
         if self.task.running:
             self.task.stop()
         self.show(reason=reason)
         self.stack.close()
-        figures = self.figures()
-        ended = (
-            ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES if figures[outcome]) or "nothing found"
-        )
-        logger.info(
-            "%s: %d titles asked for: %s; in %.1f s (%s)",
-            spider.name,
-            figures["asked"],
-            ended,
-            time.monotonic() - self.started,
-            reason,
-            extra={"spider": spider},
-        )
+
+    async def _follow(self, scheduler: FrontierScheduler) -> None:
+        """Ask Redis now and then how far all workers are."""
+        budget = {scheduler.keys.site: scheduler.options.budget}
+        while True:
+            with suppress(redis.exceptions.RedisError):
+                for report in await read_runs(scheduler.server, scheduler.keys.site, scheduler.keys.run, budget):
+                    self.rate = self.rate or Rate(report.started_at)
+                    self.rate.update(report.ended, report.active_until)
+                    self.run = report
+            await asyncio.sleep(max(self.interval, _ASK_EVERY))
 
     def figures(self) -> dict[str, int]:
         """Return how many titles were asked for, and how many ended in each way."""
@@ -95,14 +114,24 @@ class Progress:
         figures = self.figures()
         done = sum(figures[outcome] for outcome in OUTCOMES)
         if self.bar is not None:
-            self.bar.total = figures["asked"]
-            self.bar.n = done
-            self.bar.set_postfix({k: figures[k] for k in OUTCOMES[1:] if figures[k]}, refresh=True)
+            ended = {k: figures[k] for k in OUTCOMES[1:] if figures[k]}
+            if self.run is not None and self.rate is not None:
+                self.bar.total, self.bar.n = self.run.total, self.run.ended
+                self.bar.set_description_str(name_of(self.run), refresh=False)
+                self.bar.set_postfix_str(f"{details_of(self.run, self.rate)}; {_here(figures)}", refresh=True)
+            else:
+                self.bar.total, self.bar.n = figures["asked"], done
+                self.bar.set_postfix(ended, refresh=True)
         elif self.mode == "json":
             line = {"spider": self.crawler.spidercls.name, **figures, "finished": reason}
             if line != self.shown:
                 self.shown = line
                 print(json.dumps(line), flush=True)  # noqa: T201 - that is what this mode is for
+        elif reason is None and self.run is not None and self.rate is not None:
+            line = {"line": f"{line_of(self.run, self.rate)}; {_here(figures)}"}
+            if line != self.shown:
+                self.shown = line
+                logger.info("%s", line["line"], extra={"spider": self.crawler.spider})
         elif reason is None and figures != self.shown:
             self.shown = figures
             per_minute = 60 * done / max(time.monotonic() - self.started, _FRAME)
@@ -114,6 +143,12 @@ class Progress:
                 ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES),
                 extra={"spider": self.crawler.spider},
             )
+
+
+def _here(figures: dict[str, int]) -> str:
+    """Return what became of this worker's own titles."""
+    ended = ", ".join(f"{figures[outcome]:,} {outcome}" for outcome in OUTCOMES if figures[outcome])
+    return f"here: {ended or 'nothing yet'}"
 
 
 class _AboveTheBar:

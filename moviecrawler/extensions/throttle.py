@@ -26,7 +26,8 @@ class SiteThrottle(AutoThrottle):
 
     def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
         host, _ = self._get_slot(request, spider)
-        least = self.least.get(host) if host else None
+        # On sites that rotate, a slot is that of a host and an exit.
+        least = self.least.get(host.partition(" via ")[0]) if host else None
         if least == 0:
             return
         self.mindelay = self._min_delay() if least is None else least

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
 
+from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import classify
+from moviecrawler.frontier.circuit import ProcessCircuit
+from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.identity.exits import DIRECT, META
+from moviecrawler.identity.samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
+from moviecrawler.signals import site_refused
 
 if TYPE_CHECKING:
     from typing import Self
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.extract.blocks import Refusal
+    from moviecrawler.frontier.circuit import Circuit
 
 logger = logging.getLogger(__name__)
 
@@ -42,17 +52,27 @@ class SiteBlockMiddleware:
         self.crawler = crawler
         self.backoff = backoff
         self.most_unexpected = most_unexpected
-        self.stopped: dict[str, str] = {}
+        self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
+        self.circuit: Circuit = ProcessCircuit()
         self.unexpected: defaultdict[str, set[str]] = defaultdict(set)  # URLs since the last page as it should be
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read BLOCK_AFTER_UNEXPECTED, and what `Backoff` reads."""
-        return cls(crawler, crawler.settings.getint("BLOCK_AFTER_UNEXPECTED"), Backoff.from_settings(crawler.settings))
+        """Read BLOCK_AFTER_UNEXPECTED and DATA_DIR, and what `Backoff` reads."""
+        most_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
+        middleware = cls(crawler, most_unexpected, Backoff.from_settings(crawler.settings))
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        return middleware
+
+    def spider_opened(self) -> None:
+        """Take the circuit that all nodes share, when this one takes part in a shared crawl."""
+        scheduler = shared_scheduler(self.crawler)
+        if scheduler is not None:
+            self.circuit = scheduler.circuit
 
     def process_request(self, request: Request) -> None:
         """Raise SiteStopped when the request's site has refused us."""
-        reason = self.stopped.get(_site(request))
+        reason = self.circuit.refusal(_site(request))
         if reason is not None:
             self.crawler.stats.inc_value("blocks/not_sent")
             raise SiteStopped(reason)
@@ -60,8 +80,10 @@ class SiteBlockMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return the response when it is no refusal, or the request again when it is an unexpected page.
 
-        Raises SiteStopped when it is a refusal.
+        Raises SiteStopped when it is a refusal. Where the site rotates, IdentityMiddleware has seen to all that.
         """
+        if META in request.meta:
+            return response
         site = _site(request)
         refusal = classify(
             response.status,
@@ -74,14 +96,18 @@ class SiteBlockMiddleware:
             # A missing page says nothing of whether the site's pages are as they should be.
             if response.status == 200:  # noqa: PLR2004 - HTTP's own number
                 self.unexpected.pop(site, None)
+                self.circuit.answered(site)
             return response
         self.crawler.stats.inc_value(f"blocks/{site}/{refusal.kind}")
+        sampling = asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, DIRECT, response, utc_now())
         if refusal.kind == "throttle":
             self.unexpected[site].add(response.url)
             if len(self.unexpected[site]) < self.most_unexpected:
+                await sampling
                 return await self._again(request, refusal)
-        self._stop(site, request, refusal)
-        raise SiteStopped(self.stopped[site])
+        reason = self.stop(site, request, refusal.reason, refusal.pause_seconds)
+        await sampling
+        raise SiteStopped(reason)
 
     async def _again(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
@@ -91,16 +117,24 @@ class SiteBlockMiddleware:
         await self.backoff.wait(retry)
         return retry
 
-    def _stop(self, site: str, request: Request, refusal: Refusal) -> None:
-        if site not in self.stopped:
-            hours = refusal.pause_seconds / 3600
-            self.stopped[site] = f"{site} refused us ({refusal.reason}); ask again in {hours:.0f} h at the earliest"
-            self.crawler.stats.set_value(f"blocks/{site}/stopped", self.stopped[site])
-            logger.error("%s: %s", request.url, self.stopped[site], extra={"spider": self.crawler.spider})
+    def stop(self, site: str, request: Request, why: str, pause: float) -> str:
+        """Let no request to a site through for `pause` seconds; return the reason that is given to those that come."""
+        reason = self.circuit.refusal(site)
+        if reason is None:
+            reason = f"{site} refused us ({why}); ask again in {_duration(pause)} at the earliest"
+            self.circuit.refused(site, reason, pause)
+            self.crawler.signals.send_catch_log(site_refused, site=site, reason=reason, pause=pause)
+            self.crawler.stats.set_value(f"blocks/{site}/stopped", reason)
+            logger.error("%s: %s", request.url, reason, extra={"spider": self.crawler.spider})
+        return reason
 
 
 def _site(request: Request) -> str:
     return request.meta.get("site") or urlparse_cached(request).netloc
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.0f} h" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"  # noqa: PLR2004 - an hour
 
 
 def _first_values(response: Response) -> list[tuple[bytes, bytes]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import brotli
 from isal import isal_zlib
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
+
+from moviecrawler.identity.exits import META
 
 if TYPE_CHECKING:
     from typing import Self
@@ -20,6 +24,12 @@ if TYPE_CHECKING:
 
 _GZIP = 31  # zlib's window size with a gzip header and trailer expected
 _GZIP_MAGIC = b"\x1f\x8b"
+
+_REDIRECTS = range(300, 400)
+_BROKEN: Any = (isal_zlib.error, zlib.error, brotli.error, OSError, IgnoreRequest)
+"""What is raised for a body that is not in its Content-Encoding, the last for one that is too large."""
+DAMAGED = "damaged"
+"""The flag of a response whose body can't be decompressed, on sites that rotate: it says something of the exit, too."""
 
 _wire_sizes: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
 _wire_bodies: WeakKeyDictionary[Response, tuple[bytes, bytes]] = WeakKeyDictionary()
@@ -61,16 +71,22 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
         Raises IgnoreRequest when it is damaged and the retries are used up, or when it is larger than
-        DOWNLOAD_MAXSIZE.
+        DOWNLOAD_MAXSIZE. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED.
         """
+        if response.status in _REDIRECTS:
+            return response  # which nobody reads, and some are empty and say gzip all the same
         encodings = response.headers.getlist("Content-Encoding")
         try:
             result = super().process_response(request, response)
-        except (isal_zlib.error, OSError) as error:  # type: ignore[misc]  # isal is not typed
+        except _BROKEN as error:
+            if META in request.meta:
+                return response.replace(flags=[*response.flags, DAMAGED])
+            if isinstance(error, IgnoreRequest):
+                raise
             assert self.crawler.spider is not None  # noqa: S101 - set before the first request
-            retry = get_retry_request(request, spider=self.crawler.spider, reason="damaged gzip body")
+            retry = get_retry_request(request, spider=self.crawler.spider, reason="damaged body")
             if retry is None:
-                raise IgnoreRequest(f"{response.url}: its gzip body is damaged: {error}") from error
+                raise IgnoreRequest(f"{response.url}: its body is damaged: {error}") from error
             return retry
         if isinstance(result, Response):
             _wire_sizes[result] = len(response.body)

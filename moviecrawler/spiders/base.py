@@ -14,18 +14,28 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from moviecrawler.catalogue.matching import verify
+from moviecrawler.catalogue.rows import Wanted
 from moviecrawler.clock import utc_now
-from moviecrawler.configuration import check_argument_names, check_settings, parse_limit, parse_title_ids
-from moviecrawler.errors import ExtractionError
+from moviecrawler.configuration import check_argument_names, check_settings, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extensions.catalogue import CatalogueOptions
+from moviecrawler.extensions.metrics import MetricsOptions
+from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.identity.options import IdentityOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
+from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.pipelines.base import check_stores
+from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.urls import title_url
+from moviecrawler.signals import list_missed, titles_listed
+from moviecrawler.spiders.due import BOOST_PRIORITY, DueTitles, due_of
+from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -34,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from moviecrawler.catalogue.store import Claim, Reading
     from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
@@ -43,6 +54,16 @@ LIST_PRIORITY = 10
 
 NO_SUCH_TITLE = frozenset({404, 410})
 """Statuses by which a site says that it has no such title."""
+
+_TITLES = ("ids", "file")
+"""Arguments that stand in `Plan.titles`."""
+
+TRENDING_SIZE = 100
+"""Titles of a list of what is popular now that `lane=due` reads."""
+
+Due = dict[str, Any]
+"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
+`Wanted` as plain data)."""
 
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
@@ -58,6 +79,17 @@ class Plan:
     list_name: str | None
     limit: int | None
     """The most titles to ask for."""
+    lane: str | None = None
+    """`due`: titles come from the catalogue."""
+
+
+class _Seed(msgspec.Struct, forbid_unknown_fields=True):
+    """What scrapy-redis' users push."""
+
+    url: str
+    priority: int = 0
+    meta: dict[str, Any] = {}
+    """Not used."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -72,18 +104,35 @@ class MovieSpider(scrapy.Spider):
     """The setting with the site's scheme and host."""
     default_list: ClassVar[str]
     """The list that is crawled when the arguments name no title and no list."""
-    arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit"})
+    arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
 
     allowed_domains: list[str]
+    has_other_source = False
+    """Whether titles that the site refuses us are read elsewhere."""
+    tops_up = False
+    """Whether each worker of a shared crawl runs `start`, and not one for all."""
     plan: Plan
+    seed_key: str
+    """The same for all workers of a shared crawl that were given the same titles and lists."""
     home: str
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Tell the site how to reach the operator."""
+        """Tell the site how to reach the operator; take part in a shared crawl when REDIS_URL is set."""
         super().update_settings(settings)
         if settings["CONTACT"]:
             settings.set("USER_AGENT", f"{settings['USER_AGENT']} (+{settings['CONTACT']})", priority="spider")
+        if settings.get("REDIS_URL"):
+            settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
+            middlewares = {
+                **settings.getdict("SPIDER_MIDDLEWARES"),
+                "moviecrawler.frontier.seeding.SeedOnceMiddleware": 0,
+            }
+            settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
+
+        if settings["PROXY_IDENTITIES"] and (settings["PROXY_ORDER"] or settings["WORKER_POOL"]):
+            # They belong to what an exit is, as long as it is; each has a jar of its own.
+            settings.set("COOKIES_ENABLED", True, priority="spider")
 
     @classmethod
     def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
@@ -91,12 +140,33 @@ class MovieSpider(scrapy.Spider):
         check_settings(settings)
         check_data_dir(settings["DATA_DIR"])
         check_stores(settings)
+        if settings.get("REDIS_URL"):
+            FrontierOptions.from_settings(settings, settings[cls.home_setting])
+        IdentityOptions.from_settings(settings)
+        AlarmOptions.from_settings(settings)
+        MetricsOptions.from_settings(settings)
         check_argument_names(arguments, cls.arguments)
+        if settings.get("DATABASE_URL"):
+            CatalogueOptions.from_settings(settings)
+        if "lane" in arguments:
+            return cls.check_lane(settings, arguments)
         titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"))
         name = arguments.get("list", None if titles else cls.default_list)
         if name is not None:
             cls.check_list(name)
         return Plan(titles=titles, list_name=name, limit=parse_limit(arguments.get("limit")))
+
+    @classmethod
+    def check_lane(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+        """Return the plan of a crawl whose titles come from the catalogue."""
+        lane = parse_choice("lane", arguments["lane"], ["due"])
+        for name in ("list", *_TITLES):
+            if name in arguments:
+                raise ConfigurationError(
+                    f"lane and {name} are given, but the catalogue names the titles; remove {name}"
+                )
+        open_catalogue(settings)
+        return Plan(titles=[], list_name=None, limit=parse_limit(arguments.get("limit")), lane=lane)
 
     @classmethod
     @abstractmethod
@@ -109,6 +179,9 @@ class MovieSpider(scrapy.Spider):
         plan = cls.check(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
+        spider.tops_up = plan.lane is not None
+        others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
+        spider.seed_key = repr((plan.titles, others))
         spider.home = crawler.settings[cls.home_setting]
         spider.allowed_domains = sorted(
             {urlsplit(crawler.settings[name]).hostname or "" for name in cls.home_settings()}
@@ -126,7 +199,11 @@ class MovieSpider(scrapy.Spider):
     # --- What to fetch ------------------------------------------------------------------------------------------------
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield a request for each title asked for, and the list's first."""
+        """Yield a request for each title asked for, and the list's first; or for what is due."""
+        if self.plan.lane is not None:
+            async for request in DueTitles(self).requests():
+                yield request
+            return
         for request in self.title_requests((site_id, None) for site_id in self.plan.titles):
             yield request
         if self.plan.list_name is not None:
@@ -144,7 +221,8 @@ class MovieSpider(scrapy.Spider):
             if self.limit_reached():
                 return
             self.asked.add(site_id)
-            self.crawler.stats.inc_value("titles/asked")
+            if not self.settings.get("REDIS_URL"):  # else the worker counts it to which the frontier hands it
+                self.crawler.stats.inc_value("titles/asked")
             yield self.title_request(site_id, found)
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
@@ -157,17 +235,89 @@ class MovieSpider(scrapy.Spider):
             meta={"expects": "page", "site": self.site},
         )
 
+    # --- What is due --------------------------------------------------------------------------------------------------
+
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]]
+    """What `lane=due` reads beside titles: `lists` of what is popular now, once a day, and the `sitemap`, once a month."""
+
+    @property
+    def reads_elsewhere(self) -> bool:
+        """Whether titles are read from another source than the site's pages now."""
+        return False
+
+    def turn_elsewhere(self, reason: str) -> bool:  # noqa: ARG002 - which sites without another source don't need
+        """Return whether titles can be read from another source while the site is not to be asked, and do so from now on."""
+        return False
+
+    def claim_size(self, batch: int) -> int:
+        """Return how many titles to claim at once, of which `batch` are meant to be fetched as pages."""
+        return batch
+
+    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
+        """Yield the requests for titles that were claimed."""
+        for claim in claims:
+            yield self.due_request(claim.ids[0], due_of(claim), boosted=claim.boosted)
+
+    def due_request(self, site_id: str, due: Due, *, boosted: bool) -> Request:
+        """Return the request for a title that is due, whatever was fetched lately."""
+        if not self.settings.get("REDIS_URL"):
+            self.crawler.stats.inc_value("titles/asked")
+        request = self.title_request(site_id, None)
+        request.cb_kwargs["due"] = due
+        return request.replace(dont_filter=True, priority=BOOST_PRIORITY if boosted else 0)
+
+    def next_candidate(self, due: Due | None) -> Iterator[Request]:
+        """Yield the request for the next id that may be a title's, if there is one."""
+        if due is not None and due["ids"]:
+            first, *others = due["ids"]
+            yield self.due_request(first, {**due, "ids": others}, boosted=due["boosted"])
+
+    def seed_request(self, seed: bytes) -> Request:
+        """Return the request for a title that was pushed from outside: an id, a URL, or JSON with `url` and `priority`.
+
+        Raises ConfigurationError when it is none of them.
+        """
+        try:
+            text = seed.decode()
+            given = msgspec.json.decode(seed, type=_Seed) if text.lstrip().startswith("{") else _Seed(url=text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{seed!r} is no seed: {error}") from None
+        return self.title_request(parse_title_id(self.site, given.url), None).replace(priority=given.priority)
+
     def limit_reached(self) -> bool:
         """Return whether as many titles were asked for as the arguments allow."""
         return self.plan.limit is not None and len(self.asked) >= self.plan.limit
 
+    def listed_enough(self, listed: int) -> bool:
+        """Return whether a list need not be read on, of which so many titles were read, here or by other workers."""
+        if self.plan.lane is not None:
+            return listed >= TRENDING_SIZE
+        if self.limit_reached():
+            return True
+        # Of a shared crawl, this worker knows only what it has asked for itself.
+        shared = bool(self.settings.get("REDIS_URL"))
+        return shared and self.plan.limit is not None and listed >= self.plan.limit
+
     # --- Reading lists ------------------------------------------------------------------------------------------------
 
-    def requests_of(self, listing: Listing, name: str, before: int = 0) -> Iterator[Request]:
-        """Yield the requests of a list page's titles; `before` is how many entries the list has on earlier pages."""
+    def requests_of(self, listing: Listing, name: str, before: int = 0, further: int = 0) -> Iterator[Request]:
+        """Yield the requests of a list page's titles.
+
+        `before` is how many entries the list has on earlier pages, `further` how many pages this one leads to. Of what is
+        due, the catalogue decides, so that `lane=due` only tells it what is listed.
+        """
+        self.tell_listed(name, listing.entries, further=further)
+        if self.plan.lane is not None:
+            return
         for place, entry in enumerate(listing.entries, before + 1):
             found = {"list_name": name, "list_rank": entry.rank or place, "entry": msgspec.to_builtins(entry)}
             yield from self.title_requests([(entry.site_id, found)])
+
+    def tell_listed(self, name: str, entries: Sequence[Entry] = (), ids: Sequence[str] = (), further: int = 0) -> None:
+        """Tell whoever listens what a list page names, or a sitemap, which has nothing but ids."""
+        self.crawler.signals.send_catch_log(
+            titles_listed, site=self.site, list_name=name, entries=entries, ids=ids, further=further
+        )
 
     def list_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a list page that could not be fetched."""
@@ -177,6 +327,9 @@ class MovieSpider(scrapy.Spider):
         """Account for a list page that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
+        self.crawler.signals.send_catch_log(
+            list_missed, url=url, reason=reason, refused=outcome == "blocked" and not self.has_other_source
+        )
         return iter(())
 
     # --- Reading titles -----------------------------------------------------------------------------------------------
@@ -185,8 +338,14 @@ class MovieSpider(scrapy.Spider):
     def read_title(self, response: Response) -> Page:
         """Return what a title's page says. Raises ExtractionError."""
 
-    def parse_title(self, response: Response, site_id: str, found: Found | None) -> Iterator[Any]:
-        """Yield the Movie of a title's page."""
+    def parse_title(
+        self, response: Response, site_id: str, found: Found | None, due: Due | None = None
+    ) -> Iterator[Any]:
+        """Yield the Movie of a title's page.
+
+        A page that was fetched for a title of the catalogue is compared with it. One that turns out to be another title's
+        is stored as that, and the next id is tried.
+        """
         try:
             movie = self.read_title(response).movie
         except ExtractionError as error:
@@ -208,13 +367,26 @@ class MovieSpider(scrapy.Spider):
             body_bytes=len(response.body),
             archive_id=response.meta.get("archive_id"),
         )
+        if due is not None and due["wanted"] is not None:
+            verdict = verify(msgspec.convert(due["wanted"], Wanted), movie, due["evidence"])
+            response.meta["verdict"] = {
+                "decision": verdict.decision,
+                "score": verdict.score,
+                "reasons": verdict.reasons,
+            }
+            if verdict.decision != "accepted":
+                logger.info("%s is %s for %s: %s", site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
+                yield from self.next_candidate(due)
         yield movie
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
-        yield from self.title_missed(known["site_id"], known["found"], *_outcome(failure), fetched_at(request.meta))
+        outcome, reason = _outcome(failure)
+        yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
+        if outcome == "absent":
+            yield from self.next_candidate(known.get("due"))
 
     def title_missed(
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime

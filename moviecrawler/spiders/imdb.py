@@ -6,7 +6,7 @@ import asyncio
 import logging
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
@@ -16,10 +16,11 @@ from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import imdb
+from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+    from moviecrawler.catalogue.store import Claim, Reading
     from moviecrawler.items import Movie, Page
     from moviecrawler.spiders.base import Found, Plan
 
@@ -38,6 +40,8 @@ DATASETS = ("title.basics.tsv.gz", "title.ratings.tsv.gz")
 WAYS = ("auto", "pages", "datasets")
 REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
+CLAIMED_FOR_DATASETS = 20_000
+"""Titles that one pass over the datasets is made for, at most."""
 _AT_A_TIME = 500
 """Movies read from the datasets between two turns of the event loop."""
 
@@ -54,6 +58,7 @@ class ImdbSpider(MovieSpider):
     home_setting = "IMDB_URL"
     default_list = "top"
     arguments = MovieSpider.arguments | {"via"}
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular"]}
 
     via: str
 
@@ -83,9 +88,11 @@ class ImdbSpider(MovieSpider):
         """Create the spider, and have it asked when nothing is left to fetch."""
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via", "auto")
+        spider.has_other_source = spider.via == "auto"
         spider.refused_titles = {}
         spider.refused_list = None
         spider.downloads = {}
+        spider.pass_done = asyncio.Event()
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
@@ -94,7 +101,7 @@ class ImdbSpider(MovieSpider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the requests for pages, or for the datasets when those alone are wanted."""
-        if self.via == "datasets":
+        if self.via == "datasets" and self.plan.lane is None:
             self.refused_titles = dict.fromkeys(self.plan.titles)
             self.refused_list = self.plan.list_name
             self.crawler.stats.inc_value("titles/asked", len(self.plan.titles))
@@ -113,6 +120,7 @@ class ImdbSpider(MovieSpider):
             cb_kwargs={"name": name},
             meta={"expects": "page", "site": self.site},
             priority=LIST_PRIORITY,
+            dont_filter=self.plan.lane is not None,
         )
 
     def parse_list(self, response: Response, name: str) -> Iterator[Any]:
@@ -139,7 +147,7 @@ class ImdbSpider(MovieSpider):
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime
     ) -> Iterator[Any]:
         """Keep a title for the datasets when its page may not be had."""
-        if self.via == "auto" and outcome in REFUSED and not self.downloads:
+        if self.via == "auto" and outcome in REFUSED and (not self.downloads or self.plan.lane is not None):
             self._warn(reason)
             self.refused_titles[site_id] = found
             return iter(())
@@ -147,9 +155,14 @@ class ImdbSpider(MovieSpider):
 
     def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
         """Keep a list for the datasets when its page may not be had."""
+        if self.plan.lane is not None and self.via == "auto" and outcome in REFUSED:
+            # The datasets don't tell what is popular now, and the titles are known without.
+            self.crawler.signals.send_catch_log(list_missed, url=url, reason=None, refused=False)
+            return iter(())
         if self.via == "auto" and outcome in REFUSED and self.plan.list_name != "boxoffice":
             self._warn(reason)
             self.refused_list = self.plan.list_name
+            self.crawler.signals.send_catch_log(list_missed, url=url, reason=None, refused=False)
             return iter(())
         return super().list_missed(url, outcome, reason)
 
@@ -165,6 +178,39 @@ class ImdbSpider(MovieSpider):
             for request in self.dataset_requests():
                 self.crawler.engine.crawl(request)
             raise DontCloseSpider
+
+    pass_done: asyncio.Event
+    """Set when the datasets were read."""
+
+    @property
+    def reads_elsewhere(self) -> bool:
+        """Whether the datasets are read instead of pages."""
+        return self.via == "datasets" or bool(self.refused_titles)
+
+    def turn_elsewhere(self, reason: str) -> bool:
+        """Read the datasets, where pages are not insisted on."""
+        if self.via == "auto":
+            self._warn(reason)
+            self.via = "datasets"
+        return self.via == "datasets"
+
+    def claim_size(self, batch: int) -> int:
+        """Return how many titles to claim at once: many, when the datasets have to be read for them."""
+        return CLAIMED_FOR_DATASETS if self.reads_elsewhere else batch
+
+    async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
+        """Yield the requests for pages; once these are refused, those for the datasets, and wait until they are read."""
+        if not self.reads_elsewhere:
+            async for request in super().requests_of_claims(claims):
+                yield request
+            return
+        self.refused_titles.update((claim.ids[0], None) for claim in claims)
+        if not self.settings.get("REDIS_URL"):
+            self.crawler.stats.inc_value("titles/asked", len(claims))
+        self.pass_done.clear()
+        for request in self.dataset_requests():
+            yield request
+        await self.pass_done.wait()
 
     def close_downloads(self) -> None:
         """Let other processes fetch the datasets."""
@@ -210,8 +256,11 @@ class ImdbSpider(MovieSpider):
             return
         self.unfinished.discard(name)
         if not self.unfinished:
-            async for item in self.movies_of_datasets():
-                yield item
+            try:
+                async for item in self.movies_of_datasets():
+                    yield item
+            finally:
+                self.pass_done.set()
 
     def dataset_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a dataset that could not be fetched."""
@@ -222,16 +271,29 @@ class ImdbSpider(MovieSpider):
             yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
         for site_id, found in self.refused_titles.items():
             yield from super().title_missed(site_id, found, "failed", f"IMDb's datasets: {reason}", utc_now())
-        self.refused_titles, self.refused_list = {}, None
+        self.refused_list = None
+        self._pass_ended(self.refused_titles)
+
+    def _pass_ended(self, read: Iterable[str]) -> None:
+        """Keep for another pass what was refused since this one began, when the catalogue names the titles."""
+        if self.plan.lane is not None:
+            self.close_downloads()
+            self.downloads = {}
+            self.via = "datasets" if self.via == "auto" else self.via
+            self.has_other_source = True
+        done = set(read)
+        self.refused_titles = {title: found for title, found in self.refused_titles.items() if title not in done}
+        self.pass_done.set()
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
         """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
         damaged: list[ExtractionError] = []
         missing = dict(self.refused_titles)
+        asked = dict(self.refused_titles)
         movies = read_imdb_datasets(
             *(self.downloads[name].path for name in DATASETS),
             chart=self.refused_list,
-            ids=self.refused_titles,
+            ids=asked,
             limit=self.plan.limit,
             on_error=damaged.append,
         )
@@ -240,7 +302,7 @@ class ImdbSpider(MovieSpider):
                 found = missing.pop(movie.site_id or "", None)
                 if found is not None:
                     movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
-                if movie.site_id not in self.refused_titles:
+                if movie.site_id not in asked:
                     self.crawler.stats.inc_value("titles/asked")
                 movie.scraped_at = utc_now()
                 yield movie
@@ -256,6 +318,7 @@ class ImdbSpider(MovieSpider):
         for site_id, found in missing.items():
             for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", utc_now()):
                 yield item
+        self._pass_ended(asked if self.plan.lane is not None else ())
 
 
 async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[Movie]:

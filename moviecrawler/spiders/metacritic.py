@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from scrapy import Request
@@ -10,14 +10,15 @@ from scrapy import Request
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
-from moviecrawler.spiders.base import LIST_PRIORITY
+from moviecrawler.spiders.base import LIST_PRIORITY, TRENDING_SIZE
 from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy.http import Response
 
+    from moviecrawler.catalogue.store import Reading
     from moviecrawler.items import Page
 
 FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
@@ -34,6 +35,7 @@ class MetacriticSpider(SitemapSpider):
     default_list = "metascore"
     sitemap_path = "/movies.xml"
     movie_prefix = "movie/"
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "new"], "sitemap": ["sitemap"]}
 
     @classmethod
     def home_settings(cls) -> tuple[str, ...]:
@@ -59,20 +61,30 @@ class MetacriticSpider(SitemapSpider):
             cb_kwargs={"name": name, "offset": offset},
             meta={"expects": "json", "site": self.site},
             priority=LIST_PRIORITY,
+            dont_filter=self.plan.lane is not None,
         )
 
     def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
-        """Yield the titles of one finder page and, from the first, all the other pages at once."""
+        """Yield the titles of one finder page and, from the first, all the other pages at once.
+
+        A finder that doesn't say how many there are is asked page by page.
+        """
         try:
             listing = metacritic.finder(response.body, response.url)
         except ExtractionError as error:
             yield from self.list_missed(response.url, "failed", str(error))
             return
-        if offset == 0:
-            wanted = min(listing.total or 0, self.plan.limit or listing.total or 0)
-            for later in range(FINDER_PAGE, wanted, FINDER_PAGE):
-                yield self.finder_request(name, later)
-        yield from self.requests_of(listing, name, before=offset)
+        pages: list[Request] = []
+        if offset == 0 and listing.total is not None:
+            # Before its titles, so that every node soon has work.
+            most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total
+            pages = [
+                self.finder_request(name, later) for later in range(FINDER_PAGE, min(listing.total, most), FINDER_PAGE)
+            ]
+        yield from pages
+        yield from self.requests_of(listing, name, before=offset, further=len(pages))
+        if listing.total is None and listing.entries and not self.listed_enough(offset + FINDER_PAGE):
+            yield self.finder_request(name, offset + FINDER_PAGE)
 
     def read_title(self, response: Response) -> Page:
         """Return what a movie's page says."""

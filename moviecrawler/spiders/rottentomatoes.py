@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from scrapy import Request
@@ -15,10 +15,11 @@ from moviecrawler.spiders.base import LIST_PRIORITY
 from moviecrawler.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy.http import Response
 
+    from moviecrawler.catalogue.store import Reading
     from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(
@@ -36,6 +37,10 @@ class RottenTomatoesSpider(SitemapSpider):
     sitemap_path = "/sitemaps/sitemap.xml"
     sitemap_parts = "movie_"
     movie_prefix = "m/"
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
+        "lists": ["movies_in_theaters", "movies_at_home/sort:popular"],
+        "sitemap": ["sitemap"],
+    }
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -65,6 +70,7 @@ class RottenTomatoesSpider(SitemapSpider):
             cb_kwargs={"name": name, "before": before, "seen": seen},
             meta={"expects": "page" if cursor is None else "json", "site": self.site},
             priority=LIST_PRIORITY,
+            dont_filter=self.plan.lane is not None,
         )
 
     def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:
@@ -76,11 +82,14 @@ class RottenTomatoesSpider(SitemapSpider):
             yield from self.list_missed(response.url, "failed", str(error))
             return
         assert listing is not None  # noqa: S101 - a browse page is a list
-        yield from self.requests_of(listing, name, before)
         cursor = listing.next
+        listed = before + len(listing.entries)
         # The site has been seen to hand out the same cursor again and again.
-        if cursor and cursor not in seen and listing.entries and not self.limit_reached():
-            yield self.browse_request(name, cursor, before + len(listing.entries), [*seen, cursor])
+        goes_on = bool(cursor and cursor not in seen and listing.entries)
+        goes_on_due = goes_on and self.plan.lane is not None and not self.listed_enough(listed)
+        yield from self.requests_of(listing, name, before, further=int(goes_on_due))
+        if cursor and goes_on and not self.listed_enough(listed):
+            yield self.browse_request(name, cursor, listed, [*seen, cursor])
 
     def read_title(self, response: Response) -> Page:
         """Return what a movie's or a series' page says."""

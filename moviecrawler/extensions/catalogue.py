@@ -1,0 +1,400 @@
+"""Telling the catalogue what became of titles, once their items are durable, and what the sites' lists name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.catalogue.lanes import Shares, Turns
+from moviecrawler.catalogue.store import Sighting, SiteOutcome
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.items import Miss, Movie
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.signals import item_settled, lease_ended, list_missed, site_refused, store_opened, titles_listed
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+    from moviecrawler.catalogue.rows import Outcome
+    from moviecrawler.catalogue.store import CatalogueStore, Reading
+    from moviecrawler.items import Entry, Site
+    from moviecrawler.signals import Outcome as Settled
+
+logger = logging.getLogger(__name__)
+
+TRENDING: dict[Site, frozenset[str]] = {
+    "imdb": frozenset({"popular", "boxoffice"}),
+    "metacritic": frozenset({"popular", "new"}),
+    "rottentomatoes": frozenset({"movies_in_theaters", "movies_at_home/sort:popular"}),
+}
+"""Lists of what is popular today, by site."""
+SITEMAP = "sitemap"
+
+_TOLD = "catalogue_told"
+"""Where a request says that it was counted as failed, as more than one signal may tell."""
+_EVERY = 2.0
+"""Seconds between two writes, and so the longest that an outcome waits."""
+_AT_ONCE = 200
+"""Outcomes in one write."""
+_MOST_WAITING = 20_000
+"""Outcomes that are kept while the database is away. What is lost beyond makes titles due again, no more."""
+_QUEUED_FOR = timedelta(hours=24)
+"""For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueOptions:
+    """How a worker takes titles from the catalogue. Each field is the setting `CATALOGUE_<NAME>`."""
+
+    batch: int = 25
+    """Titles claimed at once; so many may wait, too."""
+    lease: timedelta = timedelta(hours=2)
+    """After which a dead worker's titles are due again."""
+    shares: Shares = field(default_factory=Shares)
+    """From CATALOGUE_BOOST_SHARE and CATALOGUE_STALE_SHARE."""
+    guesses: int = 25
+    """Titles a day and site whose id may be guessed."""
+    idle: float = 0.0
+    """Seconds that a worker waits for titles to become due, when none is."""
+    lists: bool = True
+    """Whether `lane=due` also reads the site's current lists, once a day, and its sitemap, once a month."""
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read CATALOGUE_BATCH and so on. Raises ConfigurationError."""
+        read = partial(_number, settings)
+        try:
+            shares = Shares(boosted=read("CATALOGUE_BOOST_SHARE", 0), stale=read("CATALOGUE_STALE_SHARE", 0))
+        except ValueError as error:
+            raise ConfigurationError(f"CATALOGUE_BOOST_SHARE or CATALOGUE_STALE_SHARE: {error}") from None
+        return cls(
+            batch=int(read("CATALOGUE_BATCH", 1)),
+            lease=timedelta(seconds=read("CATALOGUE_LEASE", 1)),
+            shares=shares,
+            guesses=int(read("CATALOGUE_GUESSES", 0)),
+            idle=read("CATALOGUE_IDLE", 0),
+            lists=bool(read("CATALOGUE_LISTS", 0)),
+        )
+
+
+def _number(settings: BaseSettings, name: str, least: float) -> float:
+    try:
+        value = float(settings[name])
+    except (TypeError, ValueError):
+        value = least - 1
+    if not least <= value < 1e9:  # noqa: PLR2004 - more than any of them can be
+        raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number of at least {least:g}")
+    return value
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    item: Movie | Miss  # stands here so that its identity stays its own
+    request: Request | None = None
+    passed: bool = False
+    told: dict[str, Settled] = field(default_factory=dict)
+
+
+class CatalogueRecorder:
+    """Writes the outcome of every title that a crawl asks for, and what its lists name, a few seconds after it is known.
+
+    The database is only ever waited for in a thread, of which there is one. While it is away, outcomes are kept, and titles
+    stay claimed.
+    """
+
+    def __init__(self, crawler: Crawler, store: CatalogueStore, options: CatalogueOptions) -> None:
+        self.crawler = crawler
+        self.options = options
+        self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.turns = Turns(options.shares)
+        self.fetching: set[int] = set()
+        """Titles that were claimed and whose requests have not ended here."""
+        self.sent: set[int] = set()
+        """Titles of which a request was handed to the scheduler."""
+        self.closed = False
+        """Whether the crawl is over, so that nothing can be asked any more."""
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, "catalogue")
+        self._stores: set[str] = set()
+        self._items: dict[int, _Item] = {}
+        self._waiting: deque[Callable[[], object] | SiteOutcome] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._last_extended = utc_now()
+        self._complained = False
+        self._has_claims = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read DATABASE_URL and CATALOGUE_BATCH, CATALOGUE_LEASE and so on."""
+        if not crawler.settings.get("DATABASE_URL"):
+            raise NotConfigured
+        if getattr(crawler.spidercls, "site", None) is None:
+            raise NotConfigured  # such as `scrapy replay`, which fetches nothing
+        recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.from_settings(crawler.settings))
+        for handler, signal in (
+            (recorder.spider_opened, signals.spider_opened),
+            (recorder.spider_closed, signals.spider_closed),
+            (recorder.store_opened, store_opened),
+            (recorder.item_scraped, signals.item_scraped),
+            (recorder.item_dropped, signals.item_dropped),
+            (recorder.item_broke, signals.item_error),
+            (recorder.callback_broke, signals.spider_error),
+            (recorder.item_settled, item_settled),
+            (recorder.titles_listed, titles_listed),
+            (recorder.list_missed, list_missed),
+            (recorder.site_refused, site_refused),
+            (recorder.lease_ended, lease_ended),
+        ):
+            crawler.signals.connect(handler, signal)
+        return recorder
+
+    # --- For the spider -----------------------------------------------------------------------------------------------
+
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run a method of the store in its thread; `function` takes the store first."""
+        if self.closed:
+            raise TransientStoreError("the crawl is over")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
+
+    def claimed(self, title_ids: Sequence[int]) -> None:
+        """Take note of titles that this worker has claimed."""
+        self._has_claims = True
+        self.fetching.update(title_ids)
+
+    async def flush(self) -> None:
+        """Write what is known by now. Raises nothing: what can't be written is kept."""
+        async with self._writing:
+            while self._waiting:
+                batch = self._next_batch()
+                try:
+                    await self.call(_write, batch)
+                except TransientStoreError as error:
+                    self._waiting.extendleft(reversed(batch))
+                    if not self._complained:
+                        logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
+                        self._complained = True
+                    return
+                except Exception:  # titles stay claimed, and are due again when that ends
+                    logger.exception("The catalogue refused %d outcomes; their titles are due again later", len(batch))
+                self._complained = False
+
+    # --- Signals ------------------------------------------------------------------------------------------------------
+
+    def spider_opened(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.get_running_loop().create_task(self._write_now_and_then())
+
+    async def spider_closed(self) -> None:
+        """Write what is left, and give back what was claimed and not fetched; what waits in a shared queue stays claimed."""
+        if self._task is not None:
+            self._task.cancel()
+        await self.flush()
+        if self._waiting:
+            logger.warning("%d outcomes could not be written; their titles are due again later", len(self._waiting))
+        try:
+            if not self._has_claims:
+                pass
+            elif self.crawler.settings.get("REDIS_URL"):
+                await self.call(lambda store: store.release(self.worker, but=self.sent))
+                await self.call(lambda store: store.extend(self.worker, utc_now() + _QUEUED_FOR))
+            else:
+                await self.call(lambda store: store.release(self.worker))
+            await self.call(lambda store: store.close())
+        except MovieCrawlerError as error:
+            logger.warning(
+                "The catalogue could not be told that this worker ends; its claims end by themselves: %s", error
+            )
+        self.closed = True
+        self._thread.shutdown(wait=False)
+
+    def store_opened(self, store: str) -> None:
+        """Expect every item to be settled in one store more."""
+        self._stores.add(store)
+
+    def item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+        """Take note of the request that an item came of."""
+        if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
+            entry = self._items.setdefault(id(item), _Item(item))
+            entry.request, entry.passed = getattr(response, "request", None), True
+            self._ended(entry.request)
+            self._check(entry)
+
+    def item_settled(self, item: Any, store: str, outcome: Settled) -> None:
+        """Take note of what became of an item in one store."""
+        if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
+            entry = self._items.setdefault(id(item), _Item(item))
+            entry.told[store] = outcome
+            self._check(entry)
+
+    def item_dropped(self, item: Any, response: Response | Failure | None) -> None:
+        """Count a title as failed whose movie did not pass the checks."""
+        self._failed(getattr(response, "request", None), item)
+
+    def item_broke(self, item: Any, response: Response | Failure | None) -> None:
+        """Count a title as failed on which a pipeline failed."""
+        self._failed(getattr(response, "request", None), item)
+
+    def callback_broke(self, response: Response | Failure) -> None:
+        """Count a title as failed on which its callback failed."""
+        self._failed(getattr(response, "request", None), None)
+
+    def lease_ended(self, request: Request, how: str) -> None:
+        """Count a title as failed whose request the shared queue has set aside."""
+        if how == "dead":
+            self._failed(request, None)
+
+    def site_refused(self, site: str, reason: str, pause: float) -> None:
+        """Have nothing claimed of a site for a while."""
+        if site in HOMES:
+            until = utc_now() + timedelta(seconds=pause)
+            self._add(lambda store: store.pause(site, until, reason))
+
+    def titles_listed(
+        self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str], further: int
+    ) -> None:
+        """Keep what a list page names."""
+        seen = [Sighting(entry.site_id, entry.title, entry.year, entry.kind) for entry in entries]
+        seen += [Sighting(site_id) for site_id in ids]
+        self._sight(site, seen, _reading_of(list_name), trending=list_name in TRENDING[site], pages=further - 1)
+
+    def list_missed(self, url: str) -> None:
+        """Don't wait for the list page any more."""
+        site: Site = self.crawler.spidercls.site  # type: ignore[attr-defined]
+        reading: Reading = "sitemap" if url.endswith(".xml") else "lists"
+        self._sight(site, [], reading, trending=False, pages=-1)
+
+    def _sight(self, site: Site, seen: Sequence[Sighting], reading: Reading, *, trending: bool, pages: int) -> None:
+        now = utc_now()
+        self._add(lambda store: store.sight(site, seen, reading, trending=trending, pages=pages, now=now))
+
+    # --- Outcomes -----------------------------------------------------------------------------------------------------
+
+    def _check(self, entry: _Item) -> None:
+        if not entry.passed or not entry.told.keys() >= self._stores:
+            return
+        del self._items[id(entry.item)]
+        request, item = entry.request, entry.item
+        due = request.cb_kwargs.get("due") if request is not None else None
+        if isinstance(item, Miss) and item.outcome == "absent" and due and due["ids"]:
+            return  # another id that may be the title's is tried by now
+        outcome = _outcome(item, rejected="rejected" in entry.told.values())
+        known = outcome == "ok" and isinstance(item, Movie)
+        verdict = request.meta.get("verdict", {}) if request is not None and known else {}
+        if verdict and verdict["decision"] != "accepted" and due and due["ids"]:
+            return  # as above
+        asked: str = (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or ""
+        self._add(
+            SiteOutcome(
+                site=item.site,
+                outcome=outcome,
+                at=(item.scraped_at if isinstance(item, Movie) else item.checked_at) or utc_now(),
+                asked_id=asked,
+                got_id=item.site_id if known else None,
+                title_id=due["title_id"] if due else None,
+                release_date=item.release_date if isinstance(item, Movie) else None,
+                year=item.year if isinstance(item, Movie) else None,
+                evidence=due["evidence"] if due else None,
+                **verdict,
+            )
+        )
+
+    def _failed(self, request: Request | None, item: Any) -> None:
+        entry = self._items.pop(id(item), None)
+        request = request or (entry.request if entry else None)
+        if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_TOLD):
+            return
+        request.meta[_TOLD] = True
+        self._ended(request)
+        due = request.cb_kwargs.get("due")
+        self._add(
+            SiteOutcome(
+                site=request.meta["site"],
+                outcome="error",
+                at=utc_now(),
+                asked_id=request.cb_kwargs["site_id"],
+                title_id=due["title_id"] if due else None,
+            )
+        )
+
+    def _ended(self, request: Request | None) -> None:
+        due = request.cb_kwargs.get("due") if request is not None else None
+        if due:
+            self.fetching.discard(due["title_id"])
+
+    # --- Writing ------------------------------------------------------------------------------------------------------
+
+    def _add(self, what: Callable[[CatalogueStore], object] | SiteOutcome) -> None:
+        self._waiting.append(what)  # type: ignore[arg-type]
+        if len(self._waiting) > _MOST_WAITING:
+            self._waiting.popleft()
+
+    def _next_batch(self) -> list[Any]:
+        """Return outcomes that can be written together, or one other thing to write."""
+        batch = [self._waiting.popleft()]
+        while (
+            isinstance(batch[-1], SiteOutcome)
+            and len(batch) < _AT_ONCE
+            and self._waiting
+            and isinstance(self._waiting[0], SiteOutcome)
+        ):
+            batch.append(self._waiting.popleft())
+        return batch
+
+    async def _write_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            await self.flush()
+            now = utc_now()
+            if self._has_claims and now - self._last_extended >= self.options.lease / 4:
+                try:
+                    await self.call(lambda store: store.extend(self.worker, utc_now() + self.options.lease))
+                    self._last_extended = now
+                except MovieCrawlerError as error:
+                    logger.warning("Claims could not be kept: %s", error)
+
+
+def _reading_of(list_name: str) -> Reading:
+    return "sitemap" if list_name == SITEMAP else "lists"
+
+
+def _write(store: CatalogueStore, batch: list[Any]) -> None:
+    if isinstance(batch[0], SiteOutcome):
+        store.record(batch)
+    else:
+        batch[0](store)
+
+
+def _is_row_of_list(item: Movie | Miss) -> bool:
+    return isinstance(item, Movie) and item.source == "list"
+
+
+def _outcome(item: Movie | Miss, *, rejected: bool) -> Outcome:
+    if isinstance(item, Movie):
+        return "error" if rejected else "ok"
+    outcomes: dict[str, Outcome] = {"absent": "absent", "blocked": "blocked", "failed": "error", "disallowed": "error"}
+    return outcomes[item.outcome]

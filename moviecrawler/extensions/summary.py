@@ -1,0 +1,200 @@
+"""What a crawl did, in ten lines at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.extensions.alarms import Alarms
+from moviecrawler.extensions.progress import OUTCOMES
+from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.items import Miss
+from moviecrawler.pipelines.catalogue import open_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_MOST_REASONS = 200
+"""That are told apart; what comes after is counted as others."""
+_SHOWN = 3
+_MEGABYTE = 1_000_000
+_WITHIN = 15.0  # seconds for the catalogue's answer
+_NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
+"""What makes each reason another one: addresses and ids."""
+_NEXT_DUE = """
+SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())),
+    min(next_due) FILTER (WHERE next_due > now())
+FROM title_sites WHERE site = %s AND site_id IS NOT NULL
+"""
+
+
+class Summary:
+    """Logs the ten lines when everything is stored and closed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
+        self._started = time.monotonic()
+        self._reasons: dict[str, Counter[str]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect to the signals that tell."""
+        if not hasattr(crawler.spidercls, "site"):
+            raise NotConfigured
+        summary = cls(crawler)
+        crawler.signals.connect(summary.item_scraped, signals.item_scraped)
+        crawler.signals.connect(summary.spider_closed, signals.spider_closed)
+        return summary
+
+    def item_scraped(self, item: Any) -> None:
+        """Count why a title was missed."""
+        if isinstance(item, Miss):
+            reasons = self._reasons.setdefault(item.outcome, Counter())
+            reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
+            reasons[reason if reason in reasons or len(reasons) < _MOST_REASONS else "others"] += 1
+
+    async def spider_closed(self, reason: str) -> None:
+        """Log them."""
+        due = await self._due_next()
+        lines = "\n  ".join(self.lines(reason, due))
+        logger.info("%s", lines, extra={"spider": self._crawler.spider})
+
+    def lines(self, reason: str, due: str) -> list[str]:
+        """Return the lines; `reason` is why the crawl ended, `due` what is to be done next."""
+        stats = self._crawler.stats.get_stats()
+        seconds = time.monotonic() - self._started
+        return [
+            _titles(self._site, stats, seconds, reason),
+            f"stores: {_stores(stats)}",
+            f"absent: {self._missed('absent', stats)}",
+            f"failed: {self._missed('failed', stats)}",
+            f"rejected and set aside: {_set_aside(stats)}",
+            f"blocks: {_blocks(self._site, stats)}",
+            f"traffic: {_traffic(self._site, stats)}",
+            f"alarms: {self._alarms()}",
+            f"time: {_times(stats, seconds)}",
+            f"next: {due}",
+        ]
+
+    def _missed(self, outcome: str, stats: dict[str, Any]) -> str:
+        total = stats.get(f"titles/{outcome}", 0)
+        reasons = self._reasons.get(outcome, Counter())
+        shown = [f"{count:,} {why}" for why, count in reasons.most_common(_SHOWN)]
+        more = total - sum(count for _, count in reasons.most_common(_SHOWN))
+        if shown and more > 0:
+            shown.append(f"{more:,} for other reasons")
+        return f"{total:,}" + (f" ({'; '.join(shown)})" if shown else "")
+
+    def _alarms(self) -> str:
+        alarms = self._crawler.get_extension(Alarms)
+        standing = [verdict.name for verdict in alarms.verdicts if verdict.stands] if alarms is not None else []
+        return f"{', '.join(standing)}; see the runbook in README.md" if standing else "none"
+
+    async def _due_next(self) -> str:
+        asked, ended = self._figures("asked"), sum(map(self._figures, OUTCOMES))
+        left = max(0, asked - ended)
+        scheduler = shared_scheduler(self._crawler)
+        if self._crawler.settings.get("DATABASE_URL"):
+            try:
+                async with asyncio.timeout(_WITHIN):
+                    return await asyncio.to_thread(self._ask_catalogue)
+            except (MovieCrawlerError, TimeoutError):
+                return "the catalogue can't be asked"
+        if scheduler is not None:
+            waiting = scheduler.waiting
+            return f"{waiting:,} requests wait in the shared queue, for the next worker" if waiting else "nothing waits"
+        if left:
+            return f"{left:,} titles of this crawl were not done; the same command asks for them again"
+        return "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
+
+    def _ask_catalogue(self) -> str:
+        catalogue = open_catalogue(self._crawler.settings)
+        try:
+            with catalogue.transaction() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = '10s'")
+                cursor.execute(_NEXT_DUE, (self._site,))
+                due, following = cursor.fetchone()
+        finally:
+            catalogue.close()
+        told = f"{due:,} titles are due now"
+        return told + (f", the next one on {following:%Y-%m-%d %H:%M} UTC" if following is not None else "")
+
+    def _figures(self, name: str) -> int:
+        return int(self._crawler.stats.get_value(f"titles/{name}", 0))
+
+
+def _titles(site: str, stats: dict[str, Any], seconds: float, reason: str) -> str:
+    counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
+    ended = _listed(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing found"
+    return f"{site}: {stats.get('titles/asked', 0)} titles asked for: {ended}; in {seconds:.1f} s ({reason})"
+
+
+def _stores(stats: dict[str, Any]) -> str:
+    stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
+    told = []
+    for store in stores:
+        counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled")}
+        batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
+        kept = _listed(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
+        told.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
+    return "; ".join(told) or "none"
+
+
+def _set_aside(stats: dict[str, Any]) -> str:
+    invalid = stats.get("items/rejected", 0)
+    refused = sum(value for name, value in stats.items() if name.startswith("store/") and name.endswith("/rejected"))
+    return f"{invalid:,} invalid items, {refused:,} refused by stores, {stats.get('frontier/dead_letters', 0):,} dead letters"
+
+
+def _blocks(site: str, stats: dict[str, Any]) -> str:
+    counts = {
+        name.rpartition("/")[2]: value
+        for name, value in stats.items()
+        if name.startswith(f"blocks/{site}/") and isinstance(value, int)
+    }
+    told = _listed(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
+    stopped = stats.get(f"blocks/{site}/stopped")
+    return f"{told}; {stopped}" if stopped else told
+
+
+def _traffic(site: str, stats: dict[str, Any]) -> str:
+    pools = sorted({tuple(name.split("/")[1:3]) for name in stats if name.startswith("identity/")})
+    into = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_in", 0) for s, pool in pools}
+    out = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_out", 0) for s, pool in pools}
+    # What did not go through a pool of exits went directly.
+    key = site, "direct"
+    into[key] = into.get(key, 0) + max(0, stats.get("downloader/response_bytes", 0) - sum(into.values()))
+    out[key] = out.get(key, 0) + max(0, stats.get("downloader/request_bytes", 0) - sum(out.values()))
+    told = [
+        f"{s} via {pool} {into[s, pool] / _MEGABYTE:,.2f} MB in, {out[s, pool] / _MEGABYTE:,.2f} MB out"
+        for s, pool in sorted(into)
+        if into[s, pool] or out[s, pool]
+    ]
+    return "; ".join(told) or "none"
+
+
+def _times(stats: dict[str, Any], seconds: float) -> str:
+    pages = stats.get("coverage/pages", 0)
+    rate = 60 * pages / seconds if seconds > 0 else 0.0
+    answers, retries = stats.get("downloader/response_count", 0), stats.get("retry/count", 0)
+    return (
+        f"{seconds:,.1f} s, {pages:,} title pages read, {rate:,.0f} a minute, {answers:,} answers, {retries:,} retries"
+    )
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)

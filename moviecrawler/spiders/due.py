@@ -1,0 +1,160 @@
+"""Where `lane=due` gets its titles: from the catalogue, a few at a time, on however many workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import TransientStoreError
+from moviecrawler.extensions.catalogue import CatalogueRecorder
+from moviecrawler.frontier.scheduler import shared_scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from scrapy import Request
+
+    from moviecrawler.catalogue.store import Claim, Reading
+    from moviecrawler.spiders.base import MovieSpider
+
+logger = logging.getLogger(__name__)
+
+BOOST_PRIORITY = 100
+"""Of titles of lane 2: above everything else."""
+_READ_EVERY: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap": timedelta(days=30)}
+"""Less than a day, so that a crawl that is started daily reads lists daily."""
+_POLL = 0.25
+"""Seconds between two looks at how much is left to fetch."""
+_POLL_IDLE = 5.0
+"""Seconds between two looks at whether a title has become due."""
+_LONGEST_PAUSE = 30.0
+
+
+class DueTitles:
+    """Yields the requests of what is due, as fast as they are fetched, until nothing is due."""
+
+    def __init__(self, spider: MovieSpider) -> None:
+        recorder = spider.crawler.get_extension(CatalogueRecorder)
+        assert recorder is not None  # noqa: S101 - MovieSpider.check has seen to it
+        self.spider = spider
+        self.recorder = recorder
+        self.options = recorder.options
+        self._asked = 0
+        self._reason: str | None = None  # for which nothing was claimed last
+
+    async def requests(self) -> AsyncIterator[Request]:
+        """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
+
+        That is when nothing is due, or the site has refused us.
+        """
+        idle = 0.0
+        pause = _POLL
+        has_begun = False
+        while not self._enough() and not self.recorder.closed:
+            try:
+                stopped = await self._stopped()
+                if not stopped and not has_begun:
+                    has_begun = True
+                    async for request in self._lists():
+                        yield request
+                claims, more = ([], False) if stopped else await self._claim()
+                pause = _POLL
+            except TransientStoreError as error:
+                if self.recorder.closed:
+                    return
+                logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            if claims:
+                idle = 0.0
+                async for request in self.spider.requests_of_claims(claims):
+                    yield request
+                    if "due" in request.cb_kwargs:
+                        self.recorder.sent.add(request.cb_kwargs["due"]["title_id"])
+                await self._room()
+            elif more:
+                await asyncio.sleep(_POLL)
+            elif idle < self.options.idle:
+                await asyncio.sleep(min(_POLL_IDLE, self.options.idle))
+                idle += min(_POLL_IDLE, self.options.idle)
+            else:
+                return
+
+    def _enough(self) -> bool:
+        limit = self.spider.plan.limit
+        return limit is not None and self._asked >= limit
+
+    async def _stopped(self) -> bool:
+        """Return whether the site has refused us, or another worker, and is not to be asked yet."""
+        reason = await self.recorder.call(CatalogueStore.paused, self.spider.site, utc_now())
+        if reason is None or self.spider.turn_elsewhere(reason):
+            self._reason = None
+            return False
+        if reason != self._reason:
+            self._reason = reason
+            logger.warning("Nothing is claimed: %s", reason, extra={"spider": self.spider})
+        return True
+
+    async def _lists(self) -> AsyncIterator[Request]:
+        """Yield the requests for the site's current lists, if no worker has read them today."""
+        if not self.options.lists or self.spider.reads_elsewhere:
+            return
+        for reading, every in _READ_EVERY.items():
+            names = self.spider.current_lists.get(reading, [])
+            begins = await self.recorder.call(
+                CatalogueStore.begin_reading, self.spider.site, reading, len(names), every, utc_now()
+            )
+            for name in names if begins else ():
+                yield self.spider.list_request(name)
+
+    async def _claim(self) -> tuple[Sequence[Claim], bool]:
+        """Return titles to fetch, and if there are none, whether there may be some soon."""
+        # What is known by now may make a title due, or no longer so.
+        await self.recorder.flush()
+        size = self.spider.claim_size(self.options.batch)
+        if self.spider.plan.limit is not None:
+            size = min(size, self.spider.plan.limit - self._asked)
+        terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.options.lease, "now": utc_now()}
+        site = self.spider.site
+        claims = await self.recorder.call(CatalogueStore.claim, site, size, turns=self.recorder.turns, **terms)
+        more = False
+        if not claims:
+            more = await self.recorder.call(CatalogueStore.is_reading, site, utc_now())
+        if not claims and not more:
+            claims, more = await self.recorder.call(
+                CatalogueStore.claim_unfound, site, min(size, self.options.batch), guesses=self.options.guesses, **terms
+            )
+        self.recorder.claimed([claim.title_id for claim in claims])
+        self._asked += len(claims)
+        return claims, more
+
+    async def _room(self) -> None:
+        """Wait until fewer titles wait than are claimed at once."""
+        scheduler = shared_scheduler(self.spider.crawler)
+        if scheduler is not None:
+            await scheduler.until_low(self.options.batch)
+            return
+        while self._is_full() and not self.recorder.closed:  # noqa: ASYNC110 - on what the engine does
+            await asyncio.sleep(_POLL)
+
+    def _is_full(self) -> bool:
+        # What the site refuses us is not fetched from there, and has not to be waited for.
+        return len(self.recorder.fetching) >= self.options.batch and not self.spider.reads_elsewhere
+
+
+def due_of(claim: Claim) -> dict[str, Any]:
+    """Return what a request carries of a claim, as plain data."""
+    return {
+        "title_id": claim.title_id,
+        "boosted": claim.boosted,
+        "ids": claim.ids[1:],
+        "evidence": claim.evidence,
+        "wanted": msgspec.to_builtins(claim.wanted),
+    }
