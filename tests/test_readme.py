@@ -83,11 +83,14 @@ def test_readme_shows_commands() -> None:
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("scrapy crawl")])
-def test_crawl_command_is_accepted(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crawl_command_is_accepted(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
+) -> None:
     (tmp_path / "titles.txt").write_text("tt0111161\n")
     monkeypatch.chdir(tmp_path)
     settings = Settings()
     settings.setmodule("moviecrawler.settings")
+    settings.set("DATABASE_URL", database_url)  # which holds the catalogue
     _, _, spider, *options = shlex.split(command)
     arguments = dict(option.split("=", 1) for option in options if option != "-a")
     SpiderLoader.from_settings(settings).load(spider).check(settings, arguments)  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import termios
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import LONGEST, crawl, environment
+from tests.crawling import LONGEST, crawl, environment, scrapy
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,25 @@ def test_log_lines_say_how_far_it_is(replica: ReplicaProcess, tmp_path: Path) ->
     assert " of 20 titles done (" in finished.log
     assert "imdb: 20 titles asked for: 20 stored; in " in finished.log
     assert not finished.output
+
+
+def test_worker_of_a_shared_crawl_shows_what_scrapy_progress_does(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    given = {"REDIS_URL": redis_url, "FRONTIER_NODE": "node7"}
+    crawled = crawl(
+        "imdb", "limit=40", data=tmp_path, replica=replica, LOGSTATS_INTERVAL="0.2", CONCURRENT_REQUESTS="2", **given
+    )
+    assert crawled.code == 0, crawled.log
+    shown = re.findall(
+        r"INFO: (imdb \(default\) running: .* of .* requests done, .*; here: .*)$", crawled.log, re.MULTILINE
+    )
+    assert shown
+    told = scrapy("progress", "--once", data=tmp_path, replica=replica, **given).output.splitlines()[0]
+    words = [
+        re.sub(r"[\d,:.]+", "#", re.sub(r", #?[\d:]+ left", "", line)) for line in (shown[-1].partition(";")[0], told)
+    ]
+    assert words[0] == words[1].replace("finished", "running")
 
 
 def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_path: Path) -> None:

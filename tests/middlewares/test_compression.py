@@ -70,7 +70,7 @@ def test_damaged_body_is_fetched_again_and_then_given_up(middleware: FastCompres
     again: Any = middleware.process_response(request, received(body, "gzip"))
     assert isinstance(again, Request)
     assert again.meta["retry_times"] == 1
-    with pytest.raises(IgnoreRequest, match="gzip body is damaged"):
+    with pytest.raises(IgnoreRequest, match="body is damaged"):
         middleware.process_response(again, received(body, "gzip"))
 
 
@@ -91,3 +91,13 @@ def test_size_exactly_at_the_limit_is_taken() -> None:
     assert gunzip(body, 1000) == bytes(1000)
     with pytest.raises(ValueError, match="1000"):
         gunzip(body, 999)
+
+
+def test_redirect_that_says_gzip_and_is_empty_is_followed(middleware: FastCompressionMiddleware) -> None:
+    redirect = Response("https://example.com/", status=302, headers={"Content-Encoding": "gzip", "Location": "/a"})
+    assert middleware.process_response(Request("https://example.com/"), redirect) is redirect
+
+
+def test_damaged_brotli_body_is_fetched_again(middleware: FastCompressionMiddleware) -> None:
+    again = middleware.process_response(Request("https://example.com/"), received(b"not brotli at all", "br"))
+    assert isinstance(again, Request)

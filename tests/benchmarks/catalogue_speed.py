@@ -1,0 +1,145 @@
+"""The catalogue at full size: time and memory of an import, and time of claims, beside plain ways of doing the same.
+
+usage: python tests/benchmarks/catalogue_speed.py [TITLES]
+
+The replica makes IMDb's two files. The import is the command itself, in a process of its own, whose time and peak of memory
+the operating system tells. Claims are of 100 titles, of TITLES on each of three sites; the plain way reads all due titles in order and
+takes the first.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.lanes import Turns
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.clock import utc_now
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.replica.datasets import Dataset
+from moviecrawler.replica.movies import Catalogue
+from tests.services.postgres import PostgresServer, execute, new_database
+
+BATCH = 100
+PLAIN_CLAIM = """
+UPDATE title_sites SET claimed_until = now() + interval '2 hours'
+WHERE site = 'metacritic' AND title_id IN (
+    SELECT s.title_id FROM titles t JOIN title_sites s USING (title_id)
+    WHERE s.site = 'metacritic' AND s.next_due <= now() AND (s.claimed_until IS NULL OR s.claimed_until <= now())
+    ORDER BY s.last_success NULLS FIRST, t.popularity DESC LIMIT 100)
+"""
+PLAIN_IMPORT = """
+import csv, gzip, sys
+import psycopg2
+connection = psycopg2.connect(sys.argv[3])
+with gzip.open(sys.argv[2], "rt", newline="") as file:
+    votes = {row["tconst"]: int(row["numVotes"]) for row in csv.DictReader(file, delimiter="\\t", quoting=csv.QUOTE_NONE)}
+with gzip.open(sys.argv[1], "rt", newline="") as file, connection, connection.cursor() as cursor:
+    for number, row in enumerate(csv.DictReader(file, delimiter="\\t", quoting=csv.QUOTE_NONE)):
+        if number == int(sys.argv[4]):
+            break
+        cursor.execute("INSERT INTO titles (imdb_id, title, year, popularity) VALUES (%s, %s, %s, %s) RETURNING title_id",
+                       (row["tconst"], row["primaryTitle"], int(row["startYear"]), votes.get(row["tconst"], 0) % 100))
+        title_id = cursor.fetchone()[0]
+        for site in ("imdb", "metacritic", "rottentomatoes"):
+            cursor.execute("INSERT INTO title_sites (title_id, site) VALUES (%s, %s)", (title_id, site))
+"""
+
+
+def measure(command: list[str], **variables: str) -> tuple[float, float, float]:
+    """Return a command's wall time and own processor time in seconds, and its peak of memory in MB."""
+    started = time.monotonic()
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", **variables}
+    process = subprocess.Popen(command, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def best(run: Callable[[], object], times: int = 10) -> tuple[float, float]:
+    """Return the median and the slowest of some runs, in ms."""
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        run()
+        taken.append(1000 * (time.perf_counter() - started))
+    return statistics.median(taken), max(taken)
+
+
+def claim(store: CatalogueStore, site: str, worker: str = "w") -> list[int]:
+    claims = store.claim(site, BATCH, worker=worker, lease=timedelta(hours=2), turns=Turns(), now=utc_now())  # type: ignore[arg-type]
+    return [each.title_id for each in claims]
+
+
+def main() -> None:
+    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
+        for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz"):
+            dataset = Dataset(Catalogue(1, titles), name)
+            with (Path(folder) / name).open("wb") as file:
+                file.writelines(dataset.read(0, dataset.size))
+            print(f"{name}: {dataset.size / 1e6:.1f} MB", flush=True)
+        url = new_database(server.url)
+        command = [sys.executable, "-m", "scrapy", "catalogue", "import", "imdb", "--from", folder]
+        variables = {"DATABASE_URL": url, "DATA_DIR": folder}
+        seconds, processor, peak = measure(command, **variables)
+        ((known,),) = execute(url, "SELECT count(*) FROM titles")
+        print(f"import of {known:,} titles: {seconds:.1f} s, {processor:.1f} s of processor, {peak:.0f} MB")
+        seconds_again, _, _ = measure(command, **variables)
+        print(f"the same again, unchanged: {seconds_again:.1f} s")
+        few = 20_000
+        files = [str(Path(folder) / name) for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz")]
+        other = new_database(server.url)
+        open_catalogue(Settings({"DATABASE_URL": other})).resume("imdb")  # makes the tables
+        plain, _, plain_peak = measure([sys.executable, "-c", PLAIN_IMPORT, *files, other, str(few)])
+        print(
+            f"row by row, {few:,} titles: {plain:.1f} s, {plain_peak:.0f} MB;"
+            f" a title takes {plain / few / (seconds / int(str(known))):.1f} times as long"
+        )
+
+        # As if all ids were known, and half of Metacritic's titles had been fetched.
+        for site, prefix in (("metacritic", "movie/"), ("rottentomatoes", "m/")):
+            execute(
+                url,
+                "UPDATE title_sites SET site_id = %s || title_id, id_source = 'joined' WHERE site = %s",
+                prefix,
+                site,
+            )
+        execute(
+            url,
+            "UPDATE title_sites SET last_success = now() - interval '91 days', state = 'ok', next_due = now()"
+            " - (title_id %% 1000) * interval '1 hour' WHERE site = 'metacritic' AND title_id %% 2 = 0",
+        )
+        execute(url, "VACUUM ANALYZE title_sites")
+        with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as store:
+            for site in ("imdb", "metacritic", "rottentomatoes"):
+                median, slowest = best(lambda site=site: claim(store, site))  # type: ignore[misc]
+                print(f"claiming {BATCH} on {site}: {median:.1f} ms (the slowest of 10: {slowest:.1f})")
+        plain_median, _ = best(lambda: execute(url, PLAIN_CLAIM), times=3)
+        print(f"the plain way: {plain_median:.0f} ms, {plain_median / median:.0f} times as long")
+
+        def work(number: int) -> list[int]:
+            with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as own:
+                return [title for _ in range(20) for title in claim(own, "rottentomatoes", f"w{number}")]
+
+        started = time.perf_counter()
+        with ThreadPoolExecutor(8) as pool:
+            got = [title for each in pool.map(work, range(8)) for title in each]
+        took = time.perf_counter() - started
+        print(f"8 claimers at once: {len(got):,} titles in {took:.1f} s, {len(got) - len(set(got))} of them twice")
+
+
+if __name__ == "__main__":
+    main()

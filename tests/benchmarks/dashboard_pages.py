@@ -1,0 +1,127 @@
+"""How long the dashboard's pages take at full size, beside the plain queries that they do without.
+
+usage: python tests/benchmarks/dashboard_pages.py [TITLES]
+
+A real node, of a cluster of 50 whose others only send heartbeats, with 10,000 jobs in Redis and TITLES (1,000,000) titles in
+Postgres, half of them with records and scores. Each page is asked for 15 times, one after the other.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import redis
+
+from moviecrawler.cluster.jobs import Job, Outcome
+from moviecrawler.cluster.keys import Keys
+from moviecrawler.cluster.state import NodeInfo, Process
+from moviecrawler.monitors.books import RedisBook
+from moviecrawler.pipelines.postgres import open_database
+from tests.cluster.nodes import cluster, wait_for
+from tests.dashboard.filling import fill
+from tests.services.postgres import PostgresServer, execute, new_database
+from tests.services.redis import RedisServer
+
+NODES = 50
+JOBS = 10_000
+TIMES = 15
+LIMIT = 300.0
+"""Milliseconds that a page may take."""
+PLAIN = {
+    "status of the catalogue, counted anew": (
+        "SELECT site, count(*) FILTER (WHERE next_due <= now()), count(*) FILTER (WHERE site_id IS NOT NULL)"
+        " FROM title_sites GROUP BY site"
+    ),
+    "search by LIKE": "SELECT title FROM titles WHERE title ILIKE '%%harbor zebra%%' ORDER BY popularity DESC LIMIT 50",
+}
+
+
+def fill_cluster(url: str, client: redis.Redis, keys: Keys) -> None:
+    """Put heartbeats and jobs into Redis, as nodes write them."""
+    now = time.time()
+    pipe = client.pipeline(transaction=False)
+    for number in range(1, NODES):
+        name = f"far{number:02}"
+        processes = {f"moviecrawler/r{number}-{slot}": Process(1000 + slot, 130 * 2**20) for slot in range(4)}
+        info = NodeInfo(
+            id=f"{name}:x",
+            name=name,
+            url="",
+            slots=6,
+            started_at=now,
+            draining=False,
+            memory=2**26,
+            processes=processes,
+        )
+        pipe.hset(keys.node_infos, info.id, msgspec.json.encode(info))
+        pipe.zadd(keys.nodes, {info.id: (now + 3600) * 1000})
+        for key in processes:
+            job = Job(project="moviecrawler", spider="imdb", id=key.partition("/")[2])
+            pipe.hset(keys.jobs, key, msgspec.json.encode(job))
+            pipe.hset(keys.running, key, msgspec.json.encode({"node": info.id, "score": 0, "at": now * 1000}))
+    for number in range(JOBS):
+        job = Job(project="moviecrawler", spider="imdb", id=f"j{number}", arguments={"list": "top"}, version="absent")
+        if number % 2:
+            pipe.hset(keys.jobs, job.key, msgspec.json.encode(job))
+            pipe.zadd(keys.pending, {f"{number:016}{job.key}": 0})
+        else:
+            told = Outcome(
+                node="far01:x", started_at=now * 1000, ended_at=now * 1000 + number, reason="finished", items=3
+            )
+            pipe.zadd(keys.finished, {job.key: told.ended_at})
+            pipe.hset(keys.results, job.key, msgspec.json.encode(told) + b"\n" + msgspec.json.encode(job))
+    pipe.execute()
+    book = RedisBook(url)
+    for site in ("imdb", "metacritic", "rottentomatoes"):
+        for day in range(30):
+            name = time.strftime("%Y-%m-%d", time.gmtime(now - 86_400 * day))
+            book.learn(site, {}, name, {f"field_{number}": 900 + number for number in range(25)}, 1000)
+    book.close()
+
+
+def main(titles: int) -> None:
+    with RedisServer() as server, PostgresServer() as postgres, tempfile.TemporaryDirectory() as folder:
+        database_url = new_database(postgres.url)
+        open_database(database_url).close()
+        began = time.monotonic()
+        fill(database_url, titles)
+        print(f"{titles:,} titles filled in within {time.monotonic() - began:.0f} s")
+        options = {"REDIS_URL": server.url, "DATABASE_URL": database_url, "SCRAPYD_FINISHED_TO_KEEP": "20000"}
+        with cluster(Path(folder), server.url, 1, **options, SCRAPYD_MAX_PROC="1") as running:
+            [node] = running.nodes
+            fill_cluster(server.url, server.client, Keys("test"))
+            wait_for(lambda: server.client.get("{test}:dashboard:counts"), 120, lambda: node.log)
+            counted = msgspec.json.decode(server.client.get("{test}:dashboard:counts") or b"")
+            print(f"The catalogue is counted within {counted['took']:.2f} s, by one node at a time\n")
+            slowest = 0.0
+            searches = ("the", "harbor", "silent harbor", "tt0500000", "zzz", "a", "lost kingdom of", "7")
+            for path in (
+                *("", "crawls", "crawls?pending=100&finished=100", "crawls/moviecrawler/j0", "crawls/moviecrawler/j1"),
+                *("nodes", "exits", "stores", "quality", "quality?page=40", "titles", "titles?after=20_400000"),
+                *("titles/1", f"titles/{titles // 2}", *(f"titles?q={quote(text)}" for text in searches)),
+                "titles?q=the&page=20",
+            ):
+                times = []
+                for _ in range(TIMES):
+                    began = time.perf_counter()
+                    answer = node.get(path)
+                    times.append(1000 * (time.perf_counter() - began))
+                    assert answer.code == 200, (path, answer.text)
+                slowest = max(slowest, statistics.median(times))
+                print(f"/{path:36} median {statistics.median(times):6.1f} ms, slowest {max(times):6.1f} ms")
+            print(f"\nslowest median: {slowest:.0f} ms of {LIMIT:.0f}\n")
+        for name, query in PLAIN.items():
+            began = time.perf_counter()
+            execute(database_url, query)
+            print(f"without counters and indexes: {name}: {1000 * (time.perf_counter() - began):,.0f} ms")
+        assert slowest < LIMIT
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

@@ -1,0 +1,89 @@
+"""CPU time that choosing exits and watching what becomes of requests costs a request, beside the same without rotation.
+
+usage: python tests/benchmarks/identity_overhead.py [REQUESTS] [ROUNDS]
+
+Requests and answers pass through the project's chain of downloader middlewares in one process; the network is left out: a
+page of realistic size is answered at once. Log lines are formatted and written to a file, as in a crawl. The ways take turns,
+so that a machine whose speed drifts favours none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+
+from tests.identity.chain import Chain
+
+LIMIT = 0.15
+"""Milliseconds of CPU time a request over none."""
+BODY = b"<!DOCTYPE html><html><head><title>A title</title></head><body>" + b"x" * 1_850_000
+IN_FLIGHT = 16
+
+
+class Load:
+    """So many requests at once, through so many exits."""
+
+    def __init__(self, exits: int, folder: Path, resting: int = 0) -> None:
+        self.chain = Chain(exits, folder, _answer)
+        self.sent = 0
+        if self.chain.identity is not None:
+            health = self.chain.identity._desks["imdb"].health
+            for exit_ in self.chain.identity.options.pools["datacenter"].exits[:resting]:
+                health.quarantine(exit_.id, "403 refusal", health.now())
+
+    async def run(self, requests: int) -> float:
+        """Return the milliseconds of CPU time a request."""
+
+        async def worker() -> None:
+            for _ in range(requests // IN_FLIGHT):
+                self.sent += 1
+                await self.chain.send(f"https://www.imdb.com/title/tt{self.sent:07}/")
+
+        began = time.process_time()
+        await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+        return (time.process_time() - began) / (requests // IN_FLIGHT * IN_FLIGHT) * 1000
+
+
+async def _answer(request: Request) -> Response:
+    await asyncio.sleep(0)
+    request.meta["download_latency"] = 0.1
+    return HtmlResponse(request.url, body=BODY, headers={"Content-Type": "text/html"}, request=request)
+
+
+async def main() -> None:
+    requests = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        logging.basicConfig(filename=folder / "log", level=logging.INFO, force=True)
+        loads = {
+            "none": Load(0, folder),
+            "12 exits": Load(12, folder),
+            "1,000 exits": Load(1000, folder),
+            "… half resting": Load(1000, folder, resting=500),
+        }
+        costs: dict[str, list[float]] = {label: [] for label in loads}
+        for load in loads.values():
+            await load.run(2000)  # until every exit has answered
+        for _ in range(rounds):
+            for label, load in loads.items():
+                costs[label].append(await load.run(requests))
+    base = statistics.median(costs["none"])
+    print(f"{'':16} {'a request':>12} {'over none':>12} {'ratio':>7}")
+    for label, spent in costs.items():
+        over = statistics.median(one - none for one, none in zip(spent, costs["none"], strict=True))
+        median = statistics.median(spent)
+        print(f"{label:16} {median:9.4f} ms {over:9.4f} ms {median / base:7.2f}")
+    print(f"limit: {LIMIT} ms over none")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,339 @@
+"""`lane=due` from an empty database to a complete scoreboard, on one worker and on several."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import ScoreKind
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.truth import truth
+from moviecrawler.spiders.imdb import ImdbSpider
+from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
+from tests.services.postgres import execute
+
+TITLES = 60
+SITES = ("imdb", "metacritic", "rottentomatoes")
+_WITHIN = 60.0  # seconds
+_SCORES: dict[str, ScoreKind] = {
+    "imdb_rating": "imdb",
+    "metascore": "metascore",
+    "metacritic_user_score": "metacritic_user",
+    "tomatometer": "tomatometer",
+    "popcornmeter": "popcornmeter",
+}
+
+
+@pytest.fixture(scope="module")
+def shared_replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+@pytest.fixture
+def replica(shared_replica: ReplicaProcess) -> ReplicaProcess:
+    reset(shared_replica)
+    return shared_replica
+
+
+def settings_of(database_url: str, **settings: str) -> dict[str, str]:
+    return {"DATABASE_URL": database_url, "CSV_ENABLED": "0", **settings}
+
+
+def bring_in(database_url: str, data: Path, replica: ReplicaProcess, *arguments: str) -> None:
+    finished = scrapy(
+        "catalogue", "import", *(arguments or ("imdb",)), data=data, replica=replica, **settings_of(database_url)
+    )
+    assert finished.code == 0, finished.log
+
+
+def know(database_url: str, titles: int = TITLES) -> None:
+    """Have the catalogue know the replica's titles, without an import."""
+    catalogue = Catalogue(1, titles)
+    rows = [
+        ImportRow(
+            imdb_id=catalogue.imdb_id(index),
+            title=basics.title,
+            kind="movie",
+            year=basics.year,
+            popularity=50.0 - index / 10,
+        )
+        for index in range(titles)
+        for basics in [catalogue.basics(index)]
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", rows, titles, datetime.now(UTC))
+
+
+def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
+    """Run a spider on what is due."""
+    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+    finished = scrapy("crawl", site, "-a", "lane=due", *arguments, *options, data=data, replica=replica, **settings)
+    assert "Traceback" not in finished.log, finished.log
+    return finished
+
+
+def at_once(sites: list[str], *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> list[Finished]:
+    """Run a spider on what is due for each site that is named, all at the same time."""
+    with ThreadPoolExecutor(len(sites)) as pool:
+        return list(pool.map(lambda site: fetch_due(site, *arguments, data=data, replica=replica, **settings), sites))
+
+
+def title_pages(replica: ReplicaProcess, site: str) -> dict[str, int]:
+    """Return how often each title's page was asked for."""
+    beginning = {"imdb": "/title/", "metacritic": "/movie/", "rottentomatoes": "/m/"}[site]
+    return {path: times for path, times in counts(replica, site)["paths"].items() if path.startswith(beginning)}
+
+
+def states(database_url: str, site: str) -> dict[str, int]:
+    return dict(
+        execute(  # type: ignore[arg-type]
+            database_url, "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
+        )
+    )
+
+
+def scoreboard(database_url: str) -> dict[Any, dict[str, Any]]:
+    columns = ["imdb_id", "metacritic_id", "rottentomatoes_id", *_SCORES]
+    scores = ", ".join(f"{column}::float" for column in _SCORES)
+    rows = execute(database_url, f"SELECT imdb_id, metacritic_id, rottentomatoes_id, {scores} FROM scoreboard")  # noqa: S608 - our own columns
+    return {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
+
+
+def expected(catalogue: Catalogue, index: int) -> dict[str, Any]:
+    """Return a title's row, by what the replica itself knows."""
+    pages = {site: truth(catalogue, site, index) for site in SITES}  # type: ignore[arg-type]
+    row: dict[str, Any] = {f"{site}_id": page.site_id if page else None for site, page in pages.items()}
+    for column, kind in _SCORES.items():
+        scores = [score for page in pages.values() if page and (score := page.score(kind))]
+        row[column] = scores[0].value if scores else None
+    return row
+
+
+def write_crosswalk(path: Path, catalogue: Catalogue) -> None:
+    """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
+    lines = ["imdb,rottentomatoes,metacritic,tmdb"]
+    for index in range(TITLES):
+        movie = catalogue.movie(index)
+        if not movie.basics.title.isascii() or index % 3 == 0:
+            if movie.rottentomatoes is not None:
+                # As Wikidata often has it: in the spelling that redirects to today's.
+                slug = movie.rottentomatoes.slug
+                lines.append(f"{movie.imdb_id},m/{slug.replace('_', '-') if index % 2 else slug},,")
+            if movie.metacritic is not None:
+                lines.append(f"{movie.imdb_id},,movie/{movie.metacritic.slug},")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_from_an_empty_database_to_a_scoreboard_that_is_right(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    catalogue = Catalogue(1, TITLES)
+    shared = settings_of(database_url, REDIS_URL=redis_url)
+    bring_in(database_url, tmp_path, replica)
+    write_crosswalk(tmp_path / "wikidata.csv", catalogue)
+    bring_in(database_url, tmp_path, replica, "wikidata", "--from", str(tmp_path / "wikidata.csv"))
+
+    # Two workers a site, all six at once.
+    workers = at_once([*SITES, *SITES], data=tmp_path, replica=replica, **shared)
+    assert [finished.code for finished in workers] == [0] * 6, [
+        finished.log[-3000:] for finished in workers if finished.code
+    ]
+    board = scoreboard(database_url)
+    assert len(board) == TITLES
+    for index in range(TITLES):
+        row = expected(catalogue, index)
+        assert board[row["imdb_id"]] == row
+    for site, has in (
+        ("metacritic", catalogue.count("metacritic")),
+        ("rottentomatoes", catalogue.count("rottentomatoes")),
+    ):
+        assert states(database_url, site) == {"ok": has, "absent": TITLES - has}
+    assert states(database_url, "imdb") == {"ok": TITLES}
+    assert set(title_pages(replica, "imdb").values()) == {1}  # no title was fetched by two workers
+
+    # Nothing is due now, so nothing is fetched.
+    reset(replica)
+    workers = at_once(list(SITES), data=tmp_path, replica=replica, **shared)
+    assert [finished.code for finished in workers] == [0] * 3
+    assert {site: title_pages(replica, site) for site in SITES} == {site: {} for site in SITES}
+
+    # A week later some are due again, and one of the others is boosted: it is fetched first, everywhere.
+    execute(
+        database_url,
+        "UPDATE title_sites SET next_due = now() - interval '1 hour' WHERE title_id %% 2 = 0 AND state = 'ok'",
+    )
+    execute(database_url, "UPDATE titles SET round_at = now() - interval '8 days'")
+    execute(database_url, "UPDATE title_sites SET last_success = last_success - interval '8 days', boost_due = NULL")
+    (everywhere,) = execute(
+        database_url,
+        "SELECT imdb_id, metacritic_id, rottentomatoes_id FROM scoreboard WHERE title_id %% 2 = 1"
+        " AND metacritic_id IS NOT NULL AND rottentomatoes_id IS NOT NULL ORDER BY imdb_votes LIMIT 1",
+    )
+    imdb_id, metacritic_id, rottentomatoes_id = everywhere
+    boosted = scrapy("catalogue", "boost", str(imdb_id), "--by", "5", data=tmp_path, replica=replica, **shared)
+    assert boosted.code == 0, boosted.log
+    workers = at_once(list(SITES), "-a", "limit=1", data=tmp_path, replica=replica, **shared)
+    assert [finished.code for finished in workers] == [0] * 3
+    assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}
+    assert title_pages(replica, "metacritic") == {f"/{metacritic_id}/": 1}
+    assert title_pages(replica, "rottentomatoes") == {f"/{rottentomatoes_id}": 1}
+
+
+def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
+        know(database_url)
+        settings = settings_of(database_url, CATALOGUE_LEASE="3", CATALOGUE_LISTS="0")
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+            env=environment(tmp_path, replica, **settings),
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
+        finally:
+            os.kill(worker.pid, signal.SIGKILL)
+            worker.wait()
+        assert execute(database_url, "SELECT count(*) > 0 FROM title_sites WHERE claimed_until IS NOT NULL") == [
+            (True,)
+        ]
+        _wait_for(lambda: execute(database_url, "SELECT max(claimed_until) <= now() FROM title_sites") == [(True,)])
+        finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings)
+    assert finished.code == 0
+    assert states(database_url, "imdb") == {"ok": TITLES}
+    assert execute(database_url, "SELECT count(*) FROM records WHERE site = 'imdb'") == [(TITLES,)]
+
+
+def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
+        know(database_url)
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+            env=environment(tmp_path, replica, **settings_of(database_url, CATALOGUE_LISTS="0")),
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
+        worker.terminate()
+        worker.wait(_WITHIN)
+    assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
+    assert states(database_url, "imdb")["ok"] >= 5
+    assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url, "imdb")["ok"],)]
+
+
+def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=10, light=True, faults={"challenge": 1.0}) as replica:
+        know(database_url, 10)
+        execute(
+            database_url,
+            "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'given' WHERE site = 'metacritic'",
+        )
+        finished = fetch_due("metacritic", data=tmp_path, replica=replica, **settings_of(database_url))
+        assert finished.code == 1
+        assert execute(database_url, "SELECT count(*) FROM records") == [(0,)]
+        assert execute(database_url, "SELECT count(*) FROM title_sites WHERE last_success IS NOT NULL") == [(0,)]
+        assert set(states(database_url, "metacritic")) <= {"never", "blocked"}
+        assert execute(database_url, "SELECT until > now() FROM site_pauses WHERE site = 'metacritic'") == [(True,)]
+        reset(replica)
+        later = fetch_due("metacritic", data=tmp_path, replica=replica, **settings_of(database_url))
+        assert "Nothing is claimed: metacritic refused us" in later.log
+        assert counts(replica, "metacritic")["requests"] == 0
+
+
+def test_errors_put_titles_off_and_do_not_end_the_crawl(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=10, light=True, faults={"500": 0.6}) as replica:
+        know(database_url, 10)
+        settings = settings_of(database_url, CATALOGUE_LISTS="0")
+        finished = fetch_due("imdb", "-s", "RETRY_TIMES=0", data=tmp_path, replica=replica, **settings)
+        ended = states(database_url, "imdb")
+        assert ended["error"] > 0
+        assert ended["ok"] > 0
+        assert ended["error"] + ended["ok"] == 10
+        assert finished.stat("titles/failed") == ended["error"]
+        ((least, most),) = execute(
+            database_url, "SELECT min(next_due), max(next_due) FROM title_sites WHERE state = 'error'"
+        )
+        assert isinstance(least, datetime)
+        assert isinstance(most, datetime)
+        assert (
+            0.9
+            < (least - datetime.now(UTC)).total_seconds() / 86_400
+            <= (most - datetime.now(UTC)).total_seconds() / 86_400
+            < 1.1
+        )
+
+
+def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=TITLES, light=True, robots="live") as replica:
+        know(database_url)
+        finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_BATCH="10"))
+        assert finished.code == 0, finished.log
+        assert states(database_url, "imdb") == {"ok": TITLES}
+        assert title_pages(replica, "imdb") == {}
+        assert execute(database_url, "SELECT DISTINCT source::text FROM records") == [("dataset",)]
+        again = fetch_due("imdb", "-a", "via=datasets", data=tmp_path, replica=replica, **settings_of(database_url))
+        assert again.stat("titles/asked") == 0
+
+
+def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
+    know(database_url)
+    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+    finished = scrapy(
+        *("crawl", "imdb", "-a", "list=top", "-a", "limit=20", *options),
+        data=tmp_path,
+        replica=replica,
+        **settings_of(database_url),
+    )
+    assert finished.code == 0, finished.log
+    assert states(database_url, "imdb") == {"ok": 20, "never": TITLES - 20}
+    due = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_LISTS="0"))
+    assert due.stat("titles/asked") == TITLES - 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "told"),
+    [
+        ({"lane": "due"}, {"DATABASE_URL": ""}, "DATABASE_URL is not set, and the catalogue is in Postgres"),
+        ({"lane": "due", "ids": "tt0111161"}, {}, "lane and ids are given"),
+        ({"lane": "due", "list": "top"}, {}, "lane and list are given"),
+        ({"lane": "top"}, {}, "lane is 'top'; give one of due"),
+        ({"lane": "due", "limit": "0"}, {}, "limit is '0'"),
+        ({"lane": "due"}, {"CATALOGUE_BATCH": "0"}, "CATALOGUE_BATCH is '0'"),
+        ({"lane": "due"}, {"CATALOGUE_LEASE": "soon"}, "CATALOGUE_LEASE is 'soon'"),
+        ({"lane": "due"}, {"CATALOGUE_BOOST_SHARE": "1"}, "CATALOGUE_BOOST_SHARE"),
+    ],
+)
+def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], told: str, tmp_path: Path) -> None:
+    given = Settings()
+    given.setmodule("moviecrawler.settings")
+    given.setdict({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
+    with pytest.raises(ConfigurationError, match=re.escape(told)):
+        ImdbSpider.check(given, arguments)
+
+
+def _wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + _WITHIN
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come about"
+        time.sleep(0.1)

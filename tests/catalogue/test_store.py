@@ -1,0 +1,710 @@
+"""The catalogue's tables: who gets which title, when, and what a page's outcome makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg2
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue import lanes
+from moviecrawler.catalogue.figures import due, figures, reviews
+from moviecrawler.catalogue.lanes import Shares, Turns
+from moviecrawler.catalogue.loading import begin_import, end_import, load
+from moviecrawler.catalogue.rows import ImportRow, SiteState
+from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.catalogue.store import MOST_CLAIMS, CatalogueStore, Sighting, SiteOutcome
+from moviecrawler.items import Credit, Movie
+from moviecrawler.pipelines.base import Record
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.sql import migrations
+from tests.services.postgres import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+LEASE = timedelta(hours=2)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[CatalogueStore]:
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        yield store
+
+
+def row(number: int, **fields: Any) -> ImportRow:
+    """Return a title, the popular first."""
+    return ImportRow(
+        **{
+            "imdb_id": f"tt{1_000_000 + number}",
+            "title": f"Title {number}",
+            "kind": "movie",
+            "year": 2000,
+            "popularity": 90.0 - number,
+            **fields,
+        }
+    )
+
+
+def bring_in(store: CatalogueStore, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Any:
+    return load(store, source, "1", rows, len(rows), now)
+
+
+def claim(
+    store: CatalogueStore, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
+) -> list[str]:
+    claims = store.claim(site, size, worker=worker, lease=LEASE, turns=Turns(), now=now)
+    return [claim.ids[0] for claim in claims]
+
+
+def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> SiteOutcome:
+    return SiteOutcome(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
+
+
+def state(database_url: str, imdb_id: str, site: str = "imdb") -> dict[str, Any]:
+    found = execute(
+        database_url,
+        "SELECT to_jsonb(s) FROM title_sites s JOIN titles t USING (title_id) WHERE t.imdb_id = %s AND s.site = %s",
+        imdb_id,
+        site,
+    )
+    return found[0][0]  # type: ignore[return-value]
+
+
+def when(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def write(database_url: str, *movies: Movie) -> None:
+    """Store movies as a crawl does."""
+    with closing(PostgresStore(database_url)) as postgres:
+        postgres.open()
+        postgres.write([Record(movie, msgspec.json.encode(movie), 0.0) for movie in movies])
+
+
+def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
+    return Movie(
+        **{
+            "site": site,
+            "site_id": site_id,
+            "url": f"https://{site}/{site_id}",
+            "title": title,
+            "kind": "movie",
+            "year": 2000,
+            "scraped_at": NOW,
+            **fields,
+        }
+    )
+
+
+# --- Claims -----------------------------------------------------------------------------------------------------------
+
+
+def test_never_fetched_titles_are_claimed_most_popular_first_and_once(store: CatalogueStore) -> None:
+    bring_in(store, row(3), row(1), row(2))
+    assert claim(store, 2) == ["tt1000001", "tt1000002"]
+    assert claim(store, 2, worker="other") == ["tt1000003"]
+    assert claim(store) == []
+
+
+def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: CatalogueStore) -> None:
+    bring_in(store, row(1))
+    assert claim(store, worker="dead") == ["tt1000001"]
+    assert claim(store, now=NOW + LEASE - timedelta(seconds=1)) == []
+    assert claim(store, now=NOW + LEASE) == ["tt1000001"]
+
+
+def test_a_worker_that_lives_keeps_its_claims(store: CatalogueStore) -> None:
+    bring_in(store, row(1), row(2))
+    claim(store, 1, worker="alive")
+    claim(store, 1, worker="dead")
+    assert store.extend("alive", NOW + 2 * LEASE) == 1
+    assert claim(store, now=NOW + LEASE) == ["tt1000002"]
+
+
+def test_what_waits_in_a_shared_queue_is_not_given_back(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    claim(store, worker="first")
+    store.release("first", but=[title_id(database_url, "tt1000001")])
+    assert claim(store, worker="second") == ["tt1000002"]
+
+
+def test_released_claims_are_due_at_once(store: CatalogueStore) -> None:
+    bring_in(store, row(1))
+    claim(store, worker="first")
+    store.release("first")
+    assert claim(store, worker="second") == ["tt1000001"]
+
+
+def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    for number in range(MOST_CLAIMS):
+        assert claim(store, now=NOW + number * LEASE) == ["tt1000001"]
+    last = NOW + MOST_CLAIMS * LEASE
+    assert claim(store, now=last) == []
+    found = state(database_url, "tt1000001")
+    assert (found["state"], found["failures"], when(found["next_due"])) == ("error", 1, last + DAY)
+
+
+def test_eight_claimers_at_once_never_get_the_same_title(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number, popularity=50.0) for number in range(2_000)))
+
+    def work(number: int) -> list[str]:
+        got: list[str] = []
+        with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as own:
+            while titles := claim(own, 20, worker=f"w{number}"):
+                got += titles
+        return got
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(work, range(8)))
+    assert Counter(title for titles in got for title in titles) == Counter(f"tt{1_000_000 + n}" for n in range(2_000))
+    assert sum(bool(titles) for titles in got) > 1  # they did work at once
+
+
+def test_claims_read_indexes_and_no_table_from_end_to_end(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number, popularity=number % 90) for number in range(20_000)))
+    execute(
+        database_url,
+        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'wikidata' WHERE site = 'metacritic'",
+    )
+    execute(database_url, "UPDATE title_sites SET last_success = now() WHERE site = 'metacritic' AND title_id %% 2 = 0")
+    execute(database_url, "VACUUM ANALYZE title_sites")
+
+    def plan(statement: str, values: dict[str, Any]) -> str:
+        with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+            cursor.execute("EXPLAIN " + statement, values)
+            return "\n".join(line for (line,) in cursor.fetchall())
+
+    candidates = plan(read_sql("candidates.sql"), {"site": "metacritic", "now": NOW, "size": 100})
+    for index in ("title_sites_unread", "title_sites_stale", "title_sites_boosted"):
+        assert f"Index Scan using {index}" in candidates, candidates
+    taking = plan(
+        read_sql("take.sql"),
+        {"site": "metacritic", "titles": list(range(1, 101)), "worker": "w", "now": NOW, "until": NOW + LEASE},
+    )
+    looking = plan(read_sql("unfound.sql"), {"site": "rottentomatoes", "now": NOW, "size": 500, "since": NOW})
+    assert "title_sites_unfound" in looking, looking
+    for each in (candidates, taking, looking):
+        assert "Seq Scan on title_sites" not in each, each
+
+
+def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number, popularity=float(number % 7)) for number in range(60)))
+    # All states of a title, in all mixtures that matter.
+    execute(
+        database_url,
+        "UPDATE title_sites s SET"
+        " state = (ARRAY['never', 'ok', 'absent', 'error', 'blocked'])[1 + title_id %% 5]::site_state,"
+        " last_success = CASE WHEN title_id %% 5 IN (1, 3) THEN %s - title_id * interval '1 day' END,"
+        " next_due = CASE WHEN title_id %% 5 = 0 THEN 'epoch'"
+        "   ELSE %s + (title_id * 7 %% 40 - 30) * interval '1 day' END,"
+        " failures = CASE WHEN title_id %% 5 = 3 THEN 2 ELSE 0 END,"
+        " boost = CASE WHEN title_id %% 11 = 0 THEN title_id %% 3 ELSE 0 END,"
+        " boost_due = CASE WHEN title_id %% 11 = 0 THEN %s + (title_id %% 4 - 2) * interval '1 hour' END,"
+        " claimed_until = CASE WHEN title_id %% 13 = 0 THEN %s + interval '1 hour' END WHERE site = 'imdb'",
+        NOW,
+        NOW,
+        NOW,
+        NOW,
+    )
+    columns = (
+        "title_id",
+        "state",
+        "popularity",
+        "next_due",
+        "failures",
+        "last_success",
+        "boost",
+        "boost_due",
+        "claimed_until",
+    )
+    found: Any = execute(
+        database_url,
+        "SELECT title_id, state, popularity, next_due, failures, last_success, boost, boost_due, claimed_until"
+        " FROM title_sites WHERE site = 'imdb'",
+    )
+    states = [SiteState(site="imdb", **dict(zip(columns, each, strict=True))) for each in found]
+    ids: dict[Any, Any] = dict(execute(database_url, "SELECT title_id, imdb_id FROM titles"))  # type: ignore[arg-type]
+    orders = {"boosted": lanes.boosted_order, "unread": lanes.unread_order, "stale": lanes.stale_order}
+    turns = Turns(Shares(boosted=0.4, stale=0.3))
+    expected: list[str] = []
+    left = list(states)
+    for _ in range(20):
+        queues = {
+            name: sorted((s for s in left if lanes.queue_of(s, NOW) == name or _also(s, name)), key=order)[:5]
+            for name, order in orders.items()
+        }
+        chosen = lanes.choose(5, turns=turns, now=NOW, **queues)
+        expected += [ids[s.title_id] for s in chosen]
+        left = [s for s in left if s not in chosen]
+    got: list[str] = []
+    turns = Turns(Shares(boosted=0.4, stale=0.3))
+    while claims := store.claim("imdb", 5, worker="w", lease=LEASE, turns=turns, now=NOW):
+        got += [found.ids[0] for found in claims]
+    assert len(got) > 30
+    assert got == expected
+
+
+def _also(state: SiteState, queue: str) -> bool:
+    """Return whether a boosted title stands in a queue of lane 1 as well."""
+    return lanes.queue_of(replace(state, boost_due=None), NOW) == queue
+
+
+# --- Outcomes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ended", "year", "days"),
+    [("ok", 2000, 90), ("ok", 2026, 14), ("absent", 2000, 90), ("error", 2000, 1)],
+)
+def test_an_outcome_says_when_a_title_is_due_again(
+    store: CatalogueStore, database_url: str, ended: Any, year: int, days: int
+) -> None:
+    bring_in(store, row(1, year=year))
+    claim(store)
+    store.record([outcome("tt1000001", ended)])
+    found = state(database_url, "tt1000001")
+    assert (found["state"], when(found["next_due"])) == (ended, NOW + days * DAY)
+    assert found["claimed_by"] is None
+    assert claim(store, now=NOW + days * DAY - timedelta(seconds=1)) == []
+    assert claim(store, now=NOW + days * DAY) == ["tt1000001"]
+
+
+def test_errors_in_a_row_put_a_title_off_for_longer_and_longer(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    at = NOW
+    for days in (1, 2, 4):
+        store.record([outcome("tt1000001", "error", at=at)])
+        assert when(state(database_url, "tt1000001")["next_due"]) == at + days * DAY
+        at += days * DAY
+    store.record([outcome("tt1000001", at=at)])
+    assert state(database_url, "tt1000001")["failures"] == 0
+
+
+def test_several_outcomes_of_a_title_in_one_write_all_count(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    store.record([outcome("tt1000001", "error"), outcome("tt1000001", "error")])
+    assert state(database_url, "tt1000001")["failures"] == 2
+
+
+def test_a_block_marks_nothing_fetched_and_the_title_stays_due(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    claim(store, 1)
+    store.record([outcome("tt1000001", "blocked")])
+    found = state(database_url, "tt1000001")
+    assert (found["state"], found["last_success"], found["failures"]) == ("blocked", None, 0)
+    assert claim(store) == ["tt1000001", "tt1000002"]
+
+
+def test_a_paused_site_is_let_alone_until_its_time(store: CatalogueStore) -> None:
+    store.pause("imdb", NOW + DAY, "imdb refused us")
+    store.pause("imdb", NOW + LEASE, "imdb refused us, but for less long")
+    assert store.paused("imdb", NOW + DAY - timedelta(seconds=1)) == "imdb refused us, but for less long"
+    assert store.paused("imdb", NOW + DAY) is None
+    assert store.paused("metacritic", NOW) is None
+
+
+def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: CatalogueStore) -> None:
+    store.record([outcome("tt9999999"), outcome("m/nobody", "absent", site="rottentomatoes")])
+
+
+# --- Boosts -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: CatalogueStore) -> None:
+    bring_in(store, row(1), row(2), row(3, metacritic_id="movie/title-3"))
+    assert store.boost(["tt1000003", "tt7777777"], 2.0, NOW) == 1
+    assert claim(store) == ["tt1000003", "tt1000001", "tt1000002"]
+    assert claim(store, site="metacritic") == ["movie/title-3"]
+
+
+def test_a_boosted_title_is_fetched_at_most_once_a_week(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    store.boost(["tt1000001"], 1.0, NOW)
+    assert claim(store) == ["tt1000001"]
+    store.record([outcome("tt1000001")])
+    for hours in (1, 30, 100):
+        store.boost(["tt1000001"], 1.0, NOW + timedelta(hours=hours))
+    assert claim(store, now=NOW + 7 * DAY - timedelta(seconds=1)) == []
+    assert claim(store, now=NOW + 7 * DAY) == ["tt1000001"]
+    assert state(database_url, "tt1000001")["boost"] == 3
+
+
+@pytest.mark.parametrize("success_after", [None, -2.0, 0.0, 3.0])
+@pytest.mark.parametrize("later", [0.0, 1.0, 6.9, 7.0, 30.0])
+def test_rounds_are_the_same_in_sql_as_in_the_lanes(
+    store: CatalogueStore, database_url: str, later: float, success_after: float | None
+) -> None:
+    bring_in(store, row(1))
+    store.boost(["tt1000001"], 1.0, NOW)
+    success = None if success_after is None else NOW + success_after * DAY
+    execute(database_url, "UPDATE title_sites SET boost_due = NULL, last_success = %s", success)
+    at = NOW + later * DAY
+    store.boost(["tt1000001"], 1.0, at)
+    (due_at,) = execute(database_url, "SELECT DISTINCT boost_due FROM title_sites")[0]
+    assert due_at == lanes.boost_due(NOW, success, at)
+    ((round_at,),) = execute(database_url, "SELECT round_at FROM titles")
+    assert round_at == lanes.boost_round(NOW, at)
+
+
+def test_a_scheduled_round_is_not_put_off_by_another_boost(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    for hours in range(0, 100, 10):
+        store.boost(["tt1000001"], 1.0, NOW + timedelta(hours=hours))
+    assert execute(database_url, "SELECT round_at FROM titles") == [(NOW + 7 * DAY,)]
+
+
+def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    store.boost(["tt1000001", "tt1000002"], 1.0, NOW)
+    store.record([outcome("tt1000001"), outcome("tt1000002", "error")])
+    assert state(database_url, "tt1000001")["boost_due"] is None
+    assert when(state(database_url, "tt1000002")["boost_due"]) == NOW + DAY
+
+
+def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    seen = [Sighting("tt1000002", "Title 2", 2000, "movie"), Sighting("tt5000000", "New", 2026, "movie")]
+    assert store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW) == 1
+    assert claim(store) == ["tt1000002", "tt5000000", "tt1000001"]
+    assert execute(
+        database_url, "SELECT count(*) FROM title_sites s JOIN titles t USING (title_id) WHERE imdb_id = 'tt5000000'"
+    ) == [(3,)]
+    assert store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW) == 0
+
+
+# --- Ids on other sites -----------------------------------------------------------------------------------------------
+
+
+def test_an_id_that_wikidata_names_is_checked_against_its_page(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="The Quiet Mill", original_title="Der stille Müller"))
+    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
+    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
+    assert found.wanted is not None
+    assert (found.wanted.title, found.wanted.original_title) == ("The Quiet Mill", "Der stille Müller")
+    write(database_url, page("rottentomatoes", "m/mill", "The Quiet Mill"))
+    store.record(
+        [
+            outcome(
+                "m/mill",
+                site="rottentomatoes",
+                got_id="m/mill",
+                title_id=found.title_id,
+                evidence="wikidata",
+                decision="accepted",
+                score=4.0,
+                reasons=["named by Wikidata", "same title"],
+            )
+        ]
+    )
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["state"], stored["site_id"], stored["id_verified"]) == ("ok", "m/mill", True)
+    assert execute(
+        database_url, "SELECT t.imdb_id FROM records r JOIN titles t USING (title_id) WHERE r.site_id = 'm/mill'"
+    ) == [("tt1000001",)]
+    assert execute(database_url, "SELECT decision, reasons FROM title_matches") == [
+        ("accepted", ["named by Wikidata", "same title"])
+    ]
+
+
+def accepted(site_id: str, title_id: Any, *, asked: str | None = None, decision: Any = "accepted") -> SiteOutcome:
+    return outcome(
+        asked or site_id,
+        site="rottentomatoes",
+        got_id=site_id,
+        title_id=title_id,
+        evidence="wikidata",
+        decision=decision,
+        score=2.5,
+        reasons=["named by Wikidata"],
+    )
+
+
+def title_id(database_url: str, imdb_id: str = "tt1000001") -> Any:
+    return execute(database_url, "SELECT title_id FROM titles WHERE imdb_id = %s", imdb_id)[0][0]
+
+
+def test_a_checked_id_joins_records_of_different_titles_and_years(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="비밀의 정원", year=2001))
+    write(database_url, page("rottentomatoes", "m/secret", "The Secret Garden", year=2002))
+    write(database_url, page("imdb", "tt1000001", "비밀의 정원", imdb_id="tt1000001", year=2001))
+    assert execute(database_url, "SELECT count(*) FROM scoreboard") == [(2,)]
+    store.record([accepted("m/secret", title_id(database_url))])
+    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
+    # And it stays so when the page is fetched again.
+    write(database_url, page("rottentomatoes", "m/secret", "The Secret Garden", year=2002, scraped_at=NOW + DAY))
+    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
+
+
+def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id(
+    store: CatalogueStore, database_url: str
+) -> None:
+    bring_in(store, row(1, title="Dune"))
+    write(database_url, page("metacritic", "movie/dune", "Dune", imdb_id="tt1000001"))
+    write(database_url, page("metacritic", "movie/other", "Other", imdb_id="tt1000002"))
+    assert execute(
+        database_url,
+        "SELECT t.imdb_id, s.state::text, s.id_source::text FROM title_sites s JOIN titles t USING (title_id)"
+        " WHERE s.site_id = 'movie/dune'",
+    ) == [("tt1000001", "never", "joined")]
+    store.record([outcome("movie/dune", site="metacritic", got_id="movie/dune")])
+    assert state(database_url, "tt1000001", "metacritic")["state"] == "ok"
+    # The id on a page may be that of a pilot or a dub: with another title and year it joins nothing.
+    bring_in(store, row(3, title="Something Else", year=1950))
+    write(database_url, page("metacritic", "movie/wrong", "Pilot", imdb_id="tt1000003"))
+    assert state(database_url, "tt1000003", "metacritic")["site_id"] is None
+
+
+def test_a_page_that_is_another_titles_is_not_tried_again(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    lead = ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/wrong", id_source="wikidata")
+    assert bring_in(store, lead).ids == 1
+    write(database_url, page("rottentomatoes", "m/wrong", "Wrong", year=1950))
+    store.record([accepted("m/wrong", title_id(database_url), decision="refused")])
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["state"], stored["site_id"], when(stored["next_due"])) == ("absent", None, NOW + 90 * DAY)
+    assert bring_in(store, lead, now=NOW + 89 * DAY).ids == 0
+    # After 90 days it may be right: a site may have put another film there.
+    execute(database_url, "UPDATE title_sites SET site_id = NULL WHERE site_id = 'm/wrong'")
+    assert bring_in(store, lead, now=NOW + 91 * DAY).ids == 1
+
+
+def test_a_doubtful_page_waits_for_a_person(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    write(database_url, page("rottentomatoes", "m/one", "One"), page("rottentomatoes", "m/two", "Two"))
+    store.record(
+        [
+            accepted("m/one", title_id(database_url), decision="review"),
+            accepted("m/two", title_id(database_url, "tt1000002"), decision="review"),
+        ]
+    )
+    assert {(found.imdb_id, found.site_id) for found in reviews(store, 10)} == {
+        ("tt1000001", "m/one"),
+        ("tt1000002", "m/two"),
+    }
+    assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/one"]
+    assert store.decide("tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == ["m/two"]
+    assert store.decide("tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == []
+    assert reviews(store, 10) == []
+    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] == "m/one"
+    again = ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/two", id_source="wikidata")
+    assert bring_in(store, again, now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
+
+
+def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="The Quiet Mill"))
+    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
+    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
+    store.record([gone])
+    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
+    store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, pages=0, now=NOW)
+    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
+
+
+def test_listed_ids_are_tried_by_year_and_never_another_titles(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
+    seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
+    store.sight("rottentomatoes", seen, "lists", trending=False, pages=0, now=NOW)
+    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
+    store.release("w")
+    write(database_url, page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
+    store.record([accepted("m/dune_2021", title_id(database_url))])
+    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
+
+
+def test_guesses_are_the_last_step_and_capped(store: CatalogueStore) -> None:
+    bring_in(store, *(row(number, title=f"Quiet Mill {number}") for number in range(5)))
+    claims, looked = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=NOW)
+    assert [found.evidence for found in claims] == ["guess", "guess"]
+    assert claims[0].ids[0] == "movie/quiet-mill-0"
+    assert looked
+    again = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=NOW)
+    assert again == ([], False)  # today's are spent, and the others were put off
+    tomorrow = NOW + 7 * DAY
+    claims, _ = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=tomorrow)
+    assert len(claims) == 2
+
+
+def test_imdb_ids_are_never_guessed(store: CatalogueStore, database_url: str) -> None:
+    write(database_url, page("metacritic", "movie/lonely", "Lonely"))
+    assert store.claim_unfound("imdb", 10, guesses=10, worker="w", lease=LEASE, now=NOW) == ([], False)
+
+
+def test_a_renamed_page_keeps_its_title_and_its_history(store: CatalogueStore, database_url: str) -> None:
+    director = [Credit(name="A B", role="director", position=1)]
+    write(database_url, page("imdb", "tt1000001", "Dune", imdb_id="tt1000001", credits=director))
+    write(database_url, page("rottentomatoes", "m/dune_old", "Dune", credits=director))
+    write(database_url, page("rottentomatoes", "m/dune_new", "Dune", credits=director, scraped_at=NOW + DAY))
+    store.record([outcome("m/dune_old", site="rottentomatoes", got_id="m/dune_new", at=NOW + DAY)])
+    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/dune_new")]
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["site_id"], stored["state"], when(stored["last_success"])) == ("m/dune_new", "ok", NOW + DAY)
+    assert execute(database_url, "SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]
+
+
+def test_a_record_that_is_moved_by_hand_takes_its_state_along(store: CatalogueStore, database_url: str) -> None:
+    write(
+        database_url, page("imdb", "tt1000001", "Dune", imdb_id="tt1000001"), page("rottentomatoes", "m/dune", "Dune")
+    )
+    store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune")])
+    (moved,) = execute(database_url, "SELECT move_record('rottentomatoes', 'm/dune')")[0]
+    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
+    assert execute(
+        database_url,
+        "SELECT state::text, site_id FROM title_sites WHERE title_id = %s AND site = 'rottentomatoes'",
+        moved,
+    ) == [("ok", "m/dune")]
+
+
+# --- Import -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_import_adds_and_changes_and_repeats_nothing(store: CatalogueStore, database_url: str) -> None:
+    rows = [row(1), row(2, original_title="Zwei\tmit Tab\\"), row(3, popularity=None)]
+    first = bring_in(store, *rows)
+    assert (first.added, first.changed) == (3, 0)
+    before = execute(database_url, "SELECT xmin::text, ctid::text FROM titles ORDER BY title_id")
+    again = bring_in(store, *rows)
+    assert (again.added, again.changed) == (0, 0)
+    assert execute(database_url, "SELECT xmin::text, ctid::text FROM titles ORDER BY title_id") == before
+    changed = bring_in(store, row(1, popularity=12.5), rows[1])
+    assert (changed.added, changed.changed) == (0, 1)
+    assert execute(
+        database_url,
+        "SELECT DISTINCT s.popularity FROM title_sites s JOIN titles USING (title_id) WHERE imdb_id = 'tt1000001'",
+    ) == [(12.5,)]
+    assert execute(database_url, "SELECT original_title FROM titles WHERE imdb_id = 'tt1000002'") == [
+        ("Zwei\tmit Tab\\",)
+    ]
+
+
+def test_a_better_source_of_popularity_wins(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, popularity=50.0, tmdb_id=603))
+    bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
+    assert execute(database_url, "SELECT popularity FROM titles") == [(50.0,)]
+    bring_in(store, ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given"))
+    bring_in(store, row(1, popularity=51.0))
+    assert execute(database_url, "SELECT popularity, popularity_source::text FROM titles") == [(80.0, "given")]
+
+
+def test_tmdbs_popularity_reaches_titles_by_their_tmdb_id(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, popularity=None, tmdb_id=603), row(2, popularity=None))
+    counted = bring_in(
+        store,
+        ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"),
+        ImportRow(tmdb_id=604, popularity=60.0, popularity_source="tmdb"),
+    )
+    assert (counted.added, counted.changed) == (0, 1)
+    assert state(database_url, "tt1000001")["popularity"] == 70
+
+
+def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: CatalogueStore, database_url: str) -> None:
+    write(database_url, page("imdb", "tt1000001", "Title 1", imdb_id="tt1000001"))
+    store.record([outcome("tt1000001", got_id="tt1000001")])
+    bring_in(store, row(1), row(2))
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(2,)]
+    assert claim(store) == ["tt1000002"]
+
+
+def test_a_database_from_before_the_catalogue_keeps_what_it_knows(database_url: str) -> None:
+    older = {version: text for version, text in migrations().items() if version < 3}
+    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
+        )
+        for version, text in older.items():
+            cursor.execute(text)
+            cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        cursor.execute(
+            "INSERT INTO titles DEFAULT VALUES;"
+            "INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,"
+            " scraped_at, match_keys) SELECT 1, site::site, id, 'u', 'Dune', 'movie', 2021, '{}', '{}', false, 'page',"
+            " '2026-10-01Z', '{}' FROM (VALUES ('imdb', 'tt1000001'), ('metacritic', 'movie/dune')) v (site, id)"
+        )
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        assert claim(store, now=when("2026-10-14T23:00Z")) == []
+        assert claim(store, now=when("2026-10-15T01:00Z")) == ["tt1000001"]
+        assert bring_in(store, row(1, title="Dune", year=2021)).added == 0
+    assert state(database_url, "tt1000001", "metacritic")["site_id"] == "movie/dune"
+    assert state(database_url, "tt1000001", "rottentomatoes")["state"] == "never"
+
+
+def test_a_broken_off_import_knows_how_far_it_is(store: CatalogueStore) -> None:
+    assert begin_import(store, "imdb", "etag 1") == 0
+    load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
+    assert begin_import(store, "imdb", "etag 1") == 2
+    end_import(store, "imdb", "etag 1", NOW)
+    assert begin_import(store, "imdb", "etag 1") is None
+    assert begin_import(store, "imdb", "etag 2") == 0
+
+
+def test_an_id_that_a_page_has_shown_is_not_overruled(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    write(database_url, page("rottentomatoes", "m/right", "Title 1"))
+    store.record([accepted("m/right", title_id(database_url))])
+    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/other", id_source="given"))
+    bring_in(store, ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/right", id_source="given"))
+    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] == "m/right"
+    assert state(database_url, "tt1000002", "rottentomatoes")["site_id"] is None
+
+
+# --- What is shown ----------------------------------------------------------------------------------------------------
+
+
+def test_the_figures_count_each_title_once(store: CatalogueStore) -> None:
+    bring_in(store, *(row(number, year=2026 if number == 1 else 1990) for number in range(1, 7)))
+    claim(store, 1)
+    store.record(
+        [
+            outcome("tt1000001", at=NOW - 20 * DAY),
+            outcome("tt1000002", at=NOW - 3 * DAY),
+            outcome("tt1000003", "absent"),
+            outcome("tt1000004", "error"),
+            outcome("tt1000005", "blocked"),
+        ]
+    )
+    store.pause("imdb", NOW + DAY, "imdb refused us")
+    imdb, metacritic, _ = figures(store, NOW, date(2026, 5, 1))
+    counted = (imdb.known, imdb.never, imdb.ok, imdb.absent, imdb.error, imdb.blocked)
+    assert counted == (6, 1, 2, 1, 1, 1)
+    assert (imdb.due, imdb.overdue, imdb.unread, imdb.fresh, imdb.old) == (3, 1, 3, 1, 1)
+    assert imdb.oldest == NOW - 20 * DAY
+    assert imdb.paused_because == "imdb refused us"
+    assert (metacritic.known, metacritic.unfound) == (0, 6)
+
+
+def test_what_is_due_is_shown_and_not_claimed(store: CatalogueStore) -> None:
+    bring_in(store, row(1), row(2))
+    shown = [(found.queue, found.site_id, found.title) for found in due(store, "imdb", 1, Turns(), NOW)]
+    assert shown == [("unread", "tt1000001", "Title 1")]
+    assert claim(store) == ["tt1000001", "tt1000002"]
+
+
+def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: CatalogueStore) -> None:
+    assert store.begin_reading("metacritic", "lists", 2, DAY, NOW)
+    assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY - timedelta(seconds=1))
+    assert store.is_reading("metacritic", NOW)
+    store.sight("metacritic", [], "lists", trending=False, pages=2 - 1, now=NOW)
+    for _ in range(3):
+        assert store.is_reading("metacritic", NOW)
+        store.sight("metacritic", [], "lists", trending=False, pages=-1, now=NOW)
+    assert not store.is_reading("metacritic", NOW)
+    assert store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY)
+    # A worker that died while it read them is not waited for for ever.
+    assert not store.is_reading("metacritic", NOW + DAY + timedelta(hours=1))

@@ -1,0 +1,319 @@
+"""Real nodes, each a process of its own, that a test may kill, and eggs for them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tests.conftest import PROJECT
+
+QUICK = {
+    "SCRAPYD_LEASE_SECONDS": "4",
+    "SCRAPYD_POLL_INTERVAL": "2",
+    "SCRAPYD_DRAIN_SECONDS": "0.5",
+    "SCRAPYD_STOP_SECONDS": "4",
+}
+"""Options with which a node that died is soon replaced."""
+_START_WITHIN = 90.0
+_ANSWER_WITHIN = 60.0
+
+TOY = """
+import asyncio
+import os
+from pathlib import Path
+
+import scrapy
+
+
+class Quick(scrapy.Spider):
+    name = "quick"
+    version = "VERSION"
+
+    async def start(self):
+        folder = Path(self.settings["NOTES"])
+        note = folder / (getattr(self, "note", "note") + f"-{os.getpid()}")
+        note.write_text("\\n".join([self.version, *(f"{k}={v}" for k, v in sorted(os.environ.items()))]))
+        self.logger.info("a quick spider of version %s", self.version)
+        arguments = {key: value for key, value in vars(self).items() if key not in {"crawler", "settings", "start_urls"}}
+        if "note" in arguments:
+            (folder / f"{arguments['note']}.arguments").write_text(repr(arguments))
+        yield {"arguments": arguments}
+
+
+class Slow(scrapy.Spider):
+    name = "slow"
+
+    async def start(self):
+        (Path(self.settings["NOTES"]) / (getattr(self, "note", "slow") + f"-{os.getpid()}")).write_text("started")
+        await asyncio.sleep(float(getattr(self, "seconds", 600)))
+        yield {"done": True}
+
+
+class Stubborn(Slow):
+    name = "stubborn"
+
+    async def start(self):
+        import signal
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        async for item in super().start():
+            yield item
+
+
+class Dying(scrapy.Spider):
+    name = "dying"
+
+    async def start(self):
+        os.kill(os.getpid(), 9)
+        yield {}
+"""
+
+
+def egg(files: Mapping[str, str], settings: str | None) -> bytes:
+    """Return an egg of these files, whose settings module is named; of the same files the same bytes."""
+    written = io.BytesIO()
+    entry_points = "" if settings is None else f"[scrapy]\nsettings = {settings}\n"
+    about = {
+        "EGG-INFO/PKG-INFO": "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
+        "EGG-INFO/entry_points.txt": entry_points,
+    }
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, text in {**files, **about}.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return written.getvalue()
+
+
+def toy_egg(version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, str] | None = None) -> bytes:  # noqa: S108 - only listed then
+    """Return an egg of a small project, whose spiders tell in files of `notes` that they ran."""
+    settings = (
+        f'SPIDER_MODULES = ["toy.spiders"]\nBOT_NAME = "toy"\nNOTES = {str(notes)!r}\nTELNETCONSOLE_ENABLED = False\n'
+    )
+    files = {
+        "toy/__init__.py": "",
+        "toy/settings.py": settings,
+        "toy/spiders.py": TOY.replace("VERSION", version),
+        **(more or {}),
+    }
+    return egg(files, "toy.settings")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a node has answered."""
+
+    code: int
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Its content."""
+        content: dict[str, Any] = json.loads(self.text)
+        return content
+
+
+class Node:
+    """One node."""
+
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], name: str, *, auth: tuple[str, str] | None
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.name = name
+        self.auth = auth
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
+            **QUICK,
+            "PYTHON": sys.executable,
+            "SCRAPYD_HTTP_PORT": str(self.port),
+            "SCRAPYD_NODE_NAME": name,
+            **({"SCRAPYD_USERNAME": auth[0], "SCRAPYD_PASSWORD": auth[1]} if auth else {}),
+            **environment,
+        }
+
+    def start(self, *, wait: bool = True) -> Self:
+        """Start it, by the script of the image."""
+        with (self.folder / "node.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(PROJECT / "scrapyd" / "entrypoint.sh")],
+                env=self.environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+        if wait:
+            self.wait_until_ready()
+        return self
+
+    def wait_until_ready(self) -> None:
+        wait_for(lambda: self.get("readyz").code == 200, _START_WITHIN, lambda: self.log)
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "node.log").read_text(errors="replace")
+
+    def kill(self) -> None:
+        """Kill it, as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Have it end; return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    # --- Asking -------------------------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        path: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        seconds: float = _ANSWER_WITHIN,
+    ) -> Answer:
+        """Ask; code 0 when nobody answers."""
+        auth = auth or self.auth
+        given = dict(headers or {})
+        if auth is not None and "Authorization" not in given:
+            given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
+        request = urllib.request.Request(f"{self.url}/{path}", data, given)
+        try:
+            with urllib.request.urlopen(request, timeout=seconds) as answer:
+                return Answer(answer.status, answer.read().decode(), dict(answer.headers))
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, error.read().decode(), dict(error.headers))
+        except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+            return Answer(0, str(error), {})
+
+    def get(self, path: str, **parameters: str) -> Answer:
+        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        return self.request(path + query)
+
+    def post(self, path: str, *several: tuple[str, str], **parameters: str) -> Answer:
+        return self.request(path, urllib.parse.urlencode([*several, *parameters.items()]).encode())
+
+    def deploy(self, data: bytes, project: str = "toy", version: str = "1", **options: Any) -> Answer:
+        """Upload an egg, as scrapyd-deploy does."""
+        boundary = "- - - a boundary - - -".replace(" ", "")
+        parts = [
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+            for name, value in (("project", project), ("version", version))
+        ]
+        parts.append(
+            f'--{boundary}\r\nContent-Disposition: form-data; name="egg"; filename="project.egg"\r\n\r\n'.encode()
+        )
+        body = b"".join(parts) + data + f"\r\n--{boundary}--\r\n".encode()
+        return self.request(
+            "addversion.json", body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}, **options
+        )
+
+    def schedule(
+        self, spider: str, project: str = "toy", settings: Mapping[str, str] | None = None, **more: str
+    ) -> str:
+        """Queue a job; return its id."""
+        given = [("setting", f"{name}={value}") for name, value in (settings or {}).items()]
+        answer = self.post("schedule.json", *given, project=project, spider=spider, **more).json
+        assert answer["status"] == "ok", answer
+        return str(answer["jobid"])
+
+    def jobs(self, state: str) -> list[dict[str, Any]]:
+        """Return the cluster's jobs in a state."""
+        answer = self.get("listjobs.json")
+        # So it is on a machine that is so busy that Redis takes seconds; whoever asks asks again.
+        while answer.code == 503:
+            answer = self.get("listjobs.json")
+        found: list[dict[str, Any]] = answer.json[state]
+        return found
+
+    def finished(self, job: str) -> dict[str, Any] | None:
+        """Return how a job has ended, if it has."""
+        return next((done for done in self.jobs("finished") if done["id"] == job), None)
+
+    def wait_for_end(self, *jobs: str, seconds: float = 120.0) -> list[dict[str, Any]]:
+        """Wait until jobs are over; return how they ended."""
+        wait_for(lambda: {done["id"] for done in self.jobs("finished")} >= set(jobs), seconds, lambda: self.log)
+        by_id = {done["id"]: done for done in self.jobs("finished")}
+        return [by_id[job] for job in jobs]
+
+
+class Cluster:
+    """Several nodes on one Redis."""
+
+    def __init__(
+        self, folder: Path, redis_url: str, *, prefix: str = "test", auth: tuple[str, str] | None = None, **options: str
+    ) -> None:
+        self.folder = folder
+        self.auth = auth
+        self.environment = {"SCRAPYD_REDIS_URL": redis_url, "SCRAPYD_REDIS_PREFIX": prefix, **options}
+        self.nodes: list[Node] = []
+
+    def add(self, *, wait: bool = True, **options: str) -> Node:
+        """Start one more node."""
+        name = f"node{len(self.nodes) + 1}"
+        node = Node(self.folder / name, {**self.environment, **options}, name, auth=self.auth)
+        self.nodes.append(node)
+        return node.start(wait=wait)
+
+    def stop(self) -> None:
+        """Stop those that live."""
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.process.send_signal(signal.SIGTERM)
+        for node in self.nodes:
+            try:
+                node.process.wait(30)
+            except subprocess.TimeoutExpired:
+                node.kill()
+
+
+@contextmanager
+def cluster(folder: Path, redis_url: str, count: int, **options: Any) -> Iterator[Cluster]:
+    """Run so many nodes."""
+    running = Cluster(folder, redis_url, **options)
+    with ExitStack() as stack:
+        stack.callback(running.stop)
+        for _ in range(count):
+            running.add(wait=False)
+        for node in running.nodes:
+            node.wait_until_ready()
+        yield running
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60.0, told: Callable[[], str] = lambda: "") -> None:
+    """Wait until a condition holds; fail when it takes too long, with what else there is to tell."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not come to pass in time\n{told()[-5000:]}"
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    """Return whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

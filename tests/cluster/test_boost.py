@@ -1,0 +1,53 @@
+"""Titles that are boosted through a node are due in the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.pipelines.catalogue import open_catalogue
+from tests.cluster.nodes import Node, cluster
+from tests.services.postgres import execute
+
+
+@pytest.fixture
+def node(tmp_path: Path, redis_url: str, database_url: str) -> Iterator[Node]:
+    rows = [
+        ImportRow(imdb_id=f"tt100000{number}", title=f"Title {number}", kind="movie", year=2000, popularity=1.0)
+        for number in range(3)
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", rows, len(rows), datetime.now(UTC))
+    with cluster(tmp_path, redis_url, 1, DATABASE_URL=database_url) as running:
+        yield running.nodes[0]
+
+
+def test_boosted_titles_are_due_and_what_is_wrong_is_said(node: Node, database_url: str) -> None:
+    told = node.post("boost.json", ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
+    assert (told.json["status"], told.json["named"], told.json["boosted"]) == ("ok", 3, 2)
+    heavier = node.post("boost.json", id="tt1000002", weight="5")
+    assert heavier.json["boosted"] == 1
+    due = execute(
+        database_url,
+        "SELECT imdb_id, boost FROM title_sites JOIN titles USING (title_id)"
+        " WHERE site = 'imdb' AND boost_due <= now() + interval '1 minute' ORDER BY boost DESC",
+    )
+    assert due == [("tt1000002", 6.0), ("tt1000001", 1.0)]
+    for parameters, message in (
+        ({}, "'id' parameter is required"),
+        ({"id": "rubbish"}, "rubbish"),
+        ({"id": "tt1000001", "weight": "-1"}, "weight is '-1'"),
+        ({"id": "tt1000001", "weight": "nan"}, "weight is 'nan'"),
+        ({"id": ",".join(f"tt{1_000_000 + number}" for number in range(1001))}, "1,001 titles are named"),
+    ):
+        refused = node.post("boost.json", **parameters).json
+        assert refused["status"] == "error"
+        assert message in refused["message"]
+    assert all(told["memory"] <= 120 * 1024**2 for told in node.get("nodes.json").json["nodes"])

@@ -1,0 +1,242 @@
+"""Crawls of the project itself on a cluster: its egg built by scrapyd-deploy, from a replica, into all stores."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import boto3
+import pytest
+
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.cluster.nodes import Cluster, Node, cluster, wait_for
+from tests.crawling import FAST, counts, reset
+from tests.deploy.checkout import checkout, project_egg
+from tests.services.mongo import mongo_movies
+from tests.services.postgres import execute, new_database, postgres_movies
+from tests.services.redis import RedisServer
+from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
+
+__all__ = ["checkout", "project_egg"]
+
+TITLES = 190
+CATALOGUE = Catalogue(1, TITLES)
+OF_CRAWLS = {
+    **FAST,
+    "FRONTIER_LEASE": "3",
+    "STORE_BATCH_SECONDS": "0.3",
+    "DOWNLOAD_DELAY": "0",
+    "AUTOTHROTTLE_ENABLED": "0",
+    "LOGSTATS_INTERVAL": "0",
+}
+SLOWLY = {**OF_CRAWLS, "CONCURRENT_REQUESTS": "1"}
+
+
+def ids(first: int, last: int) -> list[str]:
+    """Return some titles; each test has its own, as all share the stores."""
+    return [CATALOGUE.imdb_id(index) for index in range(first, last)]
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One of each."""
+
+    folder: Path
+    database: str
+    mongo: str
+    s3: str
+    bucket: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "DATA_DIR": str(self.folder),
+            "DATABASE_URL": self.database,
+            "MONGO_URL": self.mongo,
+            "S3_ENDPOINT_URL": self.s3,
+            "S3_BUCKET": self.bucket,
+            **{name: os.environ[name] for name in CREDENTIALS},
+        }
+
+    def csv(self) -> list[Movie]:
+        path = self.folder / "movies.csv"
+        return list(read_movies(path)) if path.exists() else []
+
+    def all(self) -> dict[str, list[Movie]]:
+        """Return what each store holds."""
+        return {
+            "csv": self.csv(),
+            "postgres": postgres_movies(self.database),
+            "mongo": mongo_movies(self.mongo),
+            "s3": s3_movies(self.s3, self.bucket),
+        }
+
+    def times(self, titles: list[str]) -> dict[str, int]:
+        """Return how often each of these stands in movies.csv."""
+        return dict(Counter(str(movie.site_id) for movie in self.csv() if movie.site_id in titles))
+
+
+@pytest.fixture(scope="module")
+def stores(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: str, mongo_server: str, own_s3: S3Server
+) -> Iterator[Stores]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, os.environ.get(name, value))
+        name = f"test-{uuid.uuid4().hex}"
+        made = Stores(
+            tmp_path_factory.mktemp("data"),
+            new_database(postgres_server),
+            urlunsplit(urlsplit(mongo_server)._replace(path=f"/{name}")),
+            os.environ.get("S3_ENDPOINT_URL") or own_s3.url,
+            name,
+        )
+        with closing(boto3.session.Session().client("s3", endpoint_url=made.s3)) as s3:
+            s3.create_bucket(Bucket=name)
+        yield made
+        execute(postgres_server, f"DROP DATABASE {urlsplit(made.database).path[1:]} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    # Slow enough for a crawl to have a middle.
+    with ReplicaProcess(titles=TITLES, light=True, latency=250) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, replica: ReplicaProcess, stores: Stores, project_egg: Path
+) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("crawls")
+    with RedisServer() as redis:
+        options = {
+            **replica.settings,
+            **stores.settings,
+            "REDIS_URL": redis.url,
+            "SCRAPYD_MAX_DEATHS": "1",
+            # So that three jobs are at three nodes.
+            "SCRAPYD_MAX_PROC": "1",
+        }
+        with cluster(folder, redis.url, 3, **options) as made:
+            assert made.nodes[0].deploy(project_egg.read_bytes(), "moviecrawler", "v1").json["spiders"] >= 3
+            yield made
+
+
+@pytest.fixture
+def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
+    """Return three nodes that live."""
+    while len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 3:
+        cluster_of_ours.add()
+    reset(replica)
+    return living
+
+
+def name_of(job: dict[str, Any]) -> str:
+    """Return the name of the node that a job is or was at."""
+    return str(job["node"]).partition(":")[0]
+
+
+def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
+    nodes: list[Node], replica: ReplicaProcess, stores: Stores
+) -> None:
+    titles = ids(0, 100)
+    killed, asked, _ = nodes
+    shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
+    jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
+    wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})
+    wait_for(lambda: len(stores.times(titles)) >= 10, 120, lambda: "".join(node.log for node in nodes))
+    assert len(stores.times(titles)) < len(titles)
+    killed.kill()
+    done = asked.wait_for_end(*jobs)
+    assert {(job["reason"], job["run"]) for job in done} == {("finished", "shared")}
+    assert killed.name not in {name_of(job) for job in done}
+    for store, movies in stores.all().items():
+        assert sorted(str(movie.site_id) for movie in movies) == sorted(titles), store
+    # Those that were fetched a second time are the newer ones everywhere.
+    one, *others = ({movie.site_id: movie.scraped_at for movie in movies} for movies in stores.all().values())
+    assert others == [one] * 3
+    assert [execute(stores.database, f"SELECT count(*) FROM {name}") for name in ("items", "scoreboard")] == [  # noqa: S608
+        [(100,)],
+        [(100,)],
+    ]
+    # What was in flight is fetched again, and nothing else is.
+    assert sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path) <= 20
+    [run] = [run for run in asked.get("progress.json").json["runs"] if run["run"] == "shared"]
+    assert (run["site"], run["done"], run["to_go"]) == ("imdb", 100, 0)
+    assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 100.0' in asked.get("metrics").text
+
+
+def with_setting(egg: Path, to: Path, name: str, value: str) -> Path:
+    """Write another version of an egg, with a setting changed."""
+    with zipfile.ZipFile(egg) as old, zipfile.ZipFile(to, "w") as new:
+        for file in old.namelist():
+            data = old.read(file)
+            if file == "moviecrawler/settings.py":
+                data, changes = re.subn(rb"(?m)^%s = .*$" % name.encode(), f"{name} = {value}".encode(), data)
+                assert changes == 1
+            if not file.endswith(".pyc"):
+                new.writestr(file, data)
+    return to
+
+
+def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
+    nodes: list[Node], project_egg: Path, stores: Stores, tmp_path: Path
+) -> None:
+    titles = ids(100, 150)
+    asked = nodes[0]
+    newer = with_setting(project_egg, tmp_path / "v2.egg", "REDIRECT_MAX_TIMES", "7")
+    job = asked.schedule("imdb", "moviecrawler", SLOWLY, ids=",".join(titles))
+    wait_for(lambda: len(stores.times(titles)) >= 5, 120, lambda: "".join(node.log for node in nodes))
+    assert asked.deploy(newer.read_bytes(), "moviecrawler", "v2").json["status"] == "ok"
+    [at_work] = asked.jobs("running")
+    first = next(node for node in nodes if node.name == name_of(at_work))
+    other = next(node for node in nodes if node is not first)
+    first.stop()
+    [done] = other.wait_for_end(job)
+    assert done["reason"] == "finished"
+    second = next(node for node in nodes if node.name == name_of(done))
+    assert second is not first
+    assert stores.times(titles) == dict.fromkeys(titles, 1)
+    logs = [(node.folder / "logs" / "moviecrawler" / "imdb" / f"{job}.log").read_text() for node in (first, second)]
+    assert ["'REDIRECT_MAX_TIMES': 7" in log for log in logs] == [False, True]
+    assert "'finish_reason': 'shutdown'" in logs[0]
+
+
+def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes: list[Node], stores: Stores) -> None:
+    titles = ids(150, TITLES)
+    asked = nodes[0]
+    recycled = 'moviecrawler_jobs_total{event="recycled"}'
+    limited = {**OF_CRAWLS, "FRONTIER_MAX_PAGES": "24"}
+    job = asked.schedule("imdb", "moviecrawler", limited, ids=",".join(titles))
+    [done] = asked.wait_for_end(job)
+    assert (done["reason"], done["run"]) == ("finished", job)
+    assert stores.times(titles) == dict.fromkeys(titles, 1)
+    assert f"{recycled} 1.0" in asked.get("metrics").text
+    few = ",".join(titles[:3])
+    anew = asked.schedule("imdb", "moviecrawler", OF_CRAWLS, ids=few)
+    shared = asked.schedule("imdb", "moviecrawler", {**OF_CRAWLS, "FRONTIER_RUN": job}, ids=few)
+    assert [(end["reason"], end["items"]) for end in asked.wait_for_end(anew, shared)] == [
+        ("finished", 3),
+        ("finished", 0),
+    ]
+    assert stores.times(titles) == dict.fromkeys(titles, 1)
+
+
+def test_spider_that_can_not_live_within_its_memory_is_given_up(nodes: list[Node]) -> None:
+    tiny = {**OF_CRAWLS, "MEMUSAGE_LIMIT_MB": "1"}
+    job = nodes[0].schedule("imdb", "moviecrawler", tiny, ids=ids(0, 1)[0])
+    [done] = nodes[0].wait_for_end(job)
+    assert done["reason"] == "gave up: it was started 2 times; the last end: memusage_exceeded"

@@ -1,0 +1,221 @@
+"""Versions of projects: checked before they are one, the same on all nodes, intact when they are used."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from scrapyd.config import Config
+from scrapyd.interfaces import IEggStorage
+from zope.interface.verify import verifyObject
+
+from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError
+from moviecrawler.errors import ConfigurationError
+from tests.cluster.nodes import egg, toy_egg
+
+OTHER = {"toy/spiders.py": "import scrapy\n\n\nclass Other(scrapy.Spider):\n    name = 'other'\n"}
+
+
+@pytest.fixture(autouse=True)
+def _quick_listing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """List spiders by their text, but where a test is about how they are listed."""
+    if "broken" not in request.node.name and "listed" not in request.node.name:
+        monkeypatch.setattr("moviecrawler.cluster.eggs.list_spiders", _named_in)
+
+
+def _named_in(path: Path) -> list[str]:
+    return re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
+
+
+def make_store(folder: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> EggStore:
+    monkeypatch.setenv("SCRAPYD_REDIS_URL", redis_url)
+    return EggStore(Config({"eggs_dir": str(folder), **{name: str(value) for name, value in options.items()}}))
+
+
+@pytest.fixture(params=["redis", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> EggStore:
+    options = {}
+    if request.param == "s3":
+        monkeypatch.setenv("S3_ENDPOINT_URL", request.getfixturevalue("s3_url"))
+        options = {"eggs_bucket": request.getfixturevalue("bucket_name")}
+    return make_store(tmp_path / "eggs", redis_url, monkeypatch, **options)
+
+
+def put(store: EggStore, version: str = "1", data: bytes | None = None, project: str = "toy") -> None:
+    store.put(io.BytesIO(toy_egg() if data is None else data), project, version)
+
+
+def test_it_is_scrapyd_s_interface(store: EggStore) -> None:
+    assert verifyObject(IEggStorage, store)
+
+
+def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(store: EggStore) -> None:
+    first, second = toy_egg("1"), toy_egg("2", more=OTHER)
+    for version, data in (("1763730000", first), ("v1.2.0", second)):
+        put(store, version, data)
+    assert store.list_projects() == ["toy"]
+    assert store.list("toy") == ["1763730000", "v1.2.0"]
+    assert store.find("toy").spiders == ["other"]
+    found, file = store.get("toy", "1763730000")
+    assert found == "1763730000"
+    assert file is not None
+    with file:
+        assert file.read() == first
+    put(store, "1763730000", first)
+    assert store.list("toy")[-1] == "1763730000"
+
+
+def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curious = "import os\nimport scrapy\n" + "".join(
+        f"class {name}(scrapy.Spider):\n    name = os.environ.get({name!r}, 'none') + {name!r}\n"
+        for name in ("SCRAPYD_PASSWORD", "SCRAPYD_REDIS_URL", "DATABASE_URL")
+    )
+    monkeypatch.setenv("SCRAPYD_USERNAME", "known")
+    monkeypatch.setenv("SCRAPYD_PASSWORD", "known")
+    monkeypatch.setenv("DATABASE_URL", "known")
+    store = make_store(tmp_path, redis_url, monkeypatch)
+    put(store, data=toy_egg(more={"toy/spiders.py": curious}))
+    assert store.find("toy").spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
+
+
+def test_other_node_sees_a_version_at_once(
+    store: EggStore, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store)
+    options = {"eggs_bucket": store._blobs._bucket} if hasattr(store._blobs, "_bucket") else {}
+    other = make_store(tmp_path / "other", redis_url, monkeypatch, **options)
+    assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
+    store.delete("toy", "1")
+    assert other.list_projects() == []
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"no egg", "not a ZIP file"),
+        (b"", "not a ZIP file"),
+        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
+        (egg({"toy/__init__.py": ""}, None), "no entry point `settings`"),
+        (toy_egg()[:-30], "not a ZIP file"),
+    ],
+)
+def test_broken_egg_never_becomes_a_version(
+    data: bytes, told: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, redis_url, monkeypatch)
+    put(store, "good")
+    with pytest.raises(BadEggError) as error:
+        put(store, "broken", data)
+    assert told in str(error.value)
+    assert store.list("toy") == ["good"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_oversized_egg_never_becomes_a_version(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_store(tmp_path, redis_url, monkeypatch, egg_max_mb=1)
+    with pytest.raises(BadEggError, match="more than 1,048,576 bytes"):
+        put(store, "1", toy_egg() + bytes(1024 * 1024))
+    assert store.list_projects() == []
+
+
+@pytest.mark.parametrize(
+    ("project", "version"), [("../up", "1"), ("a/b", "1"), ("toy", "1\n2"), ("", "1"), ("toy", "")]
+)
+def test_hostile_names_are_refused(
+    project: str, version: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError):
+        put(make_store(tmp_path, redis_url, monkeypatch), version, project=project)
+
+
+def test_copy_that_is_gone_is_fetched_again_and_a_damaged_egg_is_not_used(
+    tmp_path: Path, redis_url: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, redis_url, monkeypatch)
+    put(store)
+    known = store.find("toy")
+    for _ in range(2):
+        path = store.fetch(known)
+        assert (path / "toy" / "spiders.py").stat().st_size > 0
+        assert path.parent.stat().st_mode & 0o077 == 0 or path.parent == tmp_path
+        shutil.rmtree(path)
+    key = f"{{cluster}}:egg:{known.sha256}"
+    redis_client.set(key, b"others' code")
+    with pytest.raises(BadEggError, match="damaged; deploy it again"):
+        store.fetch(known)
+    redis_client.delete(key)
+    with pytest.raises(BadEggError, match="gone"):
+        store.fetch(known)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_egg_that_would_fill_the_disk_is_refused(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(11 * 1024 * 1024))
+    with pytest.raises(BadEggError, match="unpacks to 11,534,336 bytes"):
+        put(make_store(tmp_path, redis_url, monkeypatch, egg_max_mb=1), data=bomb.getvalue())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_egg_writes_nowhere_but_into_its_folder(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path / "eggs", redis_url, monkeypatch)
+    put(store, data=toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}))
+    assert [path.name for path in tmp_path.iterdir()] == ["eggs"]
+    assert not Path("/absolute-of-an-egg").exists()
+
+
+def test_unknown_ones_are_told_apart(store: EggStore) -> None:
+    put(store)
+    assert store.get("toy", "2") == (None, None)
+    with pytest.raises(UnknownVersionError, match="version '2' not found"):
+        store.find("toy", "2")
+    with pytest.raises(UnknownVersionError, match="project 'boy' not found"):
+        store.delete("boy")
+
+
+def test_bytes_of_an_egg_stay_while_any_version_has_them(store: EggStore) -> None:
+    put(store, "1")
+    put(store, "2")
+    store.delete("toy", "1")
+    assert store.fetch(store.find("toy")).exists()
+    digest = store.find("toy").sha256
+    store.delete("toy")
+    assert store._blobs.get(digest) is None
+
+
+def test_oldest_versions_are_deleted_beyond_the_limit(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, redis_url, monkeypatch, versions_to_keep=2)
+    for version in ("1", "2", "3"):
+        put(store, version, toy_egg(version))
+    assert store.list("toy") == ["2", "3"]
+
+
+def test_copies_in_use_stay_on_the_disk(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviecrawler.cluster.eggs._COPIES", 1)
+    store = make_store(tmp_path, redis_url, monkeypatch)
+    for version in ("1", "2", "3"):
+        put(store, version, toy_egg(version))
+    monkeypatch.setattr("moviecrawler.cluster.eggs._LIST_WITHIN", 0.0)
+    old, used, new = (store.find("toy", version) for version in ("1", "2", "3"))
+    paths = [store.fetch(each, {old.sha256, used.sha256, new.sha256}) for each in (old, used, new)]
+    os.utime(paths[0], (1, 1))
+    os.utime(paths[1], (2, 2))
+    store.fetch(new, {used.sha256})
+    assert [path.exists() for path in paths] == [False, True, True]

@@ -1,0 +1,131 @@
+"""What may stand in a job, and what its end means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, judge, redacted
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.options import FrontierOptions
+
+
+def job(**changed: Any) -> Job:
+    return Job(**{"project": "movies", "spider": "imdb", "id": "a1", **changed})
+
+
+def test_ordinary_job_may_pass() -> None:
+    check_job(
+        job(
+            version="1.0+dirty",
+            settings={"LOG_LEVEL": "DEBUG", "FRONTIER_RUN": "weekly"},
+            arguments={"ids": "tt1,tt2", "list": "movies_at_home/sort:newest", "name": "Amélie"},
+            priority=-3.5,
+        )
+    )
+
+
+def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
+    assert [job(id=name).run for name in ("a1", "b" * 64)] == ["a1", "b" * 64]
+    long = [job(id=f"{'c' * 64}{end}").run for end in "xyz"]
+    assert len(set(long)) == 3
+    assert all(FrontierOptions(url="redis://127.0.0.1", run=run).run == run for run in long)
+    assert job(settings={"FRONTIER_RUN": "weekly"}).run == "weekly"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"project": "../etc"}, "project is"),
+        ({"project": ""}, "project is"),
+        ({"project": "a/b"}, "project is"),
+        ({"project": "a" * 65}, "project is"),
+        ({"version": "1\n2"}, "version is"),
+        ({"version": ""}, "version is"),
+        ({"spider": "../../x"}, "spider is"),
+        ({"spider": "-h"}, "spider is"),
+        ({"spider": "a\x00"}, "spider is"),
+        ({"id": "../../root"}, "jobid is"),
+        ({"id": ".."}, "jobid is"),
+        ({"id": "a" * 129}, "jobid is"),
+        ({"id": "a b"}, "jobid is"),
+        ({"priority": float("inf")}, "priority is"),
+        ({"priority": float("nan")}, "priority is"),
+        ({"settings": {"-o": "x"}}, "setting is called"),
+        ({"settings": {"A B": "x"}}, "setting is called"),
+        ({"settings": {"LOG_FILE": "/etc/passwd"}}, "LOG_FILE is the node's"),
+        ({"settings": {"REMOTE_CONTROL_ENABLED": "1"}}, "is the node's"),
+        ({"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}}, "DATABASE_URL holds a secret"),
+        ({"settings": {"AWS_SECRET_ACCESS_KEY": "x"}}, "holds a secret"),
+        ({"arguments": {"password": "x"}}, "holds a secret"),
+        ({"arguments": {"_job": "x"}}, "argument is called"),
+        ({"arguments": {"a": "x" * 16_385}}, "16,385 characters"),
+        ({"arguments": {"a": "\x00"}}, "NUL"),
+        ({"arguments": {f"a{n}": "x" for n in range(65)}}, "has 65 arguments"),
+        ({"arguments": {f"a{n}": "x" * 16_384 for n in range(5)}}, "longer than 65,536"),
+    ],
+)
+def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^[^\n]+$") as error:
+        check_job(job(**changed))
+    assert told in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+@given(st.dictionaries(st.text(max_size=8), st.text(max_size=30), max_size=3), st.text(max_size=20), st.floats())
+def test_any_job_is_refused_or_comes_back_whole(arguments: dict[str, str], name: str, priority: float) -> None:
+    given_job = job(arguments=arguments, id=name, priority=priority)
+    try:
+        check_job(given_job)
+    except ConfigurationError:
+        return
+    assert msgspec.json.decode(msgspec.json.encode(given_job), type=Job) == given_job
+    assert "/" not in name
+    assert not name.startswith(".")
+
+
+def test_version_of_a_branch_is_one() -> None:
+    check_version("r12-feature/faster_lists")
+
+
+def test_credentials_are_taken_out_of_text() -> None:
+    assert redacted("no postgresql://me:hunter2@db/x") == "no postgresql://***@db/x"
+
+
+def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
+    return Report(reason=reason, items=1, errors=0, pages=pages, bytes=5, shared=shared)
+
+
+@pytest.mark.parametrize(
+    ("told", "ended", "how"),
+    [
+        (report("finished"), {}, "finished"),
+        (report("finished"), {"stopped": True}, "finished"),
+        (report("site_stopped"), {}, "finished"),
+        (report("shutdown"), {}, "finished"),
+        (report("shutdown"), {"stopped": True}, "handed_back"),
+        (report("shutdown"), {"cancelled": True}, "cancelled"),
+        (report("recycled"), {}, "recycled"),
+        (report("recycled", pages=0), {}, "died"),
+        (report("memusage_exceeded"), {}, "recycled"),
+        (report("memusage_exceeded", pages=0), {}, "died"),
+        (report("memusage_exceeded", shared=False), {}, "finished"),
+        (report("frontier_unreachable"), {}, "died"),
+        (None, {"exit_code": 2}, "finished"),
+        (None, {"signal": 9}, "died"),
+        (None, {"signal": 9, "stopped": True}, "handed_back"),
+        (None, {"signal": 2, "cancelled": True}, "cancelled"),
+    ],
+)
+def test_end_of_a_run_means(told: Report | None, ended: dict[str, Any], how: str) -> None:
+    usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
+    assert judge(told, complaint="no such list", **{**usual, **ended})[0] == how
+
+
+def test_reason_of_a_failed_start_is_what_it_complained_of() -> None:
+    reason = judge(None, signal=None, exit_code=2, complaint="no such list", cancelled=False, stopped=False)[1]
+    assert reason == "exit code 2: no such list"

@@ -1,0 +1,75 @@
+"""What a node refuses to start with."""
+
+from __future__ import annotations
+
+import pytest
+from scrapyd.config import Config
+
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.errors import ConfigurationError
+from tests.conftest import PROJECT
+
+REDIS = {"REDIS_URL": "redis://:hunter2@127.0.0.1:1/0"}
+SECRET = "hunter2"  # noqa: S105 - a password to look for
+
+
+def options(**environment: str) -> NodeOptions:
+    return NodeOptions.from_config(Config({}), {**REDIS, **environment})
+
+
+def test_project_s_own_configuration_is_right_and_may_be_overridden() -> None:
+    config = Config(extra_sources=[str(PROJECT / "scrapyd" / "scrapyd.conf")])
+    assert NodeOptions.from_config(config, REDIS).max_proc == 6
+    assert NodeOptions.from_config(config, {**REDIS, "SCRAPYD_MAX_PROC": "2"}).max_proc == 2
+
+
+def test_password_is_nowhere_to_be_seen() -> None:
+    shown = options(SCRAPYD_USERNAME="u", SCRAPYD_PASSWORD=SECRET, SCRAPYD_BIND_ADDRESS="::1")
+    assert "hunter2" not in repr(shown)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "", "10.0.0.1", "node1"])  # noqa: S104 - that is what is refused
+def test_others_reach_it_only_with_a_password(address: str) -> None:
+    given = {"SCRAPYD_BIND_ADDRESS": address} if address else {}
+    if address:
+        with pytest.raises(ConfigurationError, match="SCRAPYD_PASSWORD"):
+            options(**given)
+    assert options(**given, SCRAPYD_USERNAME="u", SCRAPYD_PASSWORD=SECRET).username == "u"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_reaches_it_without(address: str) -> None:
+    assert options(SCRAPYD_BIND_ADDRESS=address).url.startswith("http://")
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"REDIS_URL": ""}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is no Redis URL"),
+        ({"SCRAPYD_USERNAME": "u"}, "password is not set"),
+        ({"SCRAPYD_PASSWORD": "hunter2"}, "username is not set"),
+        ({"SCRAPYD_USERNAME": "a:b", "SCRAPYD_PASSWORD": "p"}, "no colon"),
+        ({"SCRAPYD_DEPLOY_USERNAME": "u", "SCRAPYD_DEPLOY_PASSWORD": "p"}, "without username"),
+        ({"SCRAPYD_MAX_PROC": "many"}, "max_proc is 'many'"),
+        ({"SCRAPYD_MAX_PROC": "0"}, "max_proc is 0"),
+        ({"SCRAPYD_LEASE_SECONDS": "0.5"}, "lease_seconds is 0.5"),
+        ({"SCRAPYD_NODE_NAME": "a b"}, "node_name is 'a b'"),
+        ({"SCRAPYD_REDIS_PREFIX": "{x}"}, "redis_prefix is"),
+    ],
+)
+def test_what_can_not_be_right_is_said_in_a_sentence(environment: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^[^\n]+$") as error:
+        options(**environment)
+    assert told in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+def test_misspelt_option_is_not_passed_over() -> None:
+    with pytest.raises(ConfigurationError, match="unknown option 'max_procs'"):
+        NodeOptions.from_config(Config({"max_procs": "3"}), REDIS)
+
+
+def test_option_that_would_have_no_effect_is_not_passed_over() -> None:
+    with pytest.raises(ConfigurationError, match="sets items_dir, which has no effect"):
+        NodeOptions.from_config(Config({"items_dir": "items"}), REDIS)

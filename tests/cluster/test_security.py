@@ -1,0 +1,270 @@
+"""Who may do what with a node, and what a stranger finds out."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import subprocess
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.cluster.auth import Credentials
+from moviecrawler.cluster.options import NodeOptions
+from tests.cluster.nodes import Cluster, Node, cluster, toy_egg, wait_for
+from tests.conftest import PROJECT
+
+USER, DEPLOYER = ("operator", "of-operators"), ("robot", "of-robots")
+HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("guarded")
+    options = {
+        "SCRAPYD_DEPLOY_USERNAME": DEPLOYER[0],
+        "SCRAPYD_DEPLOY_PASSWORD": DEPLOYER[1],
+        "SCRAPYD_EGG_MAX_MB": "1",
+        "SCRAPYD_MAX_PROC": "1",
+    }
+    prefix = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    with cluster(folder, redis_server, 1, prefix=prefix, auth=USER, **options) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def node(running: Cluster) -> Node:
+    made = running.nodes[0]
+    curious = toy_egg("1", running.folder)
+    assert made.deploy(curious, auth=DEPLOYER).json["status"] == "ok"
+    return made
+
+
+# --- Credentials ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["", "jobs", "listprojects.json", "metrics", "nodes.json", "logs/", "nothing"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Basic b3BlcmF0b3I6d3Jvbmc=",  # operator:wrong
+        "Basic bm9ib2R5Om9mLW9wZXJhdG9ycw==",  # nobody:of-operators
+        "Basic Og==",
+        "Basic ???",
+        "Basic",
+        "Bearer x",
+        "",
+    ],
+)
+def test_wrong_password_or_none_gets_nothing(node: Node, path: str, header: str) -> None:
+    answer = node.request(path, headers={"Authorization": header})
+    assert answer.code == 401
+    assert answer.headers["WWW-Authenticate"].lower() == 'basic realm="scrapyd"'
+    assert "toy" not in answer.text
+
+
+def test_wrong_password_schedules_and_deploys_nothing(node: Node) -> None:
+    before = node.get("daemonstatus.json").json["pending"]
+    nobody = ("operator", "wrong")
+    form = b"project=toy&spider=slow"
+    assert node.request("schedule.json", form, auth=nobody).code == 401
+    assert node.deploy(toy_egg("evil"), version="evil", auth=nobody).code in {401, 413}
+    assert node.get("daemonstatus.json").json["pending"] == before
+    assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
+
+
+def test_probes_need_no_password_and_tell_nothing(node: Node) -> None:
+    for path in ("healthz", "readyz"):
+        answer = node.request(path, headers={"Authorization": "Basic Og=="})
+        assert answer.code == 200
+        assert answer.json == {"status": "ok", "node_name": "node1"}
+
+
+def test_deploying_takes_its_own_password_and_reading_takes_either(node: Node) -> None:
+    for path in ("addversion.json", "delversion.json", "delproject.json"):
+        refused = node.request(path, b"project=toy&version=1", auth=USER)
+        assert (refused.code, refused.json["status"]) == (403, "error")
+    assert node.deploy(toy_egg("evil"), version="evil", auth=USER).code == 403
+    for who in (USER, DEPLOYER):
+        answer = node.request("listversions.json?project=toy", auth=who)
+        assert answer.json["versions"] == ["1"]
+
+
+def test_user_deploys_where_there_is_no_deployer() -> None:
+    alone = Credentials(NodeOptions(redis_url="redis://x/", username="u", password="p"))  # noqa: S106 - the test's own
+    assert alone.role(b"u", b"p") == "deployer"
+    assert alone.role(b"u", b"") is None
+    assert alone.role_of_header(None) is None
+
+
+def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> None:
+    form = b"project=toy&spider=slow"
+    for headers in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": f"http://127.0.0.1:{node.port + 1}"},
+    ):
+        assert node.request("schedule.json", form, headers).code == 403
+    assert node.request("cancel.json", b"project=toy&job=x", {"Origin": node.url}).json["prevstate"] is None
+    assert "Access-Control-Allow-Origin" not in node.get("listprojects.json").headers
+
+
+# --- What is sent -----------------------------------------------------------------------------------------------------
+
+
+def test_oversized_egg_is_refused_while_it_comes(node: Node) -> None:
+    answer = node.deploy(bytes(1536 * 1024), version="large", auth=DEPLOYER)
+    assert (answer.code, answer.json["status"]) == (413, "error")
+    endless = node.deploy(bytes(40 * 1024 * 1024), version="large", auth=DEPLOYER)
+    assert endless.code in {0, 413}
+    assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
+
+
+def test_stranger_can_not_fill_the_node_s_memory(node: Node) -> None:
+    answer = node.deploy(bytes(12 * 1024), version="large", auth=("operator", "wrong"))
+    assert answer.code == 413
+    assert node.request("schedule.json", b"a=b&" * 100_000).code == 413
+
+
+def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
+    for data, told in (
+        (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
+        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
+    ):
+        answer = node.deploy(data, version="broken", auth=DEPLOYER)
+        assert (answer.code, answer.json["status"]) == (200, "error")
+        assert told in answer.json["message"]
+    assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"jobid": "../../../x"}, "jobid is"),
+        ({"setting": "LOG_FILE=/x"}, "LOG_FILE is the node's"),
+        ({"setting": "DATABASE_URL=postgresql://u:hunter2@h/x"}, "holds a secret"),
+        ({"setting": "no-equals"}, "give NAME=VALUE"),
+        ({"priority": "high"}, "priority is invalid"),
+        ({"priority": "nan"}, "priority is nan"),
+        ({"_version": "../1"}, "version '../1' not found"),
+        ({"a b": "1"}, "argument is called"),
+        ({"-o": "x"}, "argument is called"),
+        ({"spider": "nothing"}, "spider 'nothing' not found"),
+        ({"project": "../toy"}, "project is"),
+        ({"project": "none"}, "project 'none' not found"),
+        ({"x": "y" * 20_000}, "20,000 characters"),
+        ({f"a{number}": "1" for number in range(100)}, "has 100 arguments"),
+    ],
+)
+def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str], told: str) -> None:
+    answer = node.post("schedule.json", **{"project": "toy", "spider": "slow", **given})
+    assert (answer.code, answer.json["status"]) == (200, "error")
+    assert told in answer.json["message"]
+    assert "hunter2" not in answer.text
+    assert node.get("daemonstatus.json").json["pending"] == 0
+
+
+def test_request_that_is_not_text_is_refused_in_a_sentence(node: Node) -> None:
+    for form in (b"project=toy&spider=%ff", b"project=toy&spider=slow&%ff=1", b"project=toy&spider=slow&a=%ff"):
+        answer = node.request("schedule.json", form)
+        assert (answer.code, answer.json["status"]) == (200, "error"), form
+    assert (
+        node.post("cancel.json", project="toy", job="x", signal="STOP").json["message"].startswith("signal is 'STOP'")
+    )
+    assert node.get("schedule.json").code == 405
+
+
+def test_parameters_that_are_missing_are_named_as_scrapyd_does(node: Node) -> None:
+    for path, missing in (("schedule.json", "project"), ("cancel.json", "project")):
+        answer = node.request(path, b"x=1")
+        assert (answer.code, answer.json["message"]) == (200, f"'{missing}' parameter is required")
+    assert node.get("status.json").json["message"] == "'job' parameter is required"
+
+
+# --- What is shown ----------------------------------------------------------------------------------------------------
+
+
+def test_pages_show_hostile_names_as_text(node: Node) -> None:
+    spiders = f"import scrapy\n\n\nclass Evil(scrapy.Spider):\n    name = {HOSTILE!r}\n\n    async def start(self):\n"
+    spiders += f"        raise ValueError({HOSTILE!r})\n        yield\n"
+    assert node.deploy(toy_egg(more={"toy/spiders.py": spiders}), "evil", auth=DEPLOYER).json["spiders"] == 1
+    filling = node.schedule("slow")
+    wait_for(lambda: node.jobs("running"))
+    waiting = node.schedule(HOSTILE, "evil")
+    pages = [node.get("jobs").text]
+    node.post("cancel.json", project="toy", job=filling, signal="KILL")
+    [done] = node.wait_for_end(waiting)
+    answers = [node.get(""), node.get("jobs"), node.get("jobs")]
+    pages += [answer.text for answer in answers]
+    for page in pages:
+        assert "<img" not in page
+    assert html.escape(HOSTILE) in pages[0]
+    assert html.escape(HOSTILE) in pages[-1]
+    assert answers[0].headers["X-Frame-Options"] == "DENY"
+    assert "default-src 'none'" in answers[0].headers["Content-Security-Policy"]
+    assert "<img" not in urllib.parse.quote(done["log_url"])
+    assert node.get(done["log_url"].lstrip("/")).code == 200
+    reflected = node.request("", headers={"x-forwarded-prefix": '"><img src=x>'}).text
+    assert "<img" not in reflected
+
+
+def test_no_secret_is_logged(node: Node) -> None:
+    node.get("jobs")
+    assert "Received SIGTERM" not in node.log
+    for secret in (USER[1], DEPLOYER[1], "hunter2"):
+        assert secret not in node.log
+
+
+# --- Starting ---------------------------------------------------------------------------------------------------------
+
+
+def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    made = Node(folder, {"SCRAPYD_REDIS_URL": "redis://127.0.0.1:1/0", **environment}, "node1", auth=None)
+    return subprocess.run(
+        [str(PROJECT / "scrapyd" / "entrypoint.sh")],
+        env=made.environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"SCRAPYD_BIND_ADDRESS": "0.0.0.0"}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD"),  # noqa: S104
+        ({"SCRAPYD_USERNAME": "operator"}, "password is not set"),
+        ({"SCRAPYD_MAX_PROC": "none"}, "max_proc is 'none'"),
+        ({"SCRAPYD_PASSWORD_FILE": "/nowhere"}, "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read"),
+        ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
+    ],
+)
+def test_node_that_would_be_unsafe_does_not_start(tmp_path: Path, environment: dict[str, str], told: str) -> None:
+    ended = start(tmp_path, **environment)
+    assert ended.returncode != 0
+    assert told in ended.stderr + ended.stdout
+    assert "Traceback" not in ended.stderr + ended.stdout
+
+
+def test_secrets_come_from_files(tmp_path: Path, redis_server: str) -> None:
+    (tmp_path / "password").write_text("of-a-file\n")
+    (tmp_path / "url").write_text(redis_server + "\n")
+    environment = {
+        "SCRAPYD_PASSWORD_FILE": str(tmp_path / "password"),
+        "SCRAPYD_USERNAME": "operator",
+        "SCRAPYD_REDIS_URL_FILE": str(tmp_path / "url"),
+        "SCRAPYD_REDIS_PREFIX": "files",
+        "SCRAPYD_BIND_ADDRESS": "0.0.0.0",  # noqa: S104 - it has a password
+    }
+    made = Node(tmp_path / "node", environment, "node1", auth=None)
+    made.start()
+    try:
+        assert made.request("listprojects.json", auth=("operator", "of-a-file")).code == 200
+        assert made.request("listprojects.json").code == 401
+    finally:
+        made.stop()

@@ -1,0 +1,40 @@
+"""`scrapy alarms`, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from moviecrawler.monitors.books import Alarm, FileBook
+from tests.crawling import scrapy
+
+
+def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
+    book = FileBook(tmp_path)
+    alarm = Alarm(
+        name="coverage/imdb/plot",
+        kind="coverage",
+        site="imdb",
+        text="plot is missing\x1b[2J",
+        since=0,
+        seen_at=60,
+        told_at=0,
+    )
+    book.fire(alarm, 60)
+    book.learn("imdb", {"-|movie|old": {"plot": (100.0, 99.0)}}, "2026-11-01", {}, 0)
+
+    shown = scrapy("alarms", data=tmp_path)
+    assert shown.code == 1
+    assert shown.output == "coverage/imdb/plot, since 1970-01-01 00:00 UTC: plot is missing\\x1b[2J\n"
+
+    wrong = scrapy("alarms", "--accept", "coverage/imdb/year", data=tmp_path)
+    assert wrong.code == 2
+    assert "no alarm 'coverage/imdb/year' stands; those that do: coverage/imdb/plot" in wrong.log + wrong.output
+
+    accepted = scrapy("alarms", "--accept", alarm.name, "--json", "--history", "5", data=tmp_path)
+    assert accepted.code == 0
+    told = json.loads(accepted.output)
+    assert told["open"] == []
+    assert [event["what"] for event in told["history"]] == ["accepted", "opened"]
+    assert book.levels("imdb") == {}
+    book.close()

@@ -1,0 +1,204 @@
+"""`scrapy catalogue`, as an operator uses it."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import SiteOutcome
+from moviecrawler.commands.catalogue import Command
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished, counts, reset, scrapy
+from tests.services.postgres import execute
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=300, light=True) as running:
+        yield running
+
+
+def catalogue(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
+    finished = scrapy("catalogue", *arguments, data=data, replica=replica, **settings)
+    assert "Traceback" not in finished.log, finished.log
+    return finished
+
+
+def figures(database_url: str, data: Path) -> Any:
+    return json.loads(catalogue("status", "--json", data=data, DATABASE_URL=database_url).output)
+
+
+def test_datasets_are_imported_once_and_only_what_changed_again(
+    database_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    reset(replica)
+    told = json.loads(
+        catalogue("import", "imdb", "--json", data=tmp_path, replica=replica, DATABASE_URL=database_url).output
+    )
+    ((known, lowest, highest),) = execute(database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles")
+    assert told == {"source": "imdb", "unchanged": False, "added": known, "changed": 0, "ids": 0, "damaged": 0}
+    assert isinstance(known, int)
+    assert known > 250
+    assert lowest == 0  # unrated
+    assert isinstance(highest, float)
+    assert highest > 90
+    assert execute(database_url, "SELECT count(*) FROM title_sites") == [(3 * known,)]
+    again = catalogue("import", "imdb", data=tmp_path, replica=replica, DATABASE_URL=database_url)
+    assert again.output == "imdb has not changed since the last import\n"
+    assert counts(replica)["statuses"]["304"] == 2
+    # Another selection is another import, which touches no title that is there.
+    fewer = catalogue(
+        *("import", "imdb", "--min-votes", "100000", "--years", "1990-", "--json"),
+        data=tmp_path,
+        replica=replica,
+        DATABASE_URL=database_url,
+    )
+    assert json.loads(fewer.output)["added"] == json.loads(fewer.output)["changed"] == 0
+
+
+def test_a_broken_off_import_goes_on_where_it_was(database_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "titles.csv"
+    path.write_text(
+        "imdb_id,title,kind,year\n" + "".join(f"tt{1_000_000 + n},Title {n},movie,2000\n" for n in range(50))
+    )
+    arguments = ("import", "csv", "--from", str(path), "--json")
+    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["added"] == 50
+    # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
+    execute(database_url, "UPDATE imports SET finished_at = NULL, rows_done = 30")
+    execute(database_url, "DELETE FROM titles")
+    execute(database_url, "DELETE FROM title_sites")
+    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["added"] == 20
+    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["unchanged"] is True
+
+
+def test_status_tells_what_there_is_and_how_long_it_takes(database_url: str, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    rows = [
+        ImportRow(
+            imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, metacritic_id=f"movie/t{n}"
+        )
+        for n in range(1_300)
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", rows, len(rows), now)
+        store.record([SiteOutcome(site="imdb", outcome="ok", at=now, asked_id="tt1000000")])
+    imdb, metacritic, tomatoes = figures(database_url, tmp_path)
+    assert (imdb["known"], imdb["never"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
+    assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == ("metacritic", 600, 1300)
+    assert metacritic["pages_a_day"] == pytest.approx(1300 / 90, abs=0.1)
+    assert metacritic["enough"] is True
+    read_by = datetime.fromisoformat(metacritic["read_by"]).date()
+    assert (read_by - now.date()).days in {3, 4}  # 600 a day; midnight may have passed meanwhile
+    assert (tomatoes["known"], tomatoes["unfound"]) == (0, 1300)
+    table = catalogue("status", data=tmp_path, DATABASE_URL=database_url).output
+    assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
+    (allowed,) = [line.split() for line in table.splitlines() if line.startswith("pages a day allowed")]
+    assert allowed[4:] == ["30,000", "600", "5,000"]
+
+
+def test_boosted_titles_are_due_first(database_url: str, tmp_path: Path) -> None:
+    rows = [
+        ImportRow(imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, popularity=90.0 - n)
+        for n in range(5)
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", rows, len(rows), datetime.now(UTC))
+    known = catalogue("boost", "tt1000003", "--by", "2.5", data=tmp_path, DATABASE_URL=database_url)
+    assert (known.code, known.output) == (0, "1 of 1 titles boosted by 2.5\n")
+    unknown = catalogue("boost", "tt1000003", "tt9999999", "--json", data=tmp_path, DATABASE_URL=database_url)
+    assert (unknown.code, json.loads(unknown.output)) == (1, {"asked": 2, "boosted": 1})
+    found = json.loads(
+        catalogue("due", "imdb", "--limit", "3", "--json", data=tmp_path, DATABASE_URL=database_url).output
+    )
+    assert [(row["queue"], row["site_id"]) for row in found["imdb"]] == [
+        ("boosted", "tt1000003"),
+        ("unread", "tt1000000"),
+        ("unread", "tt1000001"),
+    ]
+    shown = catalogue("due", data=tmp_path, DATABASE_URL=database_url).output
+    assert "metacritic: 0 due" in shown
+
+
+def test_doubtful_pages_are_shown_and_decided(database_url: str, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", [ImportRow(imdb_id="tt1000000", title="Dune", kind="movie", year=2021)], 1, now)
+        ((title_id,),) = execute(database_url, "SELECT title_id FROM titles")
+        assert isinstance(title_id, int)
+        store.record(
+            [
+                SiteOutcome(
+                    site="rottentomatoes",
+                    outcome="ok",
+                    at=now,
+                    asked_id="m/dune",
+                    got_id="m/dune",
+                    title_id=title_id,
+                    evidence="guess",
+                    decision="review",
+                    score=1.25,
+                    reasons=["same title", "but years 2021 and 1984"],
+                )
+            ]
+        )
+    shown = catalogue("review", data=tmp_path, DATABASE_URL=database_url).output
+    assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
+    decided = catalogue("review", "tt1000000", "rottentomatoes", "--accept", data=tmp_path, DATABASE_URL=database_url)
+    assert decided.output == "tt1000000: m/dune accepted\n"
+    assert catalogue("review", data=tmp_path, DATABASE_URL=database_url).output == "nothing is under review\n"
+    assert execute(database_url, "SELECT site_id, id_source::text FROM title_sites WHERE site = 'rottentomatoes'") == [
+        ("m/dune", "given")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name one of import, status, boost, due, review"),
+        (["import", "imdb", "--kinds", "film"], "--kinds names 'film'"),
+        (["import", "imdb", "--years", "x"], "--years is 'x'"),
+        (["import", "csv"], "csv needs the file: --from FILE"),
+        (["boost", "0111161"], "'0111161' is not a title of imdb"),
+        (["boost", "tt0111161", "--by", "-1"], "--by is '-1'"),
+        (["due", "imbd"], "name one site or none"),
+        (["review", "tt0111161", "--accept"], "to decide, give IMDb id, site and --accept or --refuse"),
+    ],
+)
+def test_mistakes_are_told(arguments: list[str], told: str) -> None:
+    command = Command()
+    command.settings = Settings()
+    command.settings.setmodule("moviecrawler.settings")
+    command.settings.set("DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/movies")
+    parser = ArgumentParser(conflict_handler="resolve")
+    command.add_options(parser)
+    options, names = parser.parse_known_args(arguments)
+    with pytest.raises(UsageError, match=re.escape(told)):
+        command.run(names, options)
+
+
+def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_path: Path) -> None:
+    finished = catalogue("import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b")
+    assert finished.code == 2
+    assert "save the answer as CSV and name it with --from FILE" in finished.log
+    assert "wdt:P1258" in finished.log
+
+
+def test_a_database_that_is_away_is_told(tmp_path: Path) -> None:
+    finished = catalogue("status", data=tmp_path, DATABASE_URL="postgresql://me:s3cret@127.0.0.1:1/movies")
+    assert finished.code == 1
+    assert finished.log.startswith("scrapy catalogue: ")
+    assert "s3cret" not in finished.log
+    assert catalogue("status", data=tmp_path).code == 2

@@ -1,0 +1,203 @@
+"""`scrapy progress`, from the command line, of crawls on a real Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import LONGEST, environment, scrapy
+from tests.frontier.workers import Workers
+
+TITLES = 60
+IDS = ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
+KEYS = Keys("imdb", "default")
+MORE = 5
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]:
+    """Return what `--json` tells of each run."""
+    told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", *arguments, data=data)
+    assert told.code == 0, told.log
+    runs: list[dict[str, Any]] = json.loads(told.output)["runs"]
+    return runs
+
+
+@pytest.fixture
+def crawled(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> str:
+    """Return the URL of a Redis on which two workers have crawled all titles."""
+    with Workers("imdb", f"ids={IDS}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start(2)
+        assert workers.wait() == [0, 0], workers.log
+    return redis_url
+
+
+def begin(client: redis.Redis) -> None:
+    """Let it look as if a third worker were at work and had found something to do."""
+    client.zadd(KEYS.workers, {"third": 1e15})
+    client.hincrby(KEYS.state, "total", MORE)
+
+
+def end(client: redis.Redis) -> None:
+    """Let it look as if that worker had done it and were gone."""
+    client.hincrby(KEYS.state, "done", MORE)
+    client.hincrby(KEYS.nodes, "evil\x1b]0;gone\x07 done", MORE)
+    client.zrem(KEYS.workers, "third")
+
+
+def watch(url: str, data: Path, stdout: int, reading: int, until: bytes, then: Callable[[], None]) -> str:
+    """Return what `scrapy progress` prints to `stdout`, of which `reading` is the other end; do `then` after `until`."""
+    command = [sys.executable, "-m", "scrapy", "progress", "-s", f"REDIS_URL={url}", "-s", "LOGSTATS_INTERVAL=0.2"]
+    with subprocess.Popen(command, env=environment(data, None, TERM="xterm", COLUMNS="160"), stdout=stdout) as process:
+        os.close(stdout)
+        too_late = threading.Timer(LONGEST, process.kill)
+        too_late.start()
+        seen, done = b"", False
+        while chunk := _read(reading):
+            seen += chunk
+            if until in seen and not done:
+                then()
+                done = True
+        too_late.cancel()
+        assert process.wait() == 0, seen
+    os.close(reading)
+    return seen.decode()
+
+
+def _read(end: int) -> bytes:
+    try:
+        return os.read(end, 4096)
+    except OSError:  # that is how a terminal tells that nobody writes to it any more
+        return b""
+
+
+def test_json_tells_what_all_nodes_have_done(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+    [after] = figures(crawled, tmp_path)
+    assert (after["site"], after["run"], after["state"]) == ("imdb", "default", "finished")
+    assert (after["total"], after["done"], after["failed"], after["to_go"]) == (TITLES, TITLES, 0, 0)
+    assert (after["workers"], after["seconds_left"]) == (0, 0)
+    assert sum(node["done"] for node in after["nodes"].values()) == TITLES
+    assert set(after["nodes"]) <= {"node0", "node1"}
+    assert after["per_second"] == pytest.approx(TITLES / (after["ended_at"] - after["started_at"]))
+    assert after["stopped_until"] is None
+    begin(redis_client)
+    [during] = figures(crawled, tmp_path, "--site", "imdb", "--run", "default")
+    assert (during["state"], during["workers"], during["to_go"]) == ("running", 1, MORE)
+    assert during["per_second"] == pytest.approx(TITLES / (during["now"] - during["started_at"]))
+    assert during["seconds_left"] == pytest.approx(MORE / during["per_second"])
+    assert not figures(crawled, tmp_path, "--run", "other")
+    assert not figures(crawled, tmp_path, "--site", "metacritic")
+
+
+def test_lines_follow_the_crawl_to_its_end(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+    begin(redis_client)
+    reading, writing = os.pipe()
+    told = watch(crawled, tmp_path, writing, reading, b" left", lambda: end(redis_client)).splitlines()
+    assert told[0].startswith(
+        f"imdb (default) running: {TITLES} of {TITLES + MORE} requests done, 0 failed, {MORE} to go, "
+    )
+    finished = max(number for number, line in enumerate(told) if line.startswith("imdb"))
+    assert told[finished].startswith(f"imdb (default) finished: {TITLES + MORE} of {TITLES + MORE} requests done, ")
+    nodes = [line.split(" done")[0] for line in told[finished + 1 :]]
+    assert "  evil\\x1b]0;gone\\x07: 5" in nodes
+    assert sum(int(node.rpartition(" ")[2]) for node in nodes) == TITLES + MORE
+
+
+def test_terminal_shows_bars_until_the_end_and_nothing_that_a_node_could_do_to_it(
+    crawled: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    begin(redis_client)
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (40, 160))
+    text = watch(crawled, tmp_path, theirs, ours, b" left", lambda: end(redis_client))
+    assert "imdb (default) running:  92%|██████████████████▍ | 60/65, 0 failed, 5 to go, workers: 1, " in text
+    assert "imdb (default) finished: 100%|████████████████████| 65/65, 0 failed, 0 to go, workers: 0, " in text
+    assert "imdb, evil\\x1b]0;gone\\x07: 5 done" in text
+    assert "\x1b]0;" not in text
+
+
+def test_spent_budget_is_told(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
+    budgets = json.dumps({"127.0.0.1": {"per_day": 3}})
+    with Workers(
+        *("imdb", f"ids={IDS}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=redis_url,
+        SITE_BUDGETS=budgets,
+        FRONTIER_PATIENCE="0",
+    ) as workers:
+        workers.start()
+        assert workers.wait() == [1]
+        settings = environment(tmp_path, replica)
+    options = ["-s", f"SITE_BUDGETS={budgets}", "-s", f"IMDB_URL={settings['IMDB_URL']}"]
+    [run] = figures(redis_url, tmp_path, *options)
+    assert (run["state"], run["used_today"], run["budget"]["per_day"]) == ("budget spent", 3, 3)
+    assert run["to_go"] == TITLES - 3
+    told = scrapy("progress", "-s", f"REDIS_URL={redis_url}", *options, data=tmp_path)
+    assert told.output.startswith("imdb (default) budget spent: 3 of 60 requests done")
+    assert ", 3 of 3 requests of the day" in told.output
+    assert figures(redis_url, tmp_path)[0]["state"] == "no worker"
+
+
+def test_refusal_of_a_site_is_told_with_its_end(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+    with (
+        ReplicaProcess(titles=TITLES, light=True, faults={"429": 1.0}) as refusing,
+        Workers(
+            *("imdb", f"ids={IDS}", "via=pages"),
+            data=tmp_path,
+            replica=refusing,
+            redis_url=redis_url,
+            FRONTIER_PATIENCE="0",
+        ) as workers,
+    ):
+        workers.start()
+        assert workers.wait() == [1]
+    [run] = figures(redis_url, tmp_path)
+    assert run["state"] == "stopped"
+    assert "refused us" in run["refusal"]
+    assert run["stopped_until"] > run["now"] + 3000
+    redis_client.hset(KEYS.circuit, "reason", "go\x1b[2J away")
+    told = scrapy("progress", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert " UTC: go\\x1b[2J away\n" in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["progress"], 2, "REDIS_URL is not set"),
+        (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
+        (["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:99999/0"], 2, "REDIS_URL is no Redis URL"),
+        (["progress", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "now"], 2, "takes no argument 'now'"),
+        (["progress", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
+        (["deadletters"], 2, "REDIS_URL is not set"),
+        (["deadletters", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
+        (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "eat"], 2, "'eat' is none of list, show"),
+        (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "drop"], 2, "drop takes the ids of dead letters"),
+        (["deadletters", "-s", "REDIS_URL=redis://127.0.0.1:1/0", "drop", "1", "--all"], 2, "drop takes the ids"),
+        (["deadletters", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, told: str, tmp_path: Path) -> None:
+    finished = scrapy(*arguments, data=tmp_path)
+    assert finished.code == code
+    assert told in finished.log.strip().splitlines()[-1]
+    assert "s3cret" not in finished.log
+    assert "Traceback" not in finished.log

@@ -1,0 +1,289 @@
+"""A cluster as its operator has it: two nodes with a password, a crawl that is over, one that runs, and things gone wrong."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.telling import Sample
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.identity.keys import HOUR
+from moviecrawler.identity.keys import Keys as ExitKeys
+from moviecrawler.monitors.books import Alarm, RedisBook
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg, wait_for
+from tests.conftest import PROJECT
+from tests.services.postgres import execute, new_database
+from tests.services.redis import RedisServer
+
+LOGIN = ("operator", "of-operators")
+TITLES = 1500
+MANY = 1200
+DONE = 24
+PER_SECOND = 12
+PER_DAY = 6000
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+"""A title that a site could give itself."""
+HOSTILE_ID = "tt99990001"
+PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
+USER = "customer-alice"
+SAMPLE = b"<html><script>alert(3)</script>no score here</html>"
+LETTER = "0" * 32
+_PACKED = {".py", ".lua", ".sql", ".html", ".css", ".js", ".svg"}
+
+
+@dataclass
+class Operated:
+    """What runs, and how to ask it."""
+
+    cluster: Cluster
+    redis: RedisServer
+    database_url: str
+    done: str
+    """The job that is over."""
+    running: str
+    """The job that runs."""
+
+    @property
+    def node(self) -> Node:
+        return self.cluster.nodes[0]
+
+    def page(self, path: str, node: Node | None = None) -> str:
+        """Return a page, which must be there."""
+        answer = (node or self.node).request(path.lstrip("/"))
+        assert answer.code == 200, (path, answer.code, answer.text[-2000:])
+        return answer.text
+
+    def token(self, path: str = "/crawls", node: Node | None = None) -> str:
+        found = re.search(r'name="token" value="([^"]+)"', self.page(path, node))
+        assert found, f"{path} has no form"
+        return found[1]
+
+    def send(self, path: str, node: Node | None = None, /, **fields: str) -> Answer:
+        """Send a form as a browser does, and return the answer without following it."""
+        return post(node or self.node, path, **{"token": self.token(), **fields})
+
+    def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Ask the database."""
+        return execute(self.database_url, statement, *values)
+
+
+class _Unmoved(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def post(node: Node, path: str, headers: dict[str, str] | None = None, /, **fields: str) -> Answer:
+    """Send a form; a redirection is the answer."""
+    data = urllib.parse.urlencode(fields).encode()
+    request = urllib.request.Request(f"{node.url}{path}", data, headers or {})
+    if node.auth:
+        request.add_unredirected_header("Authorization", basic(*node.auth))
+    try:
+        with urllib.request.build_opener(_Unmoved).open(request, timeout=30) as answer:
+            return Answer(answer.status, answer.read().decode(), dict(answer.headers))
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answer(error.code, error.read().decode(), dict(error.headers))
+
+
+def basic(user: str, password: str) -> str:
+    import base64  # noqa: PLC0415 - here alone
+
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def text_of(page: str) -> str:
+    """Return a page as it is read: without tags, in single spaces."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def figures(page: str, site: str) -> dict[str, str]:
+    """Return the figures of a site's card."""
+    card = page.split(f'aria-labelledby="site-{site}"')[1].split("</section>", maxsplit=1)[0]
+    return {name: text_of(value) for name, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", card)}
+
+
+def number(text: str) -> int:
+    """Return the number that a text begins with."""
+    return int(text.split(maxsplit=1)[0].replace(",", ""))
+
+
+def project_egg() -> bytes:
+    """Return an egg of the project."""
+    files = {
+        str(path.relative_to(PROJECT)): path.read_text("utf-8")
+        for path in sorted((PROJECT / "moviecrawler").rglob("*"))
+        if path.suffix in _PACKED
+    }
+    return egg(files, "moviecrawler.settings")
+
+
+@contextmanager
+def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
+    """Run all of it."""
+    catalogue = Catalogue(1, TITLES)
+    database_url = new_database(postgres_server)
+    proxies = [f"http://{USER}:{PASSWORD}@127.0.0.1:9", f"http://bob:{PASSWORD}@proxy.example:3128"]
+    with (
+        RedisServer() as redis,
+        ReplicaProcess(titles=TITLES, light=True) as replica,
+    ):
+        options = {
+            **replica.settings,
+            "REDIS_URL": redis.url,
+            "DATABASE_URL": database_url,
+            "DATA_DIR": str(folder / "data"),
+            "CSV_ENABLED": "0",
+            "DOWNLOAD_DELAY": "0",
+            "STORE_BATCH_SECONDS": "0.3",
+            "SCRAPYD_MAX_PROC": "2",
+            "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
+            "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
+            "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),
+        }
+        with cluster(folder, redis.url, 2, auth=LOGIN, **options) as running:
+            one, two = running.nodes
+            answer = one.deploy(project_egg(), "moviecrawler", "v1").json
+            assert answer["status"] == "ok", answer
+            quick = {"AUTOTHROTTLE_ENABLED": "0", "FRONTIER_RUN": "over"}
+            pages = [facts for place in range(4 * DONE) if (facts := catalogue.metacritic(place)) is not None]
+            slugs = [f"movie/{facts.slug}" for facts in pages[:DONE]]
+            done = two.schedule("metacritic", "moviecrawler", quick, ids=",".join(slugs))
+            slowly = {**quick, "FRONTIER_RUN": "running"}
+            ids = ",".join(catalogue.imdb_id(place) for place in range(MANY))
+            job = two.schedule("imdb", "moviecrawler", slowly, ids=ids)
+            wait_for(lambda: one.finished(done), 90, lambda: one.log + two.log)
+            made = Operated(running, redis, database_url, done, job)
+            _go_wrong(made)
+            wait_for(lambda: _at_work(made), 60, lambda: one.log + two.log)
+            yield made
+            one.post("cancel.json", project="moviecrawler", job=job, signal="KILL")
+
+
+def _at_work(made: Operated) -> bool:
+    """Return whether the running crawl has stored something, and all was counted since."""
+    runs = {run["run"]: run for run in made.node.get("progress.json").json["runs"]}
+    counted = made.redis.client.get("{test}:dashboard:counts")
+    return (
+        runs.get("running", {}).get("done", 0) > 3
+        and bool(made.redis.client.hlen(CrawlKeys.STORES))
+        and counted is not None
+        and json.loads(counted)["sites"]["metacritic"]["to_review"] > 0
+    )
+
+
+def _go_wrong(made: Operated) -> None:
+    """Let there be what an operator has to look at."""
+    client, now = made.redis.client, time.time()
+    # Its own keys, which the two nodes and their crawls write, too.
+    envelope = [
+        1,
+        "https://www.metacritic.com/movie/killer/",
+        "metacritic",
+        "parse_title",
+        "title_failed",
+        {},
+        "page",
+        0,
+        0,
+        now,
+        0,
+        None,
+        None,
+    ]
+    client.hset(
+        Keys("metacritic", "over").dead_letters,
+        LETTER,
+        json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
+        + f"\n201{LETTER}"
+        + json.dumps(envelope),
+    )
+    for name, figure in (("successes", 7), ("bans", 3), ("ms", 2100)):
+        client.hincrby(ExitKeys("rottentomatoes").figures(int(now // HOUR)), f"datacenter:elsewhere {name}", figure)
+    quarantine = {"since": now, "until": now + 1800, "strikes": 1, "reason": HOSTILE, "served": False}
+    client.hset(ExitKeys("rottentomatoes").quarantines, "datacenter:elsewhere", json.dumps(quarantine))
+    book = RedisBook(made.redis.url)
+    book.fire(
+        Alarm(
+            name="coverage/imdb/year",
+            kind="coverage",
+            site="imdb",
+            text="8 % of pages have it, usually 97 %",
+            since=now,
+            seen_at=now,
+        ),
+        3600,
+    )
+    today = time.strftime("%Y-%m-%d", time.gmtime(now))
+    book.learn("metacritic", {}, today, {"year": 90, "scores.metascore": 50}, 100)
+    book.close()
+    sample = Sample(
+        site="metacritic",
+        field="scores",
+        site_id="movie/odd",
+        url="https://www.metacritic.com/movie/odd/",
+        reason="scores: gone",
+        at=now,
+        size=9,
+    )
+    client.hset(CrawlKeys.SAMPLES, "metacritic/scores", msgspec.json.encode(sample) + b"\n" + gzip.compress(SAMPLE))
+    made.ask(
+        "INSERT INTO misses VALUES ('metacritic', 'movie/odd', 'https://www.metacritic.com/movie/odd/', 'failed',"
+        " 'scores: gone (https://www.metacritic.com/movie/odd/)', now())"
+    )
+    made.ask(
+        "INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popularity)"
+        " VALUES (900001, %s, %s, 'Amélie la nuit', 'movie', 2001, 99), (900002, 'tt99990002', 'Another One', NULL, 'movie', 2002, 1)",
+        HOSTILE_ID,
+        HOSTILE,
+    )
+    made.ask(
+        "INSERT INTO title_sites (title_id, site, site_id, next_due) SELECT t, s, CASE s WHEN 'imdb' THEN"
+        " (SELECT imdb_id FROM titles WHERE title_id = t) END, now() + interval '9 days'"
+        " FROM unnest(ARRAY[900001, 900002]) t, unnest(enum_range(NULL::site)) s"
+    )
+    made.ask(
+        "INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, plot, countries, languages,"
+        " list_computed, source, scraped_at, match_keys) VALUES (900001, 900001, 'imdb', %s, 'javascript:alert(4)', %s,"
+        " 'movie', 2001, %s, '{}', '{}', false, 'page', now(), '{}')",
+        HOSTILE_ID,
+        HOSTILE,
+        HOSTILE,
+    )
+    made.ask(
+        "INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12)"
+    )
+    made.ask(
+        "INSERT INTO score_history (record_id, kind, since, value, count) VALUES"
+        " (900001, 'imdb', now() - interval '40 days', 8.1, 4000), (900001, 'imdb', now() - interval '9 days', 8.3, 4321),"
+        " (900001, 'metascore', now() - interval '20 days', 72, 11), (900001, 'metascore', now() - interval '9 days', 70, 12)"
+    )
+    made.ask(
+        "INSERT INTO people (person_id, site, site_person_id, name, named_at) OVERRIDING SYSTEM VALUE VALUES (900001, 'imdb', 'nm1', 'An Actor', now())"
+    )
+    made.ask(
+        "INSERT INTO credits (record_id, role, position, person_id, name, character) VALUES (900001, 'cast', 1, 900001, 'An Actor', %s)",
+        HOSTILE,
+    )
+    for site_id in ("movie/one", "movie/another"):
+        made.ask(
+            "INSERT INTO title_matches VALUES (900002, 'metacritic', %s, 'review', 1.5, ARRAY['same title', %s], false, now())",
+            site_id,
+            HOSTILE,
+        )

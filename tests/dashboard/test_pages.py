@@ -1,0 +1,458 @@
+"""The dashboard of a real cluster, read and used as a browser without scripts would."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+import urllib.parse
+
+import pytest
+
+from tests.cluster.nodes import Node, wait_for
+from tests.dashboard.operated import (
+    DONE,
+    HOSTILE,
+    LETTER,
+    LOGIN,
+    PASSWORD,
+    PER_DAY,
+    SAMPLE,
+    USER,
+    Operated,
+    basic,
+    figures,
+    number,
+    post,
+    text_of,
+)
+
+PAGES = [
+    "/",
+    "/crawls",
+    "/nodes",
+    "/exits",
+    "/stores",
+    "/quality",
+    "/titles",
+    "/titles?q=Am%C3%A9lie",
+    "/titles/900001",
+]
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+# --- What every page promises -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page_is_whole_and_brings_nothing_from_elsewhere(world: Operated, path: str) -> None:
+    answer = world.node.request(path.lstrip("/"))
+    assert answer.code == 200, answer.text
+    assert answer.headers["Content-Security-Policy"] == POLICY
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "Not all can be shown" not in answer.text
+    for tag in re.findall(r"<[a-z][^>]*>", answer.text):
+        assert not re.search(r"\s(style|on\w+)\s*=", tag), tag
+        assert not tag.startswith(("<style", "<img", "<iframe", "<object")), tag
+        if tag.startswith(("<script", "<link")):
+            assert re.search(r'(?:src|href)="/static/[\w.?]+"', tag), tag
+    assert re.findall(r"<script[^>]*>(.*?)</script>", answer.text) == [""]
+    for file in re.findall(r'(?:src|href)="(/static/[^"]+)"', answer.text):
+        assert world.node.request(file.lstrip("/")).code == 200
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/static/dashboard.js", "/quality/sample", "/crawls/moviecrawler/x", "/scrapyd"]
+)
+def test_page_without_the_password_is_refused(world: Operated, path: str) -> None:
+    for header in ("Basic " + "b3BlcmF0b3I6d3Jvbmc=", ""):  # operator:wrong
+        answer = world.node.request(path.lstrip("/"), headers={"Authorization": header})
+        assert answer.code == 401
+        assert "moviecrawler" not in answer.text
+
+
+def test_scrapyd_s_own_pages_and_services_are_still_there(world: Operated) -> None:
+    assert 'href="/scrapyd"' in world.page("/")
+    assert "<h1>Scrapyd</h1>" in world.page("/scrapyd")
+    assert "<h1>Jobs</h1>" in world.page("/jobs")
+    assert world.node.get("daemonstatus.json").json["status"] == "ok"
+    assert "moviecrawler_slots" in world.node.get("metrics").text
+
+
+def test_addresses_go_by_the_prefix_of_a_proxy_in_front(world: Operated) -> None:
+    prefixed = world.node.request("", headers={"X-Forwarded-Prefix": "/movies"}).text
+    assert {link.partition("/")[0] for link in re.findall(r'(?:href|src|action)="/movies(/[^"]*)"', prefixed)} == {""}
+    assert not re.findall(r'(?:href|src|action)="/(?!movies/)[^"]*"', prefixed)
+    assert '"/crawls"' in world.node.request("", headers={"X-Forwarded-Prefix": '"><b>'}).text
+
+
+def test_what_does_not_exist_is_said_with_its_status(world: Operated) -> None:
+    for path in (
+        "titles/123456789",
+        "titles/x",
+        "crawls/moviecrawler/nothing",
+        "crawls/a/b/c",
+        "quality/sample?site=x&field=y",
+    ):
+        answer = world.node.request(path)
+        assert answer.code == 404, path
+        assert 'role="alert"' in answer.text
+    assert world.node.request("crawls?pending=x").code == 400
+    assert world.node.request("titles?page=0").code == 400
+
+
+# --- Figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s_figures(world: Operated) -> None:
+    page = world.page("/")
+    assert "! 2 things need attention: the alarm coverage/imdb/year stands and 1 request was set aside." in text_of(
+        page
+    )
+    [[due, known]] = world.ask(
+        "SELECT count(*) FILTER (WHERE next_due <= now()), count(*) FROM title_sites WHERE site = 'metacritic' AND site_id IS NOT NULL"
+    )
+    metacritic = figures(page, "metacritic")
+    assert metacritic["Due"] == f"{due} of {known} known"
+    assert (metacritic["Failed today"], metacritic["To review"], metacritic["Requests today"]) == (
+        "1",
+        "2",
+        f"{_progress(world, 'over')['used_today']} of {PER_DAY:,}",
+    )
+    # Those of IMDb grow while we look.
+    before, counted = _progress(world)["used_today"], _counted(world)
+    imdb = figures(world.page("/"), "imdb")
+    assert before <= number(imdb["Requests today"]) <= _progress(world)["used_today"]
+    assert imdb["Requests today"].endswith(f" of {PER_DAY:,}")
+    assert counted <= number(imdb["Due"].split("of ")[1]) <= _counted(world)
+    assert number(imdb["Rate now"]) > 0
+    assert imdb["Time left"] != "–"
+    assert re.fullmatch(r"[\d.]+ %", imdb["Fresh"])
+
+
+def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> None:
+    end = round(time.time() + 7200)
+    world.redis.client.hset(
+        "{rottentomatoes}:circuit", mapping={"reason": f"403 {HOSTILE}", "until": 1000 * end, "trips": 1}
+    )
+    try:
+        page = world.page("/")
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(end))
+        assert f"✕ Stopped until {until} : 403 {HOSTILE}" in text_of(page)
+        assert "! 3 things need attention: Rotten Tomatoes has refused us, " in text_of(page)
+        world.redis.client.hset("{rottentomatoes}:circuit", "until", round(time.time() * 1000) - 1)
+        assert "! Being tried again It had refused us: 403" in text_of(world.page("/"))
+    finally:
+        world.redis.client.delete("{rottentomatoes}:circuit")
+
+
+def _progress(world: Operated, name: str = "running") -> dict[str, int]:
+    return next(run for run in world.node.get("progress.json").json["runs"] if run["run"] == name)
+
+
+def _counted(world: Operated) -> int:
+    """Return how many titles of IMDb were counted last."""
+    import json  # noqa: PLC0415 - here alone
+
+    return int(json.loads(world.redis.client.get("{test}:dashboard:counts") or b"")["sites"]["imdb"]["known"])
+
+
+def test_counts_come_after_the_database(world: Operated) -> None:
+    rows = {site: (known, read) for site, known, read in world.ask(
+        "SELECT site::text, count(*) FILTER (WHERE site_id IS NOT NULL),"
+        " count(*) FILTER (WHERE last_success >= date_trunc('day', now(), 'UTC')) FROM title_sites GROUP BY site"
+    )}  # fmt: skip
+    wait_for(lambda: _counted(world) >= rows["imdb"][0])
+    imdb = figures(world.page("/"), "imdb")
+    assert number(imdb["Titles read today"]) >= rows["imdb"][1] > 0
+
+
+def test_crawls_and_jobs_are_those_of_the_api(world: Operated) -> None:
+    page = world.page("/crawls")
+    told = text_of(page)
+    assert f"Metacritic over · finished 100 % {DONE} 0 0 0 – –" in told
+    before = _progress(world)
+    found = re.search(r"IMDb running ✓ running [\d.]+ % ([\d,]+) 0 ([\d,]+) 1 ", told)
+    assert found, told
+    assert int(found[1].replace(",", "")) <= before["done"]
+    jobs = world.node.get("daemonstatus.json").json
+    assert f"Running {jobs['running']} " in told
+    assert f"Finished {jobs['finished']} " in told
+    done = world.node.finished(world.done)
+    assert done is not None
+    assert f"{world.done} metacritic {done['node'].partition(':')[0]}" in told
+    assert re.search(rf"finished {done['items']} {done['errors']} {done['pages']} ", told)
+
+
+def test_end_of_a_log_is_shown_by_every_node(world: Operated) -> None:
+    done = world.node.finished(world.done)
+    assert done is not None
+    for node in world.cluster.nodes:
+        page = html.unescape(world.page(f"/crawls/moviecrawler/{world.done}", node))
+        assert "'finish_reason': 'finished'" in page, text_of(page)
+        assert f"'titles/stored': {DONE}" in page
+        assert done["node"].partition(":")[0] in page
+
+
+def test_nodes_are_those_of_the_api(world: Operated) -> None:
+    told = text_of(world.page("/nodes"))
+    nodes = world.node.get("nodes.json").json["nodes"]
+    assert f"2 nodes, 1 of {sum(node['slots'] for node in nodes)} slots in use." in told
+    for node in nodes:
+        assert re.search(rf"{node['name']} ✓ up {len(node['processes'])} of {node['slots']} \d+ MB ", told), told
+    assert told.count("scrapyd 1.6") == 2
+    assert "moviecrawler v1" in told
+
+
+def test_stores_tell_rows_and_buffers(world: Operated) -> None:
+    [[stored]] = world.ask("SELECT count(*) FROM records WHERE site = 'imdb' AND record_id < 900000")
+    told = text_of(world.page("/stores"))
+    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ s \d+ of 2,000 0 0 0", told)
+    assert found, told
+    assert 0 < int(found[1]) <= int(str(stored)) + 60
+    assert re.search(
+        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ s 0 of 2,000 0 0 0", told
+    ), told
+
+
+def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
+    rows = world.ask(
+        "SELECT title_id, title, year, imdb_rating::float FROM scoreboard WHERE title_id < 900000 AND imdb_rating IS NOT NULL"
+        " ORDER BY title_id LIMIT 3"
+    )
+    for title_id, title, year, rating in rows:
+        page = text_of(world.page(f"/titles?{urllib.parse.urlencode({'q': title})}"))
+        assert f"{title} {year} movie {rating:g} " in page or f"{title} {year} series {rating:g} " in page
+        one = text_of(world.page(f"/titles/{title_id}"))
+        assert f"IMDb rating {rating:g} {round(rating * 10, 2):g} " in one
+
+
+@pytest.mark.parametrize(
+    "text", ["amelie la nuit", "AMÉLIE nu", "tt99990001", "https://www.imdb.com/title/tt99990001/", "script alert"]
+)
+def test_search_finds_words_without_accents_beginnings_and_ids(world: Operated, text: str) -> None:
+    page = world.page(f"/titles?{urllib.parse.urlencode({'q': text})}")
+    assert re.findall(r'href="/titles/(\d+)"', page) == ["900001"]
+
+
+@pytest.mark.parametrize("text", ["amelie xyzzy", "?!", "'", "\\", "a:* & !b | (", "%00"])
+def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
+    assert "No title has all these words." in text_of(
+        world.page(f"/titles?{urllib.parse.urlencode({'q': text + ' xyzzy'})}")
+    )
+    world.page(f"/titles?{urllib.parse.urlencode({'q': text})}")
+
+
+def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
+    wait_for(lambda: world.ask("SELECT count(*) FROM titles")[0][0] > 60)
+    first = world.page("/titles")
+    more = re.search(r'rel="next" href="([^"]+)"', first)
+    assert more
+    second = world.page(html.unescape(more[1]))
+    seen = [*re.findall(r'href="/titles/(\d+)"', first), *re.findall(r'href="/titles/(\d+)"', second)]
+    assert seen[0] == "900001"
+    assert len(seen) == len(set(seen)) > 60
+
+
+def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -> None:
+    page = world.page("/titles/900001")
+    told = text_of(page)
+    assert "IMDb rating 8.3 83 4,321 IMDb, page" in told
+    assert "Metascore 70 70 12 IMDb, page" in told
+    assert "An Actor as" in told
+    assert page.count('<path class="line ') == 4  # two lines, and their two beside the names
+    assert "Metascore IMDb" in told  # in the table of the same
+    assert "2001" in told
+    assert "IMDb tt99990001" in told
+
+
+# --- What others wrote ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/crawls/moviecrawler/{done}", "/crawls/moviecrawler/{running}"])
+def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: Operated, path: str) -> None:
+    page = world.page(path.format(done=world.done, running=world.running))
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "javascript:" not in page
+    for secret in (PASSWORD, USER, LOGIN[1], "bob"):
+        assert secret not in page
+        assert urllib.parse.quote(secret) not in page
+
+
+@pytest.mark.parametrize("path", ["/titles", "/titles/900001", "/exits", "/stores", "/quality"])
+def test_hostile_text_is_shown_as_the_text_that_it_is(world: Operated, path: str) -> None:
+    assert HOSTILE in html.unescape(world.page(path))
+
+
+def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated) -> None:
+    told = text_of(world.page("/exits"))
+    assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in told
+    assert "datacenter:2 http://***@proxy.example:3128" in told
+    assert "datacenter:elsewhere – ✕ quarantined until" in told
+    assert " 10 70 % 3 0 0.3 s" in told
+
+
+def test_sample_of_a_page_that_could_not_be_read_is_a_text_and_nothing_else(world: Operated) -> None:
+    page = world.page("/quality")
+    assert "Metacritic scores 1 movie/odd" in text_of(page)
+    link = re.search(r'href="(/quality/sample[^"]+)"', page)
+    assert link
+    answer = world.node.request(html.unescape(link[1]).lstrip("/"))
+    assert answer.text.encode().endswith(SAMPLE)
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+# --- What is done -----------------------------------------------------------------------------------------------------
+
+
+FORM = {
+    "action": "schedule",
+    "spider": "moviecrawler/imdb",
+    "arguments": "ids=tt0000001",
+    "settings": "",
+    "priority": "0",
+}
+
+
+def test_form_without_the_token_of_this_login_does_nothing(world: Operated) -> None:
+    before = world.node.get("daemonstatus.json").json
+    token = world.token()
+    made, _, _ = token.partition(".")
+    for wrong in ("", "x", token[:-1], f"{int(made) - 86_400}.{token.partition('.')[2]}", f"{made}.", "." + token):
+        answer = post(world.node, "/crawls", **FORM, token=wrong)
+        assert answer.code == 403, wrong
+        assert "load the page again" in answer.text
+    assert post(world.node, "/crawls", **FORM).code == 403
+    for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert post(world.node, "/crawls", headers, **FORM, token=token).code == 403
+    nobody = {"Authorization": basic("operator", "wrong")}
+    assert world.node.request("crawls", urllib.parse.urlencode({**FORM, "token": token}).encode(), nobody).code == 401
+    after = world.node.get("daemonstatus.json").json
+    assert [after[name] for name in ("pending", "running", "finished")] == [
+        before[name] for name in ("pending", "running", "finished")
+    ]
+
+
+def test_job_is_scheduled_and_cancelled_by_forms_on_different_nodes(world: Operated) -> None:
+    one, two = world.cluster.nodes
+    form = {**FORM, "arguments": "ids=tt0000001\nlimit=1\n", "settings": "FRONTIER_RUN=by-hand", "priority": "-5"}
+    for wrong in (
+        {"spider": "moviecrawler/nobody"},
+        {"arguments": "ids"},
+        {"settings": "API_TOKEN=abc"},
+        {"priority": "x"},
+    ):
+        assert world.send("/crawls", **{**form, **wrong}).code == 400
+    fillers = [one.schedule("imdb", "moviecrawler", {"FRONTIER_RUN": "running"}, ids="tt0000001") for _ in range(3)]
+    answer = world.send("/crawls", **form)
+    assert answer.code == 303
+    job = answer.headers["Location"].partition("?")[0].rpartition("/")[2]
+    waiting = {pending["id"]: pending for pending in two.jobs("pending")}
+    assert waiting[job]["args"] == {"ids": "tt0000001", "limit": "1"}
+    assert waiting[job]["settings"] == {"FRONTIER_RUN": "by-hand"}
+    assert waiting[job]["priority"] == -5
+    assert f"Cancel job {job}" in world.page("/crawls", two)
+    cancelled = world.send("/crawls", two, action="cancel", project="moviecrawler", job=job)
+    assert (cancelled.code, cancelled.headers["Location"]) == (303, "/crawls?notice=cancelled")
+    assert "taken out of the queue" in world.page(cancelled.headers["Location"])
+    assert job not in {pending["id"] for pending in one.jobs("pending")}
+    gone = world.send("/crawls", action="cancel", project="moviecrawler", job="nothing")
+    assert gone.headers["Location"] == "/crawls?notice=no-job"
+    for filler in fillers:
+        one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
+
+
+def test_notice_is_one_of_ours(world: Operated) -> None:
+    assert "call this number" not in world.page("/crawls?notice=call+this+number")
+
+
+def test_dead_letter_is_queued_again_or_dropped(world: Operated) -> None:
+    letter = {"site": "metacritic", "run": "over", "letter": LETTER}
+    key = "{metacritic}:over:deadletters"
+    kept = world.redis.client.hget(key, LETTER)
+    assert kept
+    assert world.send("/stores", action="drop", **letter).headers["Location"] == "/stores?notice=dropped"
+    assert not world.redis.client.hexists(key, LETTER)
+    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=no-letter"
+    world.redis.client.hset(key, LETTER, kept)
+    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=requeued"
+    assert world.redis.client.llen("{metacritic}:over:requests:2") == 1
+    world.redis.client.delete("{metacritic}:over:requests:2")
+    world.redis.client.hset(key, LETTER, kept)
+    assert (
+        post(world.node, "/stores", token=world.token(), action="requeue", site="x", run="over", letter="y").code == 400
+    )
+
+
+def test_exit_is_released(world: Operated) -> None:
+    sent = {"site": "rottentomatoes", "exit": "datacenter:elsewhere"}
+    kept = world.redis.client.hget("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere")
+    assert kept
+    assert world.send("/exits", action="release", **sent).headers["Location"] == "/exits?notice=released"
+    assert world.send("/exits", action="release", **sent).headers["Location"] == "/exits?notice=no-exit"
+    world.redis.client.hset("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere", kept)
+
+
+def test_matches_are_accepted_and_refused(world: Operated) -> None:
+    about = {"imdb_id": "tt99990002", "site": "metacritic"}
+    refused = world.send("/quality", action="refuse", site_id="movie/another", **about)
+    assert refused.headers["Location"] == "/quality?notice=refused"
+    accepted = world.send("/quality", action="accept", site_id="movie/one", **about)
+    assert accepted.headers["Location"] == "/quality?notice=accepted"
+    decided = world.ask(
+        "SELECT site_id, decision::text, by_hand FROM title_matches WHERE title_id = 900002 ORDER BY site_id"
+    )
+    assert decided == [("movie/another", "refused", True), ("movie/one", "accepted", True)]
+    assert world.ask("SELECT site_id FROM title_sites WHERE title_id = 900002 AND site = 'metacritic'") == [
+        ("movie/one",)
+    ]
+    assert (
+        world.send("/quality", action="accept", site_id="movie/one", **about).headers["Location"].endswith("no-review")
+    )
+    world.ask("UPDATE title_matches SET decision = 'review', by_hand = false WHERE title_id = 900002")
+    world.ask(
+        "UPDATE title_sites SET site_id = NULL, id_verified = false WHERE title_id = 900002 AND site = 'metacritic'"
+    )
+
+
+def test_title_is_boosted(world: Operated) -> None:
+    answer = world.send("/titles/900002", action="boost")
+    assert (answer.code, answer.headers["Location"]) == (303, "/titles/900002?notice=boosted")
+    boosted = world.ask(
+        "SELECT site::text, boost > 0, boost_due IS NOT NULL FROM title_sites WHERE title_id = 900002 ORDER BY site"
+    )
+    assert boosted == [(site, True, True) for site in ("imdb", "metacritic", "rottentomatoes")]
+    assert "boosted, from" in text_of(world.page("/titles/900002"))
+    assert world.send("/titles/77777777", action="boost").headers["Location"].endswith("no-title")
+
+
+def test_new_normal_ends_an_alarm(world: Operated) -> None:
+    from moviecrawler.monitors.books import Alarm, RedisBook  # noqa: PLC0415 - here alone
+
+    book = RedisBook(world.redis.url)
+    now = time.time()
+    name = "coverage/metacritic/plot"
+    book.fire(Alarm(name=name, kind="coverage", site="metacritic", text="few have it", since=now, seen_at=now), 3600)
+    assert f"✕ {name} few have it" in text_of(world.page("/quality"))
+    assert world.send("/quality", action="normal", alarm=name).headers["Location"] == "/quality?notice=new-normal"
+    assert name not in {alarm.name for alarm in book.open_alarms()}
+    book.close()
+
+
+def test_every_node_shows_the_same_and_takes_the_other_s_forms(world: Operated) -> None:
+    one, two = world.cluster.nodes
+
+    def cards(node: Node) -> str:
+        return world.page("/", node).split('aria-labelledby="site-metacritic"')[1].split("</section>")[0]
+
+    assert cards(one) == cards(two)
+    answer = post(two, "/crawls", token=world.token(node=one), action="cancel", project="moviecrawler", job="nothing")
+    assert answer.code == 303

@@ -1,0 +1,120 @@
+"""The pages' queries at some size: each finds its rows by an index, and gives what a plain query gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+
+from moviecrawler.clock import utc_now
+from moviecrawler.dashboard import quality, search
+from moviecrawler.dashboard.counts import count
+from moviecrawler.dashboard.database import Database
+from moviecrawler.dashboard.search import popular, read_title, tsquery
+from moviecrawler.dashboard.search import search as search_titles
+from moviecrawler.pipelines.postgres import open_database
+from tests.dashboard.filling import fill
+from tests.services.postgres import execute, new_database
+
+TITLES = 6000
+SMALL = {"genres", "people"}
+"""Tables that may be read from end to end."""
+QUERIES = {
+    "search": (
+        search._SEARCH,
+        {"query": "'harbor':*", "text": "harbor", "most": 50, "popular": 50, "first": 0, "limit": 51},
+    ),
+    "popular": (search._POPULAR, {"popularity": 50.0, "title_id": 3000, "limit": 51}),
+    "scores": (search._SCORES, {"ids": list(range(100, 160))}),
+    "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
+    "reviews": (quality._REVIEWS, {"first": 50, "limit": 26}),
+    "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
+    **{name: (query, {"id": 10, "cast": 40, "history": 100}) for name, query in search._OF_TITLE.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: str) -> Iterator[str]:
+    made = new_database(postgres_server)
+    open_database(made).close()
+    fill(made, TITLES)
+    yield made
+    execute(postgres_server, f"DROP DATABASE {urlsplit(made).path[1:]} WITH (FORCE)")
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query_is_answered_by_indexes(url: str, name: str) -> None:
+    query, arguments = QUERIES[name]
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        # So small a database is read from end to end in no time; what is asked here is whether there is another way.
+        cursor.execute("SET enable_seqscan = off")
+        cursor.execute("EXPLAIN " + query, arguments)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= SMALL, plan
+    assert "Index" in plan or "Bitmap" in plan
+
+
+def test_search_finds_what_a_plain_query_finds(url: str) -> None:
+    database = Database(url)
+    for text in ("silent harbor", "the lost kin", "Crimson 7"):
+        words = text.lower().split()
+        found = search_titles(database, text, 0, 5000)
+        expected = {
+            title_id
+            for title_id, title in execute(url, "SELECT title_id, lower(title) FROM titles")
+            if all(word in str(title).split() for word in words[:-1])
+            and any(part.startswith(words[-1]) for part in str(title).split())
+        }
+        assert {row.title_id for row in found} == expected
+        assert found, text
+        first = [row.title for row in found].index(next(row.title for row in found if str(row.title).lower() != text))
+        ranks = [row.popularity for row in found[first:]]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_most_popular_of_any_number_of_matches_comes_first(url: str) -> None:
+    database = Database(url)
+    [[best]] = execute(url, "SELECT max(popularity) FROM titles WHERE title LIKE 'The %%'")
+    assert search_titles(database, "the", 0, 10)[0].popularity == best
+
+
+def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
+    database, seen, after = Database(url), [], None
+    while rows := popular(database, after, 700):
+        seen += [row.title_id for row in rows]
+        after = (rows[-1].popularity, rows[-1].title_id)
+    assert len(seen) == len(set(seen)) == TITLES
+
+
+def test_counts_are_those_of_plain_queries(url: str) -> None:
+    counted = count(Database(url)).sites
+    for site, known, fresh in execute(
+        url,
+        "SELECT site::text, count(*), count(*) FILTER (WHERE next_due > now()) FROM title_sites WHERE site_id IS NOT NULL"
+        " GROUP BY site",
+    ):
+        found = counted[str(site)]
+        assert (found.known, found.in_date, found.due) == (known, fresh, int(str(known)) - int(str(fresh)))
+    [[failed]] = execute(
+        url, "SELECT count(*) FROM misses WHERE outcome = 'failed' AND checked_at >= date_trunc('day', now(), 'UTC')"
+    )
+    assert counted["imdb"].failed_today == failed
+    assert counted["metacritic"].to_review == TITLES // 50
+
+
+def test_title_is_read_whole(url: str) -> None:
+    title = read_title(Database(url), 10)
+    assert title is not None
+    assert [(series.kind, len(series.points)) for series in title.series] == [("imdb", 3)]
+    assert [row.site for row in title.sites] == ["imdb", "metacritic", "rottentomatoes"]
+    assert read_title(Database(url), TITLES + 1) is None
+
+
+@pytest.mark.parametrize("text", ["", "  ", "...", "\u0301"])
+def test_query_without_words_is_none(text: str) -> None:
+    assert tsquery(text) is None

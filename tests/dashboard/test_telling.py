@@ -1,0 +1,78 @@
+"""What a crawl tells the dashboard: how its stores do, and the pages that it could not read."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.telling import ProcessFigures, read_figures, read_sample
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import crawl
+
+TITLES = 12
+CATALOGUE = Catalogue(1, TITLES)
+IDS = ",".join(CATALOGUE.imdb_id(place) for place in range(TITLES))
+
+
+@pytest.fixture
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def figures(client: redis.Redis) -> list[ProcessFigures]:
+    found = [read_figures(text) for text in client.hvals(CrawlKeys.STORES) if isinstance(text, bytes)]
+    return [one for one in found if one is not None]
+
+
+def test_crawl_tells_how_its_stores_did(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    old = json.dumps({"site": "imdb", "run": "x", "node": "n", "at": 1, "ended": True, "stores": {}})
+    redis_client.hset(CrawlKeys.STORES, mapping={"long ago": old, "of another version": "{}"})
+    before = time.time()
+    done = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_NODE="here")
+    assert done.code == 0, done.log
+    [told] = figures(redis_client)
+    assert (told.site, told.run, told.node, told.ended) == ("imdb", "default", "here", True)
+    assert before < told.at <= time.time()
+    store = told.stores["csv"]
+    assert (store.durable, store.rejected, store.retries, store.held) == (TITLES, 0, 0, 0)
+    assert store.latency is not None
+    assert store.room >= 500
+    assert 0 < redis_client.ttl(CrawlKeys.STORES) <= 86_400
+    assert redis_client.hlen(CrawlKeys.SAMPLES) == 0
+
+
+def test_page_that_could_not_be_read_is_kept_as_it_came(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    renames = json.dumps({"names": {"titleText": "nameOfTheTitle"}}).encode()
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/renames", data=renames, timeout=10).close()
+    done = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    failed = {site_id for site_id, outcome in done.misses.items() if outcome == "failed"}
+    assert failed, done.log
+    kept: dict[bytes, bytes] = redis_client.hgetall(CrawlKeys.SAMPLES)  # type: ignore[assignment]  # without decode_responses
+    assert kept
+    for name, text in kept.items():
+        sample, page = read_sample(text)
+        assert name.decode() == f"imdb/{sample.field}"
+        assert sample.site_id in failed
+        assert sample.reason.startswith(f"{sample.field}: ")
+        assert sample.size == len(page)
+        assert b"nameOfTheTitle" in page
+    assert 0 < redis_client.ttl(CrawlKeys.SAMPLES) <= 7 * 86_400
+
+
+def test_crawl_without_redis_tells_nobody(replica: ReplicaProcess, redis_client: redis.Redis, tmp_path: Path) -> None:
+    done = crawl("imdb", f"ids={CATALOGUE.imdb_id(0)}", data=tmp_path, replica=replica)
+    assert done.code == 0
+    assert redis_client.keys("*") == []

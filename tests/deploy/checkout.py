@@ -1,0 +1,93 @@
+"""A checkout to deploy from: the project's files in a folder of their own, so that building leaves nothing in this one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.nodes import wait_for
+from tests.conftest import PROJECT
+
+LONGEST = 120
+"""Seconds that a command may take before it counts as hung."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended."""
+
+    code: int
+    output: str
+    """Of both streams."""
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what the image's builder gets into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "scrapy.cfg"):
+        shutil.copy(PROJECT / name, folder)
+    shutil.copytree(PROJECT / "moviecrawler", folder / "moviecrawler", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(checkout: Path, *command: str, **environment: str) -> Ran:
+    """Run one of the commands of this virtual environment in a checkout."""
+    home = checkout / "home"
+    home.mkdir(exist_ok=True)
+    ended = subprocess.run(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    return Ran(ended.returncode, ended.stdout)
+
+
+@contextmanager
+def stock_scrapyd(folder: Path, port: int) -> Iterator[str]:
+    """Run Scrapyd as it comes; return its URL."""
+    folder.mkdir(parents=True)
+    (folder / "scrapyd.conf").write_text(f"[scrapyd]\nhttp_port = {port}\n")
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapyd", "--pidfile="],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+        )
+    try:
+        wait_for(lambda: "web console available" in (folder / "log").read_text(), 40)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkout."""
+    return copy_project(tmp_path_factory.mktemp("deploy") / "checkout")
+
+
+@pytest.fixture(scope="session")
+def project_egg(checkout: Path) -> Path:
+    """Return the egg that an unmodified scrapyd-deploy builds in it."""
+    egg = checkout.parent / "moviecrawler.egg"
+    built = run(checkout, "scrapyd-deploy", "--build-egg", str(egg))
+    assert built.code == 0, built.output
+    (checkout / "setup.py").unlink()
+    return egg

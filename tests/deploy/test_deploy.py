@@ -1,0 +1,324 @@
+"""`scrapy deploy` and `scrapyd-deploy`: what is in the egg, and what is on the cluster afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from moviecrawler.cluster.deployment import DeployError, Target, deploy, egg_spiders, read_target, version_for
+from moviecrawler.errors import ConfigurationError
+from tests.cluster.nodes import Node, cluster, egg, toy_egg, wait_for
+from tests.deploy.checkout import run, stock_scrapyd
+
+USER = ("moviecrawler", "a-pass$word")
+DEPLOYER = ("deployer", "another-pass$word")
+SPIDERS = ["imdb", "metacritic", "rottentomatoes"]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterator[Node]:
+    """Return a node of a cluster that takes deploys with credentials of their own."""
+    options = {"SCRAPYD_DEPLOY_USERNAME": DEPLOYER[0], "SCRAPYD_DEPLOY_PASSWORD": DEPLOYER[1]}
+    folder = tmp_path_factory.mktemp("deploy-node")
+    with cluster(folder, redis_server, 1, prefix="deploy", auth=USER, **options) as running:
+        yield running.nodes[0]
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the URL of Scrapyd as it comes."""
+    with stock_scrapyd(tmp_path_factory.mktemp("stock") / "node", free_port()) as url:
+        yield url
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def production(url: str, credentials: tuple[str, str] = DEPLOYER) -> dict[str, str]:
+    """Return the environment of a workflow."""
+    return {"SCRAPYD_URL": url, "SCRAPYD_DEPLOY_USERNAME": credentials[0], "SCRAPYD_DEPLOY_PASSWORD": credentials[1]}
+
+
+def versions(node: Node, project: str) -> list[str]:
+    answer = node.get("listversions.json", project=project).json
+    return list(answer.get("versions", []))
+
+
+def broken_there(folder: Path) -> Path:
+    """Return an egg whose spiders are listed here, and by no node."""
+    settings = 'import os\nassert "HERE" in os.environ, "broken there"\nSPIDER_MODULES = ["toy.spiders"]\n'
+    path = folder / "broken-there.egg"
+    with zipfile.ZipFile(path, "w") as archive, zipfile.ZipFile(_file(folder, toy_egg())) as whole:
+        for name in whole.namelist():
+            archive.writestr(name, settings if name == "toy/settings.py" else whole.read(name))
+    return path
+
+
+def _file(folder: Path, data: bytes, name: str = "toy.egg") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+# --- The egg ----------------------------------------------------------------------------------------------------------
+
+
+def test_egg_holds_every_file_of_the_package(checkout: Path, project_egg: Path) -> None:
+    package = checkout / "moviecrawler"
+    expected = {
+        f"moviecrawler/{path.relative_to(package)}"
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {Path(name).suffix for name in expected} >= {".py", ".sql", ".lua", ".typed"}
+    with zipfile.ZipFile(project_egg) as archive:
+        held = {name for name in archive.namelist() if not name.startswith("EGG-INFO/") and "__pycache__" not in name}
+    assert held == expected
+
+
+def test_spiders_are_listed_from_the_egg_alone(project_egg: Path) -> None:
+    assert egg_spiders(project_egg) == SPIDERS
+
+
+def test_egg_names_its_settings(project_egg: Path) -> None:
+    with zipfile.ZipFile(project_egg) as archive:
+        assert "settings = moviecrawler.settings" in archive.read("EGG-INFO/entry_points.txt").decode()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"no zip", "no egg of a Scrapy project"),
+        (egg({"toy/__init__.py": "", "toy/settings.py": ""}, "toy.settings"), "holds no spider"),
+        (egg({"toy/__init__.py": ""}, "toy.settings"), "is broken"),
+        (egg({"toy/__init__.py": "", "toy/settings.py": "a syntax error"}, "toy.settings"), "is broken"),
+    ],
+)
+def test_egg_that_is_none_is_told_before_it_is_sent(tmp_path: Path, data: bytes, told: str) -> None:
+    with pytest.raises(DeployError, match=told):
+        egg_spiders(_file(tmp_path, data))
+
+
+# --- To a cluster -----------------------------------------------------------------------------------------------------
+
+
+def test_deploys_from_a_checkout_and_leaves_nothing_in_it(checkout: Path, node: Node) -> None:
+    before = {path.name for path in checkout.iterdir()} | {"build", "moviecrawler.egg-info", "home"}
+    ran = run(checkout, "scrapy", "deploy", "production", "--version", "v0.1.0", **production(node.url))
+    assert ran.code == 0, ran.output
+    assert ran.output == f"moviecrawler v0.1.0 is at {node.url}/ with the spiders imdb, metacritic, rottentomatoes\n"
+    assert versions(node, "moviecrawler") == ["v0.1.0"]
+    assert node.get("listspiders.json", project="moviecrawler").json["spiders"] == SPIDERS
+    assert {path.name for path in checkout.iterdir()} <= before
+
+
+def test_unmodified_scrapyd_deploy_works(checkout: Path, tmp_path: Path, node: Node) -> None:
+    given = ("-p", "as-it-comes", "--egg", str(_file(tmp_path, toy_egg())))
+    ran = run(checkout, "scrapyd-deploy", "production", "-v", "7", *given, **production(f"{node.url}/"))
+    assert ran.code == 0, ran.output
+    assert versions(node, "as-it-comes") == ["7"]
+
+
+def target(url: str, project: str, credentials: tuple[str, str] = DEPLOYER) -> Target:
+    return Target(f"{url.rstrip('/')}/", project, {"username": credentials[0], "password": credentials[1]})
+
+
+def test_version_is_the_time_if_none_is_given() -> None:
+    before = time.time()
+    version = version_for(target("http://127.0.0.1", "toy"), None)
+    assert int(before) <= int(version) <= time.time()
+
+
+def test_old_version_can_be_deployed_again(tmp_path: Path, node: Node) -> None:
+    for version in ("1", "2"):
+        assert node.deploy(toy_egg(), "again", version, auth=DEPLOYER).json["status"] == "ok"
+    deploy(target(node.url, "again"), "1", _file(tmp_path, toy_egg()))
+    assert versions(node, "again") == ["2", "1"]
+
+
+def test_broken_version_is_not_left_on_the_cluster(tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert node.deploy(toy_egg(), "broken", "1", auth=DEPLOYER).json["status"] == "ok"
+    monkeypatch.setenv("HERE", "1")
+    bad = broken_there(tmp_path)
+    for version in ("2", "1"):  # a new one, and the one that works
+        with pytest.raises(DeployError, match=rf"^broken {version} was not deployed: (.|\n)*broken there"):
+            deploy(target(node.url, "broken"), version, bad)
+    assert versions(node, "broken") == ["1"]
+    assert "quick" in node.get("listspiders.json", project="broken").json["spiders"]
+
+
+@pytest.mark.parametrize("credentials", [("deployer", "guessed-pass"), USER])
+def test_wrong_credentials_are_told_without_them(tmp_path: Path, node: Node, credentials: tuple[str, str]) -> None:
+    with pytest.raises(DeployError) as error:
+        deploy(target(node.url, "refused", credentials), "1", _file(tmp_path, toy_egg()))
+    assert "\n" not in str(error.value)
+    assert credentials[1] not in str(error.value)
+    assert versions(node, "refused") == []
+
+
+def test_credentials_come_from_netrc(tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / ".netrc"
+    netrc.write_text(f"machine 127.0.0.1 login {DEPLOYER[0]} password {DEPLOYER[1]}\n")
+    netrc.chmod(0o600)
+    (tmp_path / "scrapy.cfg").write_text(f"[deploy]\nurl = {node.url}\nproject = by-netrc\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    deploy(read_target("default", None), "1", _file(tmp_path, toy_egg()))
+    assert versions(node, "by-netrc") == ["1"]
+
+
+# --- To Scrapyd as it comes -------------------------------------------------------------------------------------------
+
+
+def test_broken_version_is_not_left_on_stock_scrapyd(
+    tmp_path: Path, stock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(target(stock, "toy"), "1", _file(tmp_path, toy_egg()))
+    monkeypatch.setenv("HERE", "1")
+    with pytest.raises(DeployError, match="broken there"):
+        deploy(target(stock, "toy"), "2", broken_there(tmp_path))
+    assert _ask(stock, "listversions.json?project=toy")["versions"] == ["1"]
+
+
+def test_version_that_would_not_be_the_latest_is_refused(tmp_path: Path, stock: str) -> None:
+    path = _file(tmp_path, toy_egg())
+    deploy(target(stock, "sorted"), "10", path)
+    with pytest.raises(DeployError, match="10 is the latest, which new jobs would go on to run"):
+        deploy(target(stock, "sorted"), "9", path)
+    assert _ask(stock, "listversions.json?project=sorted")["versions"] == ["10"]
+
+
+def _ask(url: str, path: str) -> dict[str, Any]:
+    with urlopen(url + path, timeout=30) as answer:
+        content: dict[str, Any] = json.load(answer)
+        return content
+
+
+# --- What else can go wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "told"),
+    [
+        ("production", {}, "url of the target 'production' is ${SCRAPYD_URL}; set SCRAPYD_URL"),
+        ("production", {"SCRAPYD_URL": "http://127.0.0.1/"}, "set SCRAPYD_DEPLOY_USERNAME"),
+        ("production", {"SCRAPYD_URL": "x", "SCRAPYD_DEPLOY_USERNAME": "x"}, "set SCRAPYD_DEPLOY_PASSWORD"),
+        ("production", production("127.0.0.1:6800"), "url of the target 'production' is '127.0.0.1:6800'"),
+        ("production", production("http://u:p@127.0.0.1"), "holds credentials"),
+        ("staging", {}, "no target 'staging'; it has default, production"),
+    ],
+)
+def test_wrong_target_is_one_sentence(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, name: str, environment: dict[str, str], told: str
+) -> None:
+    monkeypatch.chdir(checkout)
+    for variable in production(""):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError) as error:
+        read_target(name, None)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_target_ends_with_code_2(checkout: Path) -> None:
+    ran = run(checkout, "scrapy", "deploy", "staging")
+    assert ran.code == 2
+    assert "no target 'staging'" in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_cluster_that_is_away_ends_with_code_1(checkout: Path) -> None:
+    ran = run(checkout, "scrapy", "deploy", "production", "--egg", "any.egg", **production("http://127.0.0.1:1/"))
+    assert ran.code == 1
+    assert ran.output.startswith("scrapy deploy: http://127.0.0.1:1/listprojects.json could not be asked: ")
+    assert ran.output.count("\n") == 1
+
+
+class _Hanging(BaseHTTPRequestHandler):
+    """Takes an egg and never says so."""
+
+    there: list[str]
+    asked: threading.Event
+    answered: threading.Event
+
+    def do_GET(self) -> None:
+        given = parse_qs(urlsplit(self.path).query)["project"][0]
+        self._tell({"projects": [given], "versions": self.there})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.startswith("/addversion.json"):
+            self.there.append("9")
+            self.asked.set()
+            self.answered.wait(60)
+        else:
+            assert b"version=9" in body
+            self.there.clear()
+        self._tell({})
+
+    def _tell(self, content: dict[str, Any]) -> None:
+        text = json.dumps({"status": "ok", **content}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        with suppress(ConnectionError):
+            self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def hanging_node() -> Iterator[tuple[str, type[_Hanging]]]:
+    handler: Any = type(
+        "Handler", (_Hanging,), {"there": [], "asked": threading.Event(), "answered": threading.Event()}
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", handler
+    finally:
+        handler.answered.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_deploy_that_is_interrupted_is_taken_back(checkout: Path, tmp_path: Path) -> None:
+    path = _file(tmp_path, toy_egg())
+    with hanging_node() as (url, handler):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "deploy", "production", "--version", "9", "--egg", str(path)],
+            cwd=checkout,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **production(url)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_for(handler.asked.is_set, 60)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 1
+        assert "was not deployed: interrupted" in errors
+        assert handler.there == []

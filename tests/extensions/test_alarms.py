@@ -1,0 +1,126 @@
+"""Alarms of real crawls: what stalls, what fails, and that the crawl goes on whatever becomes of its messages."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from spidermon import MonitorSuite
+
+from moviecrawler.monitors.books import FILE
+from moviecrawler.monitors.suite import AlarmSuite
+from moviecrawler.replica.faults import Fault
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import FAST, LONGEST, crawl, environment
+from tests.monitors.receivers import Webhook
+from tests.services.postgres import execute
+
+IDS = ",".join(Catalogue(1, 40).imdb_id(index) for index in range(40))
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=40, light=True) as running:
+        yield running
+
+
+def until(hook: Webhook, alarm: str, status: str) -> None:
+    deadline = time.monotonic() + LONGEST
+    while not any(message["alarm"] == alarm and message["status"] == status for message in hook.messages):
+        assert time.monotonic() < deadline, hook.messages
+        time.sleep(0.02)
+
+
+def test_every_kind_of_alarm_has_a_monitor() -> None:
+    suite: MonitorSuite = AlarmSuite()
+    assert sorted(monitor.method_name for monitor in suite.all_monitors) == [
+        "test_dead_letters_do_not_grow",
+        "test_fields_are_as_usual",
+        "test_pages_can_be_read",
+        "test_site_does_not_refuse",
+        "test_stores_take_batches",
+        "test_titles_are_fresh",
+        "test_work_that_is_due_is_done",
+    ]
+
+
+def test_silence_is_told_once_and_then_reminded_of(tmp_path: Path) -> None:
+    settings = {"ALARM_EVERY": "0.1", "ALARM_STALLED": "0.3", "ALARM_REMINDER": "1", "DOWNLOAD_TIMEOUT": "20"}
+    with ReplicaProcess(titles=40, light=True, latency=2500) as slow, Webhook() as hook:
+        title = "ids=" + IDS.partition(",")[0]
+        assert crawl("imdb", title, data=tmp_path, replica=slow, ALARM_WEBHOOK=hook.url, **settings).code == 0
+    told = [message["status"] for message in hook.messages if message["alarm"] == "stalled/imdb"]
+    assert told[0] == "opened"
+    assert 1 <= told.count("reminder") <= 8
+    assert hook.messages[0]["text"].endswith("although there is something to fetch")
+
+
+def test_store_that_is_locked_is_an_alarm_while_it_is(replica: ReplicaProcess, tmp_path: Path) -> None:
+    assert crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica).code == 0
+    with Webhook() as hook:
+        settings = {**FAST, "ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", "ALARM_STALLED": "600"}
+        options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        slow_store = (
+            "import sys, moviecrawler.pipelines.csv as csv, moviecrawler.pipelines.base as base;"
+            "csv._LOCK_WAIT = 0.05; base._LONGEST_DELAY = 0.2;"
+            f"sys.argv = ['scrapy', 'crawl', 'imdb', '-a', 'ids={IDS}', '-s', 'STORE_BUFFER_ITEMS=5',"
+            f" '-s', 'STORE_BATCH_ITEMS=5'] + {options!r};"
+            "from scrapy.cmdline import execute; execute()"
+        )
+        with closing(sqlite3.connect(tmp_path / "movies.sqlite3", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with subprocess.Popen(
+                [sys.executable, "-c", slow_store],
+                env=environment(tmp_path, replica),
+                cwd=tmp_path,
+                stderr=subprocess.DEVNULL,
+            ) as process:
+                try:
+                    until(hook, "store/imdb/csv", "opened")
+                    other.execute("ROLLBACK")
+                    assert process.wait(LONGEST) == 0
+                except BaseException:
+                    process.kill()
+                    raise
+    assert [message["alarm"] for message in hook.messages if message["status"] == "opened"] == ["store/imdb/csv"]
+
+
+def test_book_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: ReplicaProcess, tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    finished = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, ALARM_EVERY="0.1")
+    assert finished.code == 0
+    assert finished.stat("titles/stored") == 40
+    assert finished.log.count("Alarms can't be told for now") <= 1
+    assert "Traceback" not in finished.log
+
+
+def test_webhook_that_is_away_keeps_no_crawl_from_ending(tmp_path: Path) -> None:
+    with Webhook() as hook:
+        url = hook.url
+    with ReplicaProcess(titles=40, light=True, faults={Fault.FORBIDDEN: 1.0}) as refusing:
+        settings = {"ALARM_WEBHOOK": url, "ALARM_EVERY": "0.2"}
+        finished = crawl("imdb", f"ids={IDS}", "via=pages", data=tmp_path, replica=refusing, **settings)
+    assert finished.code == 1
+    assert "Alarm: blocks/imdb: imdb refused us" in finished.log
+    assert "could not be sent to ALARM_WEBHOOK (ClientConnectorError)" in finished.log
+    assert "s3cret-token" not in finished.log.replace(url, "")
+
+
+def test_titles_that_are_overdue_are_an_alarm(database_url: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=40, light=True, latency=700) as slow, Webhook() as hook:
+        stores = {"DATABASE_URL": database_url}
+        assert crawl("imdb", f"ids={IDS}", data=tmp_path, replica=slow, **stores).code == 0
+        assert not hook.messages
+        execute(database_url, "UPDATE title_sites SET next_due = now() - interval '1 day'")
+        title = "ids=" + IDS.partition(",")[0]
+        settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.1", "FRESHNESS_MARGIN": "0"}
+        assert crawl("imdb", title, data=tmp_path, replica=slow, **settings, **stores).code == 0
+    assert [message["alarm"] for message in hook.messages] == ["freshness/imdb"]
+    assert "0.0% of 40 titles are fresh, and 90% are meant to be: 40 are overdue" in hook.messages[0]["text"]

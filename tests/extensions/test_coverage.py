@@ -1,0 +1,224 @@
+"""A site that changes its pages in the middle of a crawl: what is told, and what the stores keep."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from moviecrawler.catalogue.fields import names_of, present
+from moviecrawler.items import Movie
+from moviecrawler.monitors.books import FileBook, RedisBook
+from moviecrawler.pipelines.base import Record, Store
+from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.mongo import MongoStore
+from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import crawl
+from tests.monitors.movies import movie
+from tests.monitors.receivers import Webhook
+from tests.services.mongo import mongo_movies
+from tests.services.postgres import execute, postgres_movies
+
+TITLES = 200
+AS_BEFORE = 60
+"""Answers of the second crawl before the pages change."""
+IDS = "ids=" + ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
+RUNTIME = {"runtime": "length", "duration": "span"}
+"""What the pages call it, and what they call it when they have changed."""
+
+
+@pytest.fixture
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def change(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFORE) -> None:
+    body = json.dumps({"names": names, "after": after}).encode()
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/renames", data=body, timeout=10).close()
+
+
+def fields(movies: list[Movie]) -> dict[str | None, set[str]]:
+    return {movie.site_id: set(names_of(present(movie))) for movie in movies}
+
+
+def test_renamed_field_is_an_alarm_stops_the_crawl_and_erases_nothing(
+    replica: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
+) -> None:
+    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "FRESHNESS_MARGIN": "0"}
+    assert crawl("imdb", IDS, data=tmp_path, replica=replica, **stores).code == 0
+    readers: dict[str, Callable[[], list[Movie]]] = {
+        "postgres": lambda: postgres_movies(database_url),
+        "mongo": lambda: mongo_movies(mongo_url),
+    }
+    before = {name: fields(read()) for name, read in readers.items()}
+
+    change(replica, RUNTIME)
+    with Webhook() as hook:
+        again = crawl("imdb", IDS, data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **stores)
+
+    assert again.code == 1
+    assert "(coverage_collapsed)" in again.log
+    assert again.stat("coverage/pages") < AS_BEFORE + 100
+    told = [message["alarm"] for message in hook.messages if message["status"] == "opened"]
+    assert told == ["coverage/imdb/runtime_minutes"]
+    for name, read in readers.items():
+        assert fields(read()) == before[name], name
+    lacking = again.stat("coverage/pages") - again.stat("coverage/fields/runtime_minutes")
+    marked = execute(
+        database_url, "SELECT count(*) FROM records WHERE runtime_minutes IS NOT NULL AND unsure ? 'runtime_minutes'"
+    )[0][0]
+    assert isinstance(marked, int)
+    assert 8 <= marked <= lacking
+    book = FileBook(tmp_path)
+    assert [alarm.name for alarm in book.open_alarms()] == ["coverage/imdb/runtime_minutes"]
+    counted = {day.field: day for day in book.coverage("imdb", "2026-01-01")}
+    assert counted["runtime_minutes"].pages - counted["runtime_minutes"].present >= lacking
+
+    # The site takes it back: all is stored again, the alarm ends, and nothing is unsure any more.
+    change(replica, {}, 0)
+    with Webhook() as hook:
+        settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", **stores}
+        deadline = time.monotonic() + 60
+        while book.open_alarms():
+            assert time.monotonic() < deadline
+            assert crawl("imdb", IDS, data=tmp_path, replica=replica, **settings).code == 0
+    book.close()
+    assert [message["status"] for message in hook.messages] == ["recovered"]
+    assert {name: fields(read()) for name, read in readers.items()} == before
+
+
+def test_crawl_goes_on_when_told_to_and_still_erases_nothing(replica: ReplicaProcess, tmp_path: Path) -> None:
+    first = crawl("imdb", IDS, data=tmp_path, replica=replica)
+    before = fields(first.movies)
+    time.sleep(0.01)
+    change(replica, RUNTIME, 0)
+    again = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0")
+    assert again.code == 0
+    assert again.stat("titles/stored") == TITLES
+    assert "Alarm: coverage/imdb/runtime_minutes" in again.log
+    assert fields(again.movies) == before
+
+
+def test_blocks_are_an_alarm_of_their_own_and_no_coverage(replica: ReplicaProcess, tmp_path: Path) -> None:
+    assert crawl("imdb", IDS, data=tmp_path, replica=replica).code == 0
+    body = json.dumps({"challenge": 0.02}).encode()
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/faults", data=body, timeout=10).close()
+    with Webhook() as hook:
+        again = crawl("imdb", IDS, "via=pages", data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url)
+    assert again.code == 1
+    assert [message["alarm"] for message in hook.messages] == ["blocks/imdb"]
+    assert 0 < again.stat("coverage/pages") < TITLES
+    assert "imdb refused us" in hook.messages[0]["text"]
+
+
+def test_nodes_that_share_a_redis_share_levels_and_send_one_message(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    for folder in (first, second, third):
+        folder.mkdir()
+    shared = {"REDIS_URL": redis_url, "FRESHNESS_MARGIN": "0"}
+    assert crawl("imdb", IDS, data=first, replica=replica, FRONTIER_RUN="one", **shared).code == 0
+    change(replica, RUNTIME, 0)
+    with Webhook() as hook:
+        for folder, run in ((second, "two"), (third, "three")):
+            ended = crawl("imdb", IDS, data=folder, replica=replica, FRONTIER_RUN=run, ALARM_WEBHOOK=hook.url, **shared)
+            assert ended.code == 1, ended.log
+            assert "(coverage_collapsed)" in ended.log
+    assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/runtime_minutes"]
+    book = RedisBook(redis_url)
+    assert [alarm.kind for alarm in book.open_alarms()] == ["coverage"]
+    book.close()
+
+
+# --- What stores keep -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["csv", "postgres", "mongo"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Callable[[], list[Movie]]]]:
+    """Return a store, and what reads it."""
+    opened: Store
+    if request.param == "csv":
+        opened = CsvStore(tmp_path)
+        read = lambda: sqlite_movies(tmp_path)  # noqa: E731 - one of three readers
+    elif request.param == "postgres":
+        url = request.getfixturevalue("database_url")
+        opened, read = PostgresStore(url), lambda: postgres_movies(url)
+    else:
+        url = request.getfixturevalue("mongo_url")
+        opened, read = MongoStore(url), lambda: mongo_movies(url)
+    opened.open()
+    yield opened, read
+    opened.close()
+
+
+def sqlite_movies(folder: Path) -> list[Movie]:
+    """Return what the CSV files are exported from."""
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+        return [msgspec.json.decode(one, type=Movie) for (one,) in connection.execute("SELECT movie FROM movies")]
+
+
+def write(store: Store, *movies: Movie) -> None:
+    for one in movies:
+        store.write([Record(one, msgspec.json.encode(one), time.monotonic())])
+
+
+Opened = tuple[Store, Callable[[], list[Movie]]]
+
+
+def test_value_that_an_unusual_page_lacks_goes_with_the_second_such_page(store: Opened) -> None:
+    opened, read = store
+    lacking = movie(1, 1, plot=None, scores=[], credits=[], unsure={"plot": "unusual", "scores.metascore": "unusual"})
+    write(opened, movie(1), lacking)
+    (kept,) = read()
+    assert kept.plot == movie(1).plot
+    assert [score.kind for score in kept.scores] == ["metascore"]  # of the other one the page was sure
+    assert kept.credits == []
+    assert kept.unsure == lacking.unsure
+    write(opened, lacking)  # the same batch again, as its answer was lost
+    assert read() == [kept]
+    write(opened, replace(lacking, scraped_at=movie(1, 2).scraped_at))
+    (gone,) = read()
+    assert gone.plot is None
+    assert gone.scores == []
+    assert gone.unsure == {}
+
+
+def test_value_stays_for_as_long_as_coverage_has_collapsed(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1))
+    for day in range(1, 5):
+        write(opened, movie(1, day, plot=None, unsure={"plot": "collapsed"}))
+    (kept,) = read()
+    assert kept.plot == movie(1).plot
+    assert kept.unsure == {"plot": "collapsed"}
+    write(opened, movie(1, 6, plot="What it is about now."))
+    (new,) = read()
+    assert new.plot == "What it is about now."
+    assert new.unsure == {}
+
+
+def test_what_a_page_is_sure_of_is_recorded_as_missing_at_once(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1), movie(1, 1, plot=None))
+    assert [found.plot for found in read()] == [None]
+
+
+def test_row_of_a_list_leaves_doubts_as_they_are(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1), movie(1, 1, plot=None, unsure={"plot": "unusual"}))
+    write(opened, movie(1, 2, plot=None, source="list"))
+    (kept,) = read()
+    assert kept.plot == movie(1).plot
+    assert kept.unsure == {"plot": "unusual"}

@@ -1,0 +1,214 @@
+"""A crawl's metrics, as Prometheus reads them, and the files that ask for them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from scrapy.settings import Settings
+
+from moviecrawler import settings
+from moviecrawler.cluster.metrics import _Cluster
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extensions.metrics import COUNTERS, GAUGES, MetricsOptions
+from moviecrawler.monitors.books import Alarm, RedisBook
+from moviecrawler.replica.process import ReplicaProcess
+from tests.conftest import PROJECT
+from tests.crawling import crawl
+from tests.monitors.receivers import Webhook
+
+MONITORING = PROJECT / "scrapyd" / "monitoring"
+UNITS = ("_total", "_bytes", "_seconds", "_ratio", "_max", "_open", "_running", "_success", "_stopped", "_pages")
+"""Ends of names: a counter's, a unit, or what a gauge counts."""
+OWN = re.compile(r"\bmoviecrawler_\w+")
+DEFINED_BY_NODES = set(
+    re.findall(r'"(moviecrawler_\w+)"', (PROJECT / "moviecrawler" / "cluster" / "metrics.py").read_text("utf-8"))
+) | {
+    "moviecrawler_jobs_total",
+    *(f"moviecrawler_crawl_{name}" for name in ("done", "failed", "to_go", "dead_letters", "workers")),
+}
+EXISTING = DEFINED_BY_NODES | {f"{counter.name}_total" for counter in COUNTERS} | set(GAUGES)
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=40, light=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def families(replica: ReplicaProcess, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
+    """Return the metrics of a crawl of 20 titles of which one isn't there."""
+    folder = tmp_path_factory.mktemp("metrics")
+    given = ("ids=tt0000001", "list=top", "limit=20")
+    finished = crawl("imdb", *given, data=folder, replica=replica, METRICS_FOLDER=str(folder), METRICS_EVERY="0.1")
+    assert finished.code == 0, finished.log
+    (file,) = folder.glob("*.prom")
+    assert file.name == "moviecrawler_imdb_default.prom"
+    return {family.name: family for family in text_string_to_metric_families(file.read_text("utf-8"))}
+
+
+def value(families: dict[str, Metric], name: str, **labels: str) -> float:
+    (sample,) = [
+        sample
+        for sample in families[name.removesuffix("_total")].samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    ]
+    return sample.value
+
+
+def test_file_tells_what_was_stored(families: dict[str, Metric]) -> None:
+    assert value(families, "moviecrawler_titles_asked_total") == 20
+    assert value(families, "moviecrawler_titles_total", outcome="stored") == 19
+    assert value(families, "moviecrawler_titles_total", outcome="absent") == 1
+    assert value(families, "moviecrawler_store_items_total", store="csv", outcome="durable") == 20
+    assert value(families, "moviecrawler_responses_total", status="404") == 1
+    assert value(families, "moviecrawler_pages_total") == 19
+    assert value(families, "moviecrawler_field_coverage_ratio", field="year") == 1
+    assert value(families, "moviecrawler_crawl_running") == 0
+    assert value(families, "moviecrawler_crawl_success") == 1
+    assert value(families, "moviecrawler_site_stopped") == 0
+    assert value(families, "moviecrawler_received_bytes_total") > 10_000
+
+
+def test_names_and_labels_follow_the_conventions(families: dict[str, Metric]) -> None:
+    for family in families.values():
+        assert re.fullmatch(r"moviecrawler_[a-z_]+", family.name)
+        assert family.documentation.endswith(".")
+        for sample in family.samples:
+            assert sample.name.endswith("_total") == (family.type == "counter")
+            assert sample.name.endswith(UNITS)
+            assert sample.labels["site"] == "imdb"
+            assert sample.labels["run"] == "default"
+            assert sample.labels.keys() <= {*("site", "run", "outcome", "status", "kind", "field", "store", "pool")}
+            # No label says which title or URL it was.
+            assert not any(re.search(r"tt\d|/", label) for label in sample.labels.values())
+
+
+def test_metrics_are_pushed_with_the_password_where_it_belongs(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with Webhook() as gateway:
+        url = f"http://operator:hunter%402@127.0.0.1:{gateway.port}"
+        push = {"METRICS_PUSH_URL": url, "FRONTIER_NODE": "node7"}
+        finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, **push)
+    assert finished.code == 0
+    method, path, headers = gateway.requests[-1]
+    assert (method, path) == ("PUT", "/metrics/job/moviecrawler/instance/node7/run/default/site/imdb")
+    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")) == b"operator:hunter@2"
+    pushed = {family.name: family for family in text_string_to_metric_families(gateway.bodies[-1].decode())}
+    assert value(pushed, "moviecrawler_titles_total", outcome="stored") == 5
+    assert "hunter" not in finished.log.replace(url, "")
+
+
+def test_gateway_that_is_away_is_no_reason_to_stop(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with Webhook() as gateway:
+        port = gateway.port
+    away = f"http://127.0.0.1:{port}"
+    finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, METRICS_PUSH_URL=away, METRICS_EVERY="0.1")
+    assert finished.code == 0
+    assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL") == 1
+
+
+def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = RedisBook(redis_url)
+    for field in ("year", "plot"):
+        name = f"coverage/imdb/{field}"
+        book.fire(Alarm(name=name, kind="coverage", site="imdb", text="missing", since=0, seen_at=0), 60)
+    book.close()
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    (sample,) = _Cluster(None)._alarms().samples  # type: ignore[arg-type]  # it asks nothing of the node
+    assert (sample.name, sample.value) == ("moviecrawler_alarms_open", 2)
+    assert sample.labels == {"site": "imdb", "kind": "coverage"}
+    monkeypatch.delenv("REDIS_URL")
+    assert not _Cluster(None)._alarms().samples  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"METRICS_EVERY": "0"}, "METRICS_EVERY is '0'"),
+        ({"METRICS_FOLDER": "/no/such/folder"}, "which is no folder"),
+        ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"FRONTIER_RUN": "a/b"}, "FRONTIER_RUN is 'a/b'"),
+    ],
+)
+def test_wrong_settings_are_told_in_a_sentence(given: dict[str, str], told: str) -> None:
+    names = ("METRICS_FOLDER", "METRICS_PUSH_URL", "METRICS_EVERY", "FRONTIER_RUN")
+    with pytest.raises(ConfigurationError) as error:
+        MetricsOptions.from_settings(Settings({**{name: getattr(settings, name) for name in names}, **given}))
+    assert told in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text("utf-8"))
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", ()):
+            yield panel["title"], target["expr"]
+    rules = yaml.safe_load((MONITORING / "rules.yml").read_text("utf-8"))
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            yield rule["alert"], rule["expr"]
+
+
+@pytest.mark.parametrize(("name", "query"), list(queries()))
+def test_query_names_existing_metrics(name: str, query: str) -> None:
+    named = set(OWN.findall(query))
+    assert named or "up{" in query, name
+    assert named <= EXISTING
+    for opening, closing in ("()", "{}", "[]"):
+        assert query.count(opening) == query.count(closing)
+    for labels in re.findall(r"\{(.*?)\}", query):
+        assert re.fullmatch(r'(?:\w+(?:=|=~|!=)"[^"]*"(?:, )?)+', labels)
+
+
+def test_every_metric_of_a_crawl_that_asks_for_attention_has_an_alert() -> None:
+    asked = {name for _, query in queries() for name in OWN.findall(query)}
+    assert {
+        *("moviecrawler_alarms_open", "moviecrawler_site_stopped", "moviecrawler_extraction_errors_total"),
+        *("moviecrawler_store_retries_total", "moviecrawler_crawl_success", "moviecrawler_crawl_dead_letters"),
+    } <= asked
+
+
+def test_dashboard_can_be_loaded() -> None:
+    dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text("utf-8"))
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+    source = yaml.safe_load((MONITORING / "grafana-datasource.yml").read_text("utf-8"))["datasources"][0]["uid"]
+    placed: set[tuple[int, int]] = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & placed, f"{panel['title']} overlaps another panel"
+        assert place["x"] + place["w"] <= 24
+        placed |= cells
+        if panel["type"] != "row":
+            assert panel["datasource"]["uid"] == source
+
+
+def test_alert_rules_are_whole_and_lead_to_the_runbook() -> None:
+    rules = yaml.safe_load((MONITORING / "rules.yml").read_text("utf-8"))
+    alerts = [rule for group in rules["groups"] for rule in group["rules"]]
+    assert len({rule["alert"] for rule in alerts}) == len(alerts) > 5
+    for rule in alerts:
+        assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
+        assert rule["labels"]["severity"] in {"warning", "critical"}
+        assert rule["annotations"].keys() == {"summary", "runbook"}
+        assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
+
+
+def test_prometheus_scrapes_the_nodes_with_credentials_from_a_file() -> None:
+    jobs = yaml.safe_load((MONITORING / "prometheus.yml").read_text("utf-8"))["scrape_configs"]
+    (nodes,) = [job for job in jobs if job["job_name"] == "moviecrawler-nodes"]
+    assert nodes["metrics_path"] == "/metrics"
+    assert nodes["basic_auth"].keys() == {"username", "password_file"}

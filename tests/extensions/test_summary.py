@@ -1,0 +1,79 @@
+"""The ten lines at the end of every crawl."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished, crawl
+
+TITLES = 30
+IDS = ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def spoil(replica: ReplicaProcess, shares: bytes) -> None:
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/faults", data=shares, timeout=10).close()
+
+
+def summary(finished: Finished) -> dict[str, str]:
+    """Return the ten lines by what each begins with."""
+    lines = finished.log.splitlines()
+    first = next(number for number, line in enumerate(lines) if "titles asked for: " in line)
+    ten = [lines[first].partition("INFO: ")[2], *lines[first + 1 : first + 10]]
+    assert not lines[first + 10].startswith("  ")
+    return dict(line.strip().split(": ", 1) for line in ten)
+
+
+def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl("imdb", f"ids=tt0000001,{IDS}", data=tmp_path, replica=replica)
+    told = summary(finished)
+    assert list(told) == [
+        *("imdb", "stores", "absent", "failed", "rejected and set aside", "blocks", "traffic", "alarms", "time", "next")
+    ]
+    assert re.fullmatch(r"31 titles asked for: 30 stored, 1 absent; in [\d.]+ s \(finished\)", told["imdb"])
+    assert re.fullmatch(r"csv 31 durable in \d+ batches", told["stores"])
+    assert told["absent"] == "1 (1 HTTP status 404)"
+    assert told["failed"] == "0"
+    assert told["blocks"] == told["alarms"] == "none"
+    assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
+    assert "30 title pages read" in told["time"]
+
+
+def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
+    spoil(replica, b'{"500": 0.5, "truncated": 0.5}')
+    try:
+        told = summary(crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, RETRY_TIMES="0"))
+    finally:
+        spoil(replica, b"{}")
+    assert told["failed"].startswith("30 (")
+    assert "HTTP status 500" in told["failed"]
+    assert "http://" not in told["failed"]
+
+
+def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: Path) -> None:
+    spoil(replica, b'{"403": 1.0}')
+    try:
+        told = summary(crawl("imdb", f"ids={IDS}", "via=pages", data=tmp_path, replica=replica))
+    finally:
+        spoil(replica, b"{}")
+    assert "imdb refused us" in told["blocks"]
+    assert told["alarms"].startswith("blocks/imdb")
+
+
+def test_summary_knows_what_is_due_next(replica: ReplicaProcess, database_url: str, tmp_path: Path) -> None:
+    stores = {"DATABASE_URL": database_url}
+    told = summary(crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, **stores))
+    assert re.fullmatch(r"csv 30 durable in \d+ batches; postgres 30 durable in \d+ batches", told["stores"])
+    assert re.fullmatch(r"\d+ titles are due now(, the next one on .* UTC)?", told["next"])

@@ -1,0 +1,281 @@
+"""What may happen to a crawl on many nodes, with real processes and a real Redis; the union of what they store is the site."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.items import Movie
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import counts, reset
+from tests.frontier.workers import Workers, wait_for
+from tests.services.mongo import mongo_movies
+from tests.services.postgres import postgres_movies
+from tests.services.redis import RedisServer
+from tests.services.s3 import CREDENTIALS, s3_movies
+
+logger = logging.getLogger(__name__)
+
+TITLES = 240
+CATALOGUE = Catalogue(1, TITLES)
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True, latency=200) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _count_from_zero(replica: ReplicaProcess) -> None:
+    reset(replica)
+
+
+@pytest.fixture
+def own_redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+def ids_of(catalogue: Catalogue, titles: int) -> list[str]:
+    return [catalogue.movie(index).imdb_id for index in range(titles)]
+
+
+@pytest.fixture
+def ids(tmp_path: Path) -> Path:
+    path = tmp_path / "ids"
+    path.write_text("\n".join(ids_of(CATALOGUE, TITLES)))
+    return path
+
+
+def fetched(replica: ReplicaProcess) -> dict[str, int]:
+    return {path: number for path, number in counts(replica)["paths"].items() if path.startswith("/title/")}
+
+
+def assert_whole(movies: list[Movie], expected: list[str] | None = None) -> None:
+    stored = [movie.site_id for movie in movies]
+    assert len(stored) == len(set(stored))
+    assert set(stored) == set(expected or ids_of(CATALOGUE, TITLES))
+
+
+def have_been_fetched(replica: ReplicaProcess, count: int) -> bool:
+    return len(fetched(replica)) >= count
+
+
+def have_joined(server: RedisServer, count: int) -> bool:
+    return server.client.zcard("{imdb}:default:workers") >= count
+
+
+def in_flight(server: RedisServer, node: str = "*") -> int:
+    return sum(server.client.hlen(key) for key in server.client.keys(f"{{imdb}}:*:leases:{node}-*"))
+
+
+def state(server: RedisServer, name: str) -> int:
+    return int(server.client.hget("{imdb}:default:state", name) or 0)
+
+
+def test_killed_workers_lose_no_title_and_double_none(
+    own_redis: RedisServer, database_url: str, mongo_url: str, s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
+    titles, kills = 2000, 10
+    expected = ids_of(Catalogue(1, titles), titles)
+    (tmp_path / "ids").write_text("\n".join(expected))
+    lost = 0
+    stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, "S3_ENDPOINT_URL": s3_url}
+    with (
+        ReplicaProcess(titles=titles, light=True) as replica,
+        Workers(
+            *("imdb", f"file={tmp_path / 'ids'}"),
+            data=tmp_path,
+            replica=replica,
+            redis_url=own_redis.url,
+            environment={name: os.environ[name] for name in CREDENTIALS},
+            **stores,
+        ) as workers,
+    ):
+        workers.start(3)
+        for number in range(1, kills + 1):
+            wait_for(partial(have_been_fetched, replica, titles * number // (kills + 2)))
+            lost += in_flight(own_redis, workers.kill())
+            workers.start()
+        assert workers.wait() == [0, 0, 0], workers.log
+        for movies in (
+            *(workers.movies, postgres_movies(database_url), mongo_movies(mongo_url)),
+            s3_movies(s3_url, bucket_name),
+        ):
+            assert_whole(movies, expected)
+        again = sum(fetched(replica).values()) - titles
+    logger.info("%d kills: %d of %d pages were fetched again, %d were in flight", kills, again, titles, lost)
+    assert again <= lost
+    assert state(own_redis, "done") == state(own_redis, "total") == titles
+    assert state(own_redis, "failed") == 0
+
+
+def test_redis_may_be_away_for_a_while(
+    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+) -> None:
+    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+        workers.start(2)
+        wait_for(partial(have_been_fetched, replica, TITLES // 4))
+        own_redis.stop()
+        time.sleep(10)
+        own_redis.start()
+        assert workers.wait() == [0, 0], workers.log
+        assert_whole(workers.movies)
+    assert state(own_redis, "done") == state(own_redis, "total") == TITLES
+
+
+def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> None:
+    with Workers("metacritic", "list=new", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+        workers.start(2)
+        wait_for(lambda: own_redis.client.zcard("{metacritic}:default:workers") == 2)
+        wait_for(lambda: counts(replica, "metacritic")["requests"] >= 5)
+        own_redis.client.config_set("maxmemory", "1")
+        time.sleep(1.5)
+        own_redis.client.config_set("maxmemory", "0")
+        assert workers.wait() == [0, 0], workers.log
+        assert "can't be used" in workers.log
+        assert len(workers.movies) == len({movie.site_id for movie in workers.movies}) > TITLES * 0.8
+        assert "'frontier/dead_letters'" not in workers.log
+
+
+def test_empty_redis_ends_the_crawl_with_an_error(
+    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+) -> None:
+    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+        workers.start(2)
+        wait_for(partial(have_joined, own_redis, 2))
+        wait_for(partial(have_been_fetched, replica, TITLES // 4))
+        own_redis.stop()
+        own_redis.start(empty=True)
+        assert workers.wait() == [1, 1], workers.log
+        assert workers.log.count("what this crawl had queued is lost") == 2
+
+
+def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with Workers("imdb", data=tmp_path, replica=replica, redis_url="redis://127.0.0.1:1/0") as workers:
+        workers.start()
+        assert workers.wait() == [1]
+        assert "start it, or remove REDIS_URL" in workers.log
+        assert "Traceback" not in workers.log
+
+
+def test_worker_that_slept_beyond_its_lease_does_no_harm(
+    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+) -> None:
+    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+        workers.start(2)
+        wait_for(lambda: own_redis.client.hlen("{imdb}:default:nodes") == 2)
+        wait_for(lambda: in_flight(own_redis, "node0") > 0)
+        workers.signal(signal.SIGSTOP, 0)
+        wait_for(lambda: "is gone" in workers.log)
+        assert in_flight(own_redis, "node0") == 0
+        workers.signal(signal.SIGCONT, 0)
+        assert workers.wait() == [0, 0], workers.log
+        assert "taken for dead" in workers.log
+        assert_whole(workers.movies)
+    # What it acknowledged late was not counted a second time.
+    assert state(own_redis, "done") == state(own_redis, "total") == TITLES
+
+
+def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    with (
+        ReplicaProcess(titles=40, light=True, latency=30_000) as slow,
+        Workers(
+            *("imdb", f"ids={','.join(ids_of(Catalogue(1, 40), 40))}"),
+            data=tmp_path,
+            replica=slow,
+            redis_url=own_redis.url,
+            DOWNLOAD_TIMEOUT="60",
+            ROBOTSTXT_OBEY="0",
+            FRONTIER_LEASE="60",
+        ) as workers,
+    ):
+        workers.start()
+        wait_for(lambda: counts(slow)["requests"] > 0)
+        began = time.monotonic()
+        workers.signal(signal.SIGTERM)
+        assert workers.wait() == [1], workers.log
+        assert time.monotonic() - began < 10
+    assert in_flight(own_redis) == 0
+    assert own_redis.client.llen("{imdb}:default:requests:2") == 40
+    assert "Traceback" not in workers.log
+
+
+def test_terminated_worker_hands_back_what_it_has_not_done(
+    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+) -> None:
+    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+        workers.start()
+        wait_for(partial(have_been_fetched, replica, TITLES // 4))
+        began = time.monotonic()
+        workers.signal(signal.SIGTERM)
+        workers.wait()
+        assert time.monotonic() - began < 10
+        assert in_flight(own_redis) == 0
+        assert 0 < state(own_redis, "done") < TITLES
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert_whole(workers.movies)
+    assert sum(fetched(replica).values()) == TITLES
+
+
+_DEADLY = """
+import os
+from moviecrawler.spiders.imdb import ImdbSpider
+
+read_title = ImdbSpider.read_title
+ImdbSpider.read_title = lambda spider, response: os._exit(9) if "{}" in response.url else read_title(spider, response)
+"""
+
+
+def test_page_that_kills_its_workers_is_set_aside_and_all_others_are_stored(
+    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+) -> None:
+    given = ids_of(CATALOGUE, 30)
+    (tmp_path / "sitecustomize.py").write_text(_DEADLY.format(given[3]))
+    with Workers(
+        *("imdb", f"ids={','.join(given)}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=own_redis.url,
+        environment={"PYTHONPATH": str(tmp_path)},
+        FRONTIER_DELIVERIES="2",
+    ) as workers:
+        codes = []
+        for _ in range(3):
+            workers.start()
+            codes += workers.wait()
+        assert codes == [9, 9, 0], workers.log
+        assert_whole(workers.movies, [*given[:3], *given[4:]])
+    assert state(own_redis, "failed") == 1
+    [(_, letter)] = own_redis.client.hgetall("{imdb}:default:deadletters").items()
+    assert given[3].encode() in letter
+
+
+def test_recycled_workers_lose_nothing_and_fetch_nothing_twice(
+    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+) -> None:
+    pages = TITLES // 2 + 10
+    with Workers(
+        *("imdb", f"file={ids}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=own_redis.url,
+        FRONTIER_MAX_PAGES=str(pages),
+    ) as workers:
+        for _ in range(2):
+            workers.start()
+            assert workers.wait() == [0], workers.log
+        assert_whole(workers.movies)
+    assert sum(fetched(replica).values()) == TITLES

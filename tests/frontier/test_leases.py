@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.http import Response
+from scrapy.signalmanager import SignalManager
+from twisted.python.failure import Failure
+
+from moviecrawler.frontier.leases import META, Ledger
+from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.signals import item_settled, list_missed, store_opened
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def movie(site_id: str = "tt1") -> Movie:
+    return Movie(site="imdb", site_id=site_id, url="https://www.imdb.com/", title="Invented", kind="movie")
+
+
+def miss(outcome: Any) -> Miss:
+    return Miss(site="imdb", site_id="tt1", url="https://www.imdb.com/", outcome=outcome, reason="", checked_at=NOW)
+
+
+class Crawl:
+    """A ledger, and what Scrapy and two stores tell it."""
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[str, str]] = []
+        self.ledger = Ledger(lambda lease, how, _: self.ends.append((lease.id, how)))
+        self.manager = SignalManager()
+        self.ledger.connect(self.manager)
+        for store in ("csv", "postgres"):
+            self.send(store_opened, store=store)
+
+    def send(self, signal: object, **arguments: Any) -> None:
+        for _, result in self.manager.send_catch_log(signal, **arguments):
+            assert not isinstance(result, Failure), result
+
+    def take(self, lease: str = "a", site_id: str | None = "tt1") -> Request:
+        known = {} if site_id is None else {"site_id": site_id}
+        request = Request(f"https://www.imdb.com/{lease}", cb_kwargs=known, meta={META: lease})
+        self.ledger.take(request)
+        return request
+
+    def passed(self, item: Any, request: Request | None) -> None:
+        self.send(signals.item_scraped, item=item, response=request and Response(request.url, request=request))
+
+    def settled(self, item: Any, *stores: str, outcome: str = "durable") -> None:
+        for store in stores:
+            self.send(item_settled, item=item, store=store, outcome=outcome, reason=None)
+
+
+@pytest.fixture
+def crawl() -> Crawl:
+    return Crawl()
+
+
+def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    crawl.passed(item, request)
+    crawl.ledger.ended(request)
+    crawl.settled(item, "csv")
+    assert crawl.ends == []
+    crawl.settled(item, "postgres")
+    assert crawl.ends == [("a", "done")]
+    assert not crawl.ledger.unsettled
+
+
+def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    crawl.settled(item, "csv", "postgres")
+    crawl.passed(item, request)
+    assert crawl.ends == []
+    crawl.ledger.ended(request)
+    assert crawl.ends == [("a", "done")]
+
+
+def test_equal_items_are_told_apart(crawl: Crawl) -> None:
+    requests, items = [crawl.take("a"), crawl.take("b")], [movie(), movie()]
+    for request, item in zip(requests, items, strict=True):
+        crawl.passed(item, request)
+        crawl.ledger.ended(request)
+    crawl.settled(items[1], "csv", "postgres")
+    assert crawl.ends == [("b", "done")]
+
+
+def test_archived_page_is_an_item_like_others(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    page = RawPage(
+        site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
+    )
+    crawl.passed(page, request)
+    crawl.passed(item, request)
+    crawl.ledger.ended(request)
+    crawl.settled(item, "csv", "postgres")
+    assert crawl.ends == []
+    crawl.settled(page, "archive")
+    assert crawl.ends == [("a", "done")]
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("rejected", "failed")])
+def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
+    request, item = crawl.take(), movie()
+    if early:
+        crawl.settled(item, "postgres", outcome=outcome)
+    crawl.passed(item, request)
+    crawl.ledger.ended(request)
+    crawl.settled(item, "csv")
+    if not early:
+        crawl.settled(item, "postgres", outcome=outcome)
+    assert crawl.ends == [("a", how)]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "how"), [("absent", "done"), ("failed", "failed"), ("disallowed", "failed"), ("blocked", "back")]
+)
+def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
+    request, item = crawl.take(), miss(outcome)
+    crawl.passed(item, request)
+    crawl.ledger.ended(request)
+    crawl.settled(item, "csv", "postgres")
+    assert crawl.ends == [("a", how)]
+
+
+def test_dropped_item_is_a_failure(crawl: Crawl) -> None:
+    request = crawl.take()
+    crawl.send(
+        signals.item_dropped, item=movie(), response=Response(request.url, request=request), exception=ValueError()
+    )
+    crawl.ledger.ended(request)
+    assert crawl.ends == [("a", "failed")]
+
+
+@pytest.mark.parametrize("signal", [signals.spider_error, signals.item_error])
+def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object) -> None:
+    request = crawl.take()
+    crawl.send(
+        signal,
+        failure=Failure(ValueError("odd")),  # type: ignore[no-untyped-call]
+        response=Response(request.url, request=request),
+    )
+    crawl.ledger.ended(request)
+    assert crawl.ends == [("a", "dead")]
+
+
+def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    retry = request.copy()
+    assert crawl.ledger.hand_over(retry)
+    crawl.ledger.ended(request)
+    crawl.passed(item, retry)
+    crawl.ledger.ended(retry)
+    crawl.settled(item, "csv", "postgres")
+    assert crawl.ends == [("a", "done")]
+    assert not crawl.ledger.hand_over(retry.copy())
+
+
+def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    crawl.ledger.ended(request)
+    assert crawl.ends == []
+    crawl.passed(item, Request("https://datasets.imdbws.com/"))
+    crawl.settled(item, "csv", "postgres")
+    assert crawl.ends == [("a", "done")]
+
+
+def test_title_without_any_item_is_a_dead_letter_in_the_end(crawl: Crawl) -> None:
+    request, other = crawl.take("a"), crawl.take("b", "tt2")
+    crawl.ledger.ended(request)
+    crawl.passed(movie("tt2"), other)
+    crawl.ledger.ended(other)
+    crawl.ledger.give_up()
+    assert crawl.ends == [("a", "dead")]
+
+
+def test_list_is_done_when_it_was_read(crawl: Crawl) -> None:
+    crawl.ledger.ended(crawl.take(site_id=None))
+    assert crawl.ends == [("a", "done")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused", "ends"),
+    [("no list", False, [("a", "failed")]), ("no", True, [("a", "back")]), (None, False, [])],
+)
+def test_list_that_was_missed_is_kept_or_set_aside(
+    crawl: Crawl, reason: str | None, refused: bool, ends: list[tuple[str, str]]
+) -> None:
+    request = crawl.take(site_id=None)
+    crawl.send(list_missed, url=request.url, reason=reason, refused=refused)
+    crawl.ledger.ended(request)
+    assert crawl.ends == ends
+    crawl.ledger.give_up()
+    assert crawl.ends == (ends or [("a", "done")])
+
+
+def test_lost_leases_are_not_told_of(crawl: Crawl) -> None:
+    request, item = crawl.take(), movie()
+    crawl.passed(item, request)
+    crawl.ledger.forget()
+    crawl.ledger.ended(request)
+    crawl.settled(item, "csv", "postgres")
+    assert crawl.ends == []
+    assert not crawl.ledger.unsettled

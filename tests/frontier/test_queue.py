@@ -1,0 +1,597 @@
+"""The scripts, each promise by itself, on a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import redis.exceptions
+
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.options import Budget, FrontierOptions
+from moviecrawler.frontier.queue import (
+    BOOSTED,
+    LISTS,
+    TITLES,
+    Batch,
+    Push,
+    Reply,
+    RunGoneError,
+    SharedQueue,
+    connect,
+    requeue,
+)
+from moviecrawler.frontier.report import dead_letters, read_runs
+from moviecrawler.frontier.worker_queue import WorkerQueue
+
+HOUR = 3600.0
+
+
+class Site:
+    """One site's frontier and the workers at it."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.client = connect(url)
+        self.keys = Keys("imdb", "test")
+        self.options = FrontierOptions(url=url, run="test", node="here", **options)
+
+    async def worker(self, name: str, **arguments: Any) -> SharedQueue:
+        queue = SharedQueue(self.client, self.keys, self.options, worker=name, **arguments)
+        await queue.open(uuid.uuid4().hex)
+        await queue.exchange(Batch(join=True))
+        return queue
+
+
+def on_redis(test: Callable[[Site], Awaitable[None]], url: str, **options: Any) -> None:
+    async def run() -> None:
+        site = Site(url, **options)
+        try:
+            await test(site)
+        finally:
+            await site.client.aclose()
+
+    asyncio.run(run())
+
+
+def fingerprint_of(number: int) -> str:
+    return blake2b(b"%d" % number, digest_size=16).hexdigest()
+
+
+def page(number: int, level: int = TITLES, *, filtered: bool = True, is_title: bool = True) -> Push:
+    return Push(level, fingerprint_of(number), f"request {number}", filtered, is_title)
+
+
+def numbers(reply: Reply) -> list[int]:
+    return [int(entry[35:].split()[1]) for entry, _ in reply.handed_out]
+
+
+async def push(queue: SharedQueue, *pushes: Push) -> Reply:
+    return await queue.exchange(Batch(pushes=pushes))
+
+
+async def pop(queue: SharedQueue, want: int) -> list[int]:
+    return numbers(await queue.exchange(Batch(want=want)))
+
+
+def ends(how: Any, *which: int) -> Batch:
+    return Batch(ends=[(fingerprint_of(number), how, "because") for number in which])
+
+
+def test_first_in_is_first_out_within_a_level(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(10)))
+        assert await pop(worker, 4) == [0, 1, 2, 3]
+        assert await pop(worker, 9) == [4, 5, 6, 7, 8, 9]
+
+    on_redis(test, redis_url)
+
+
+def test_upper_levels_come_first_and_starve_none(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *(page(n) for n in range(100)))
+        await push(worker, *(page(n, LISTS) for n in range(100, 200)))
+        await push(worker, page(200, BOOSTED))
+        assert await pop(worker, 16) == [200, *range(100, 106), 0, *range(106, 113), 1]
+
+    on_redis(test, redis_url)
+
+
+@pytest.mark.parametrize("dupefilter", ["set", "bloom"])
+def test_page_is_queued_once_in_a_window_whoever_asks(redis_url: str, dupefilter: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        assert (await push(a, page(1), page(2), page(1))).dropped == 1
+        assert (await push(b, page(2), page(3))).dropped == 1
+        assert (await push(b, page(3, filtered=False))).dropped == 0
+        assert (await push(b)).waiting == 4
+
+    on_redis(test, redis_url, dupefilter=dupefilter, capacity=1000)
+
+
+@pytest.mark.parametrize("dupefilter", ["set", "bloom"])
+def test_page_is_forgotten_after_one_to_two_windows(redis_url: str, dupefilter: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        began = time.monotonic()
+        await push(worker, page(1))
+        while (await push(worker, page(1))).dropped:  # noqa: ASYNC110 - what changes is in Redis
+            await asyncio.sleep(0.05)
+        assert 1 <= time.monotonic() - began <= 2.2
+
+    on_redis(test, redis_url, dupefilter=dupefilter, capacity=1000, window=1.0)
+
+
+def test_bloom_filter_keeps_its_promise(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        for start in range(0, 50_000, 1000):
+            await push(worker, *map(page, range(start, start + 1000)))
+        total = (await push(worker)).open
+        assert total >= 50_000 * 0.9995
+        before = int(await site.client.hget(site.keys.state, "dropped") or 0)
+        await push(worker, *map(page, range(10_000, 11_000)))
+        assert int(await site.client.hget(site.keys.state, "dropped")) == before + 1000
+        generation = int(await site.client.hget(site.keys.state, "generation"))
+        assert await site.client.strlen(site.keys.dupefilter(generation)) <= 50_000 * 2
+
+    on_redis(test, redis_url, dupefilter="bloom", capacity=50_000)
+
+
+def test_lease_is_given_up_only_by_its_holder(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        await push(a, page(1))
+        assert await pop(a, 1) == [1]
+        assert (await b.exchange(ends("done", 1))).open == 1
+        assert (await a.exchange(ends("done", 1))).open == 0
+        assert (await a.exchange(ends("done", 1))).open == 0
+
+    on_redis(test, redis_url)
+
+
+def test_request_given_back_is_the_next_one_handed_out(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, page(1), page(2))
+        assert await pop(worker, 1) == [1]
+        await worker.exchange(ends("back", 1))
+        assert await pop(worker, 2) == [1, 2]
+
+    on_redis(test, redis_url)
+
+
+def test_worker_that_waits_hears_when_there_is_something_and_when_nothing_is_left(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        heard = asyncio.Queue[None]()
+        listening = asyncio.create_task(b.listen(lambda: heard.put_nowait(None)))
+        try:
+            async with asyncio.timeout(20):
+                await heard.get()  # that it is listening
+                await push(a, page(1), page(2))
+                await heard.get()
+                assert await pop(b, 1) == [1]
+                await push(a, page(3))
+                await a.exchange(Batch(want=2))
+                assert heard.empty()  # it has not run dry meanwhile
+                await b.exchange(ends("done", 1))
+                await a.exchange(Batch(want=2))
+                await a.exchange(ends("done", 2, 3))
+                await heard.get()  # nothing is left
+        finally:
+            listening.cancel()
+
+    on_redis(test, redis_url)
+
+
+def test_leases_of_a_silent_worker_go_back_and_its_late_word_is_ignored(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        await push(a, page(1))
+        assert await pop(a, 1) == [1]
+        assert await b.reap("a") == (0, 0)
+        await asyncio.sleep(1.1)
+        assert (await b.exchange(Batch())).gone == ["a"]
+        assert await b.reap("a") == (1, 0)
+        assert await b.reap("a") == (0, 0)
+        assert await pop(b, 1) == [1]
+        late = await a.exchange(ends("done", 1))
+        assert late.lost
+        assert late.open == 1
+        assert (await b.exchange(ends("done", 1))).open == 0
+
+    on_redis(test, redis_url, lease=1.0)
+
+
+def test_request_that_kills_is_handed_out_alone_and_then_set_aside(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        survivor = await site.worker("survivor")
+        await push(survivor, *map(page, range(6)))
+        seen = []
+        for number in range(3):
+            victim = await site.worker(f"victim{number}")
+            seen.append(await pop(victim, 6))
+            await site.client.zadd(site.keys.workers, {f"victim{number}": 0})
+            seen.append(list(await survivor.reap(f"victim{number}")))
+        assert seen[1] == [len(seen[0]), 0]
+        assert len(seen[4]) == 1
+        assert seen[5] == [0, 1]
+        [letter] = [one async for one in dead_letters(site.client)]
+        assert letter.id == fingerprint_of(seen[4][0])
+        assert "handed out 3 times" in letter.reason
+        assert await requeue(site.client, site.keys, letter.id)
+        assert not await requeue(site.client, site.keys, letter.id)
+        [report] = await read_runs(site.client)
+        assert (report.total, report.failed, report.to_go, report.dead_letters) == (6, 0, 6, 0)
+
+    on_redis(test, redis_url, deliveries=3)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *(b"", b"rubbish", b"\x80\x04\x95pickle", b"2xx" + b"0" * 32, b"900" + b"0" * 32),
+        *(b"200" + b"0" * 31, b"200a" + b"\xff" * 31 + b"{}", b"200" + b"0" * 31 + b"\n{}"),
+    ],
+)
+def test_entry_that_is_none_is_set_aside_and_stops_nothing(redis_url: str, entry: bytes) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await site.client.rpush(site.keys.requests(TITLES), entry)
+        await push(worker, page(1))
+        assert await pop(worker, 5) == [1]
+        [letter] = [one async for one in dead_letters(site.client)]
+        assert letter.reason == "not an entry of this queue"
+        assert not await requeue(site.client, site.keys, letter.id)
+
+    on_redis(test, redis_url)
+
+
+def test_limit_counts_the_titles_of_all_workers(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a = await site.worker("a", digest="x", limit=3)
+        b = await site.worker("b", digest="x", limit=3)
+        assert (await push(a, page(1), page(2), page(9, LISTS, is_title=False))).dropped == 0
+        assert (await push(b, page(2), page(3), page(4))).dropped == 2
+
+    on_redis(test, redis_url)
+
+
+def test_budget_spaces_requests_over_all_workers(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        workers = [await site.worker(name) for name in "abcd"]
+        await push(workers[0], *map(page, range(500)))
+        began = time.monotonic()
+        due: list[float] = []
+        while time.monotonic() - began < 1:
+            for worker in workers:
+                reply = await worker.exchange(Batch(want=32))
+                now = time.monotonic() - began
+                due += [now + delay / 1000 for _, delay in reply.handed_out]
+            await asyncio.sleep(0.01)
+        due.sort()
+        gaps = [later - earlier for earlier, later in pairwise(due)]
+        assert 70 <= len(due) <= 77  # one second, and what is reserved of the next half
+        assert sum(gap < 0.012 for gap in gaps) <= len(gaps) * 0.05
+
+    on_redis(test, redis_url, budget=Budget(per_second=50))
+
+
+def test_requests_besides_those_handed_out_are_taken_from_the_budget(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(5)))
+        assert (await worker.exchange(Batch(spent=20))).start >= 1800
+        assert await pop(worker, 1) == []
+
+    on_redis(test, redis_url, budget=Budget(per_second=10))
+
+
+def test_day_has_so_many_requests_and_no_more(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(5)))
+        assert await pop(worker, 5) == [0, 1, 2]
+        reply = await worker.exchange(Batch(want=5))
+        assert not reply.handed_out
+        assert 0 < reply.shut <= 24 * HOUR * 1000
+        assert reply.reason == "the budget of the day is spent"
+
+    on_redis(test, redis_url, budget=Budget(per_day=3))
+
+
+def test_requests_given_back_unsent_are_not_taken_from_the_day(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(5)))
+        assert await pop(worker, 3) == [0, 1, 2]
+        await worker.exchange(Batch(ends=[(fingerprint_of(number), "back", "") for number in (1, 2)], unsent=2))
+        assert sorted(await pop(worker, 5)) == [1, 2]
+        assert (await worker.exchange(Batch(want=1))).spent
+
+    on_redis(test, redis_url, budget=Budget(per_day=3))
+
+
+def test_day_that_is_spent_is_spent_for_those_with_another_source_too(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(5)))
+        assert await pop(worker, 5) == [0, 1]
+        reply = await worker.exchange(Batch(want=5, regardless=True))
+        assert (reply.handed_out, reply.spent) == ([], True)
+
+    on_redis(test, redis_url, budget=Budget(per_day=2))
+
+
+def test_one_request_tries_for_all_until_its_outcome_is_known(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        await push(a, *map(page, range(3)))
+        await a.exchange(Batch(refusal=("no", 50)))
+        await asyncio.sleep(0.1)
+        assert (await a.exchange(Batch(want=3))).probing
+        # It is asked for nothing else meanwhile, and may go on with that one.
+        again = await a.exchange(Batch(want=3))
+        assert (again.handed_out, again.probing) == ([], True)
+        waiting = await b.exchange(Batch(want=3))
+        assert (waiting.handed_out, waiting.probing, waiting.reason) == ([], False, "no")
+        # It ended without telling: the next one may try, wherever.
+        await a.exchange(ends("failed", 0))
+        assert (await b.exchange(Batch(want=3))).probing
+        # Its worker dies.
+        await site.client.zadd(site.keys.workers, {"b": 0})
+        await site.client.hset(site.keys.circuit, "probe", 0)
+        assert await a.reap("b") == (1, 0)
+        assert (await a.exchange(Batch(want=3))).probing
+        await a.exchange(Batch(answered=True))
+        assert not await site.client.exists(site.keys.circuit)
+
+    on_redis(test, redis_url)
+
+
+def test_refusal_stops_all_workers_until_one_request_is_answered(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a"), await site.worker("b")
+        await push(a, *map(page, range(5)))
+        assert await pop(a, 1) == [0]
+        await a.exchange(Batch(refusal=("no", 300), ends=[(fingerprint_of(0), "back", "")]))
+        stopped = await b.exchange(Batch(want=5))
+        assert (stopped.handed_out, stopped.reason) == ([], "no")
+        assert 200 < stopped.shut <= 300
+        [report] = await read_runs(site.client)
+        assert report.stopped == "no"
+        await asyncio.sleep(0.35)
+        probe = await b.exchange(Batch(want=5))
+        assert numbers(probe) == [0]
+        assert probe.probing
+        assert (await a.exchange(Batch(want=5))).handed_out == []
+        await b.exchange(Batch(answered=True))
+        assert len(await pop(a, 4)) > 0
+
+    on_redis(test, redis_url)
+
+
+def test_site_that_refuses_again_is_left_alone_for_longer(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(5)))
+        assert (await worker.exchange(Batch(refusal=("no", 100)))).shut <= 100
+        assert (await worker.exchange(Batch(refusal=("in flight", 100)))).shut <= 100
+        await asyncio.sleep(0.15)
+        assert (await worker.exchange(Batch(want=1))).probing
+        assert 150 < (await worker.exchange(Batch(refusal=("no", 100)))).shut <= 200
+
+    on_redis(test, redis_url)
+
+
+def test_one_worker_seeds_and_another_takes_over_when_it_dies(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        a, b = await site.worker("a", digest="x"), await site.worker("b", digest="x")
+        other = await site.worker("c", digest="y")
+        assert await a.seeding() == "seed"
+        assert await b.seeding() == "wait"
+        assert await other.seeding() == "seed"
+        await site.client.zrem(site.keys.workers, "a")
+        assert await b.seeding() == "seed"
+        assert await b.seeding(done=True) == "done"
+        assert await a.seeding() == "done"
+
+    on_redis(test, redis_url)
+
+
+def test_run_that_is_gone_is_an_error(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await site.client.flushdb()
+        with pytest.raises(RunGoneError):
+            await worker.exchange(Batch(want=1))
+        await site.worker("b")
+        with pytest.raises(RunGoneError):
+            await worker.exchange(Batch(want=1))
+
+    on_redis(test, redis_url)
+
+
+def test_full_redis_acknowledges_nothing_whose_follow_ups_are_not_queued(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, page(1))
+        assert await pop(worker, 1) == [1]
+        await site.client.config_set("maxmemory", "1")
+        try:
+            with pytest.raises(redis.exceptions.OutOfMemoryError):
+                await worker.exchange(Batch(pushes=[page(2)], ends=[(fingerprint_of(1), "done", "")]))
+            assert (await worker.exchange(Batch())).open == 1
+            assert (await worker.exchange(ends("done", 1))).open == 0
+        finally:
+            await site.client.config_set("maxmemory", "0")
+
+    on_redis(test, redis_url)
+
+
+def test_redis_that_throws_keys_away_is_told_of(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await site.client.config_set("maxmemory-policy", "volatile-lru")
+        try:
+            assert await worker.eviction() is None
+            await site.client.config_set("maxmemory", str(2**30))
+            assert await worker.eviction() == "volatile-lru"
+        finally:
+            await site.client.config_set("maxmemory", "0")
+            await site.client.config_set("maxmemory-policy", "noeviction")
+
+    on_redis(test, redis_url)
+
+
+def test_requests_whose_handing_out_never_arrived_go_back(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        ours = WorkerQueue(worker, "here")
+        for number in range(4):
+            ours.add(page(number))
+        assert numbers(await ours.exchange(Batch(want=1))) == [0]
+        await worker.exchange(Batch(want=2))  # its answer is lost
+        assert (await ours.exchange(Batch())).waiting == 1
+        assert (await ours.exchange(Batch())).waiting == 3
+        assert ours.held == {fingerprint_of(0)}
+
+    on_redis(test, redis_url)
+
+
+def test_lease_ends_only_once_what_came_of_it_is_queued(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        ours = WorkerQueue(await site.worker("a"), "here")
+        ours.add(page(0))
+        await ours.exchange(Batch(want=1))
+        for number in range(1, 1001):
+            ours.add(page(number))
+        ours.end(fingerprint_of(0), "done", "")
+        assert (await ours.exchange(Batch())).held == 1
+        reply = await ours.exchange(Batch())
+        assert (reply.held, reply.open, ours.pushes, ours.ends) == (0, 1000, 0, 0)
+
+    on_redis(test, redis_url)
+
+
+def test_worker_taken_for_dead_goes_on_under_a_new_name(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        ours = WorkerQueue(await site.worker("a"), "here")
+        ours.add(page(0))
+        await ours.exchange(Batch(want=1))
+        await site.client.zadd(site.keys.workers, {ours.shared.worker: 0})
+        other = await site.worker("b")
+        assert await other.reap(ours.shared.worker) == (1, 0)
+        ours.end(fingerprint_of(0), "done", "")
+        assert (await ours.exchange(Batch(want=1))).lost
+        assert numbers(await ours.exchange(Batch(want=1))) == [0]
+        assert (await other.exchange(Batch())).open == 1
+
+    on_redis(test, redis_url)
+
+
+def test_page_is_not_done_twice_at_once_by_a_worker(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, page(1), page(1, filtered=False), page(2))
+        assert await pop(worker, 3) == [1]
+        assert await pop(worker, 1) == [2]
+        assert await pop(worker, 1) == []
+        assert (await worker.exchange(ends("done", 1, 2))).open == 1
+        assert await pop(worker, 1) == [1]
+        assert (await worker.exchange(ends("done", 1))).open == 0
+
+    on_redis(test, redis_url)
+
+
+def test_page_that_passes_the_dupefilter_is_remembered_by_it(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, page(1, filtered=False))
+        assert (await push(worker, page(1))).dropped == 1
+
+    on_redis(test, redis_url)
+
+
+def test_what_failed_is_tried_again_only_when_nothing_else_is_left(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, *map(page, range(4)))
+        await pop(worker, 4)
+        await worker.exchange(ends("failed", 0, 1, 2))
+        assert await worker.revive() == 0
+        await worker.exchange(ends("done", 3))
+        assert await worker.revive() == 3
+        assert await worker.revive() == 0
+        assert sorted(await pop(worker, 4)) == [0, 1, 2]
+        reply = await worker.exchange(ends("done", 0, 1, 2))
+        assert reply.open == 0
+        [report] = await read_runs(site.client)
+        assert (report.total, report.done, report.failed) == (4, 4, 0)
+
+    on_redis(test, redis_url)
+
+
+def test_any_number_of_failures_is_tried_again(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        for start in range(0, 1200, 400):
+            await push(worker, *map(page, range(start, start + 400)))
+        while got := await pop(worker, 500):
+            await worker.exchange(ends("failed", *got))
+        assert await worker.revive() == 1200
+        assert (await worker.exchange(Batch())).waiting == 1200
+
+    on_redis(test, redis_url)
+
+
+def test_arguments_are_seeded_again_once_the_window_is_over(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a", digest="x", limit=1)
+        assert await worker.seeding() == "seed"
+        await push(worker, page(1))
+        assert await worker.seeding(done=True) == "done"
+        assert await worker.seeding() == "done"
+        await asyncio.sleep(1.1)
+        assert await worker.seeding() == "seed"
+        assert await worker.seeding(done=True) == "done"
+        assert (await push(worker, page(2))).dropped == 0  # its limit counts anew
+
+    on_redis(test, redis_url, window=1.0)
+
+
+def test_runs_of_one_site_are_apart(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        one = await site.worker("a")
+        await push(one, page(1))
+        site.keys = Keys("imdb", "other")
+        two = await site.worker("b")
+        assert await pop(two, 1) == []
+        assert (await push(two, page(1))).dropped == 0
+        assert {report.run for report in await read_runs(site.client)} == {"test", "other"}
+
+    on_redis(test, redis_url)
+
+
+def test_all_keys_of_a_site_share_a_slot_and_the_runs_expire(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        await push(worker, page(1), page(2, LISTS))
+        await pop(worker, 1)
+        await worker.exchange(Batch(join=True))
+        keys = [key.decode() for key in await site.client.keys("*")]
+        assert keys
+        assert all(key.startswith("{imdb}:") for key in keys)
+        for key in keys:
+            if key.startswith("{imdb}:test:"):
+                assert await site.client.pttl(key) > 7 * 24 * HOUR * 1000, key
+
+    on_redis(test, redis_url)

@@ -1,0 +1,106 @@
+"""What is left of scrapy-redis' classes, and what of them can't be reached any more."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import redis
+import scrapy_redis.dupefilter
+import scrapy_redis.queue
+import scrapy_redis.scheduler
+from scrapy import Request
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from moviecrawler import settings as project
+from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.options import Budget, FrontierOptions
+from moviecrawler.frontier.queue import Batch, Push, SharedQueue, connect
+from moviecrawler.frontier.scheduler import FrontierScheduler
+from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.spiders.imdb import ImdbSpider
+
+PAGE = Request("https://www.imdb.com/title/tt0000001/", meta={"site": "imdb"})
+
+
+@pytest.fixture
+def scheduler(redis_url: str) -> FrontierScheduler:
+    scheduler = FrontierScheduler.from_settings(Settings({"REDIS_URL": redis_url}))
+    options = FrontierOptions(url=redis_url)
+    scheduler.df = SharedDupeFilter(scheduler.server, "unused")
+    shared = SharedQueue(scheduler.server, Keys("imdb", "test"), options, worker="a")
+    scheduler.queue = WorkerQueue(shared, "here", df=scheduler.df)
+    return scheduler
+
+
+def test_parts_are_those_of_scrapy_redis(scheduler: FrontierScheduler) -> None:
+    assert isinstance(scheduler, scrapy_redis.scheduler.Scheduler)
+    assert isinstance(scheduler.queue, scrapy_redis.queue.Base)
+    assert isinstance(scheduler.df, scrapy_redis.dupefilter.RFPDupeFilter)
+    assert scheduler.df.request_fingerprint(PAGE) == fingerprint(PAGE)
+
+
+def test_what_waits_is_pending(scheduler: FrontierScheduler) -> None:
+    assert len(scheduler) == 0
+    assert not scheduler.has_pending_requests()
+    scheduler.queue.add(Push(2, "0" * 32, "request", True, True))
+    assert len(scheduler) == 1
+    assert scheduler.has_pending_requests()
+
+
+def test_nothing_that_others_share_can_be_emptied(scheduler: FrontierScheduler, redis_client: redis.Redis) -> None:
+    redis_client.set("unused", 1)
+    redis_client.rpush(scheduler.queue.key, "entry")
+    for emptying in (scheduler.flush, scheduler.queue.clear, scheduler.df.clear):
+        with pytest.raises(NotImplementedError):
+            emptying()
+    scheduler.df.close("finished")
+    assert sorted(redis_client.keys()) == sorted([b"unused", scheduler.queue.key.encode()])
+
+
+def test_pages_are_not_compared_one_by_one(scheduler: FrontierScheduler) -> None:
+    with pytest.raises(NotImplementedError):
+        scheduler.df.request_seen(PAGE)
+
+
+def test_requests_that_come_late_lose_their_turn(redis_url: str) -> None:
+    values = {name: value for name, value in vars(project).items() if name.isupper()}
+    spider = ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000001")
+
+    async def run() -> None:
+        client = connect(redis_url)
+        options = FrontierOptions(url=redis_url, budget=Budget(per_second=50))
+        shared = SharedQueue(client, Keys("imdb", "test"), options, worker="a")
+        await shared.open("nonce")
+        queue = WorkerQueue(shared, "here", spider, SharedDupeFilter(client, "unused"))
+        for number in range(1, 11):
+            queue.push(spider.title_request(f"tt{number:07}", None))
+        await queue.exchange(Batch())
+        await queue.exchange(Batch(want=10))
+        urls = []
+        await asyncio.sleep(0.15)
+        late = queue.pop()
+        assert late is not None
+        urls.append(late.url)
+        assert queue.given_back >= 1
+        for _ in range(100):
+            while (request := queue.pop()) is not None:
+                urls.append(request.url)
+            if len(urls) == 10:
+                break
+            await queue.exchange(Batch(want=10))
+            await asyncio.sleep(0.02)
+        # None was lost or sent twice.
+        assert sorted(urls) == [spider.title_request(f"tt{number:07}", None).url for number in range(1, 11)]
+        await client.aclose()
+
+    asyncio.run(run())
+
+
+def test_client_has_time_outs_and_reads_bytes_whatever_the_parameters() -> None:
+    client = connect("redis://127.0.0.1:6379/0", decode_responses=True, socket_timeout=1.0)
+    settings = client.connection_pool.connection_kwargs
+    assert (settings["socket_timeout"], settings["socket_connect_timeout"]) == (1.0, 5.0)
+    assert settings["decode_responses"] is False

@@ -1,0 +1,314 @@
+"""Crawls that several processes share, from the command line on."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import redis
+from scrapy.settings import Settings
+from scrapy.spiderloader import SpiderLoader
+
+from moviecrawler.replica.faults import Fault
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.truth import truth
+from tests.crawling import Finished, counts, reset, scrapy
+from tests.frontier.workers import Workers, wait_for
+from tests.services.redis import RedisServer
+
+logger = logging.getLogger(__name__)
+
+TITLES = 150
+CATALOGUE = Catalogue(1, TITLES)
+SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
+EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
+PER_SECOND = 50
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _count_from_zero(replica: ReplicaProcess) -> None:
+    reset(replica)
+
+
+def ids(count: int = TITLES) -> list[str]:
+    return [CATALOGUE.movie(index).imdb_id for index in range(count)]
+
+
+@pytest.mark.parametrize("spider", SPIDERS)
+def test_workers_together_store_the_site_and_ask_for_no_page_twice(
+    spider: str, replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    with Workers(spider, *EVERYTHING[spider], data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start(2)
+        assert workers.wait() == [0, 0], workers.log
+        movies = workers.movies
+    expected = {movie.site_id for index in range(TITLES) if (movie := truth(CATALOGUE, spider, index)) is not None}  # type: ignore[arg-type]
+    assert {movie.site_id for movie in movies} == expected
+    assert len(movies) == len(expected)
+    assert set(counts(replica, spider)["paths"].values()) == {1}
+
+
+def test_same_command_again_asks_for_nothing_within_the_window(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    for number, run, asked in ((1, "default", 10), (2, "default", 10), (3, "other", 20)):
+        data = tmp_path / str(number)
+        data.mkdir()
+        with Workers(
+            "imdb",
+            f"ids={','.join(ids(10))}",
+            data=data,
+            replica=replica,
+            redis_url=redis_url,
+            FRONTIER_RUN=run,
+        ) as workers:
+            workers.start()
+            assert workers.wait() == [0], workers.log
+            assert counts(replica)["requests"] == asked
+            told = "to fetch it anew, set FRONTIER_RUN to another name" in workers.log
+        assert told == (number == 2)
+
+
+def test_titles_that_failed_are_tried_by_the_next_start_and_no_others(redis_url: str, tmp_path: Path) -> None:
+    arguments = ("imdb", f"ids={','.join(ids(20))}")
+    with ReplicaProcess(titles=TITLES, light=True, faults={Fault.SERVER_ERROR: 0.5}) as broken:
+        port = urlsplit(broken.urls["imdb"]).port
+        with Workers(*arguments, data=tmp_path, replica=broken, redis_url=redis_url, RETRY_TIMES="0") as workers:
+            workers.start()
+            assert workers.wait() == [0], workers.log
+            stored = {movie.site_id for movie in workers.movies}
+    assert 0 < len(stored) < 20
+    with (
+        ReplicaProcess(titles=TITLES, light=True, port=port) as mended,
+        Workers(*arguments, data=tmp_path, replica=mended, redis_url=redis_url) as workers,
+    ):
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert {movie.site_id for movie in workers.movies} == set(ids(20))
+        assert counts(mended)["requests"] == 20 - len(stored)
+    assert Finished(0, "", "", tmp_path).misses == {}
+
+
+def test_titles_refused_for_a_while_are_stored_once_the_site_answers(redis_url: str, tmp_path: Path) -> None:
+    arguments = ("metacritic", "list=new", "limit=30")
+    with ReplicaProcess(titles=TITLES, light=True, latency=300, rate_limit=5) as strict:
+        port = urlsplit(strict.urls["imdb"]).port
+        workers = Workers(*arguments, data=tmp_path, replica=strict, redis_url=redis_url, FRONTIER_PATIENCE="90000")
+        workers.start(2)
+        with redis.Redis.from_url(redis_url) as client:
+            wait_for(lambda: client.exists("{metacritic}:circuit") == 1)
+            wait_for(lambda: not any(client.hlen(key) for key in client.keys("*:leases:*")))
+    with (
+        workers,
+        ReplicaProcess(titles=TITLES, light=True, latency=300, port=port),
+        redis.Redis.from_url(redis_url) as client,
+    ):
+        # The pause is over.
+        client.hset("{metacritic}:circuit", "until", 1)
+        assert workers.wait() == [0, 0], workers.log
+        assert len(workers.movies) == 30
+        assert not client.exists("{metacritic}:circuit")
+
+
+def test_limit_is_that_of_the_crawl_not_of_each_worker_and_redis_may_be_a_cluster(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    client = {"redis_cls": "redis.asyncio.RedisCluster"}
+    with (
+        RedisServer(cluster=True) as server,
+        Workers(
+            "metacritic",
+            "limit=40",
+            data=tmp_path,
+            replica=replica,
+            redis_url=server.url,
+            REDIS_PARAMS=json.dumps(client),
+        ) as workers,
+    ):
+        server.client.rpush("metacritic:start_urls", "rubbish")
+        workers.start(2)
+        assert workers.wait() == [0, 0], workers.log
+        assert len(workers.movies) == 40
+        assert server.client.llen("metacritic:start_urls") == 0
+        assert "Redis can't be used" not in workers.log
+
+
+def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    wanted = ids(6)
+    redis_client.rpush(
+        "imdb:start_urls", f"https://www.imdb.com/title/{wanted[0]}/?ref_=x", "rubbish", b"\xff", wanted[1]
+    )
+    redis_client.rpush("imdb:start_urls", json.dumps({"url": wanted[2], "priority": 100}), '{"url": 1}', '{"meta": {}}')
+    with Workers(
+        *("imdb", f"ids={wanted[3]}"), data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_IDLE="2"
+    ) as workers:
+        workers.start()
+        wait_for(lambda: counts(replica)["requests"] == 4)
+        redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
+        assert workers.wait() == [0], workers.log
+        assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
+    assert counts(replica)["requests"] == 5
+    assert redis_client.llen("imdb:start_urls") == 0
+    letters = scrapy("deadletters", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert len(letters.output.splitlines()) == 4
+
+
+def test_forged_requests_are_set_aside_and_can_be_looked_at(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    redis_client.rpush("{imdb}:default:requests:2", b"\x80\x04pickle", "200" + "0" * 32 + '[1,"https://example.com/"]')
+    with Workers("imdb", f"ids={ids(1)[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert len(workers.movies) == 1
+    told = scrapy("deadletters", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert told.code == 0
+    reasons = sorted(json.loads(line)["reason"] for line in told.output.splitlines())
+    assert len(reasons) == 2
+    assert reasons[1] == "not an entry of this queue"
+
+
+def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
+    seconds = 8
+    titles = PER_SECOND * seconds
+    with ReplicaProcess(titles=titles, light=True) as replica:
+        wanted = tmp_path / "ids"
+        wanted.write_text("\n".join(Catalogue(1, titles).movie(index).imdb_id for index in range(titles)))
+        with Workers(
+            *("imdb", f"file={wanted}"),
+            data=tmp_path,
+            replica=replica,
+            redis_url=redis_url,
+            SITE_BUDGETS=json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}),
+            CSV_ENABLED="0",
+        ) as workers:
+            workers.start(8)
+            assert workers.wait() == [0] * 8, workers.log
+        by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
+    first, last = min(by_second), max(by_second)
+    windows = [sum(by_second.get(start + i, 0) for i in range(5)) for start in range(first, last - 3)]
+    logger.info("8 workers: %s requests in 5 s, %d in %d s", windows, sum(by_second.values()), last - first + 1)
+    assert windows
+    assert max(windows) <= PER_SECOND * 5
+    assert sum(by_second.values()) == titles <= PER_SECOND * (last - first + 1) * 1.02
+
+
+def test_refusal_stops_all_workers_and_keeps_the_queue(
+    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    with ReplicaProcess(titles=TITLES, light=True, latency=100, rate_limit=10) as replica:
+        port = urlsplit(replica.urls["imdb"]).port
+        with Workers(
+            *("metacritic", "list=new"), data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_PATIENCE="2"
+        ) as workers:
+            workers.start(2)
+            assert workers.wait() == [1, 1]
+            assert "stays queued" in workers.log
+        state = redis_client.hgetall("{metacritic}:default:state")
+        assert int(state[b"total"]) > int(state[b"done"])
+        told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+        [figures] = json.loads(told.output)["runs"]
+        assert figures["state"] == "stopped"
+        assert "refused us" in figures["refusal"]
+        assert figures["queued"] == figures["to_go"]
+    # The pause is over, and the site answers again.
+    redis_client.hset("{metacritic}:circuit", "until", 1)
+    with (
+        ReplicaProcess(titles=TITLES, light=True, port=port, latency=100) as healthy,
+        Workers(*("metacritic", "list=new"), data=tmp_path, replica=healthy, redis_url=redis_url) as workers,
+    ):
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert len(workers.movies) > TITLES * 0.8
+        assert not redis_client.exists("{metacritic}:circuit")
+
+
+_SLOW = """
+import time
+from moviecrawler.pipelines.csv import CsvStore
+
+fast = CsvStore.open
+CsvStore.open = lambda store: (time.sleep(2.5), fast(store))
+"""
+
+
+def test_worker_whose_stores_open_slowly_crawls_all_the_same(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_SLOW)
+    with Workers(
+        *("imdb", f"ids={','.join(ids(5))}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=redis_url,
+        environment={"PYTHONPATH": str(tmp_path)},
+    ) as workers:
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert {movie.site_id for movie in workers.movies} == set(ids(5))
+
+
+_AHEAD = """
+import time
+from datetime import timedelta
+from moviecrawler import clock
+
+utc_now, seconds = clock.utc_now, time.time
+clock.utc_now = lambda: utc_now() + timedelta(minutes=5)
+time.time = lambda: seconds() + 300
+"""
+
+
+def test_clocks_of_workers_may_differ(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
+    skewed = tmp_path / "skewed"
+    skewed.mkdir()
+    (skewed / "sitecustomize.py").write_text(_AHEAD)
+    with Workers("imdb", f"ids={','.join(ids())}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start()
+        workers.start(environment={"PYTHONPATH": str(skewed)})
+        assert workers.wait() == [0, 0], workers.log
+        assert "taken for dead" not in workers.log
+        assert {movie.site_id for movie in workers.movies} == set(ids())
+        ahead = [movie for movie in workers.movies if movie.scraped_at and movie.scraped_at > datetime.now(UTC)]
+        assert 0 < len(ahead) < TITLES
+    assert counts(replica)["requests"] == TITLES
+
+
+def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_and_then_acknowledged(
+    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    with ReplicaProcess(titles=TITLES, light=True, robots="live") as replica:
+        for arguments in (["list=top", "limit=30"], [f"ids={','.join(ids(20))}"]):
+            with Workers(
+                *("imdb", *arguments),
+                data=tmp_path,
+                replica=replica,
+                redis_url=redis_url,
+                CONCURRENT_REQUESTS="1",
+            ) as workers:
+                workers.start(2)
+                assert workers.wait() == [0, 0], workers.log
+                assert workers.movies
+        assert not [path for path in counts(replica)["paths"] if path.startswith(("/title", "/chart"))]
+    state = redis_client.hgetall("{imdb}:default:state")
+    assert int(state[b"total"]) == int(state[b"done"]) == 21
+
+
+def test_wrong_setting_stops_the_crawl_with_a_sentence(replica: ReplicaProcess, tmp_path: Path) -> None:
+    ended = scrapy("crawl", "imdb", "-s", "REDIS_URL=localhost:6379", data=tmp_path, replica=replica)
+    assert ended.code == 2
+    assert "REDIS_URL is no Redis URL" in ended.log

@@ -1,0 +1,126 @@
+"""Several workers of one crawl, each a process of its own, that a test may stop, kill and replace."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import FAST
+from tests.crawling import environment as crawl_environment
+
+QUICK = {
+    **FAST,
+    "FRONTIER_LEASE": "2",
+    "STORE_BATCH_SECONDS": "0.3",
+    "LOG_LEVEL": "INFO",
+    "LOGSTATS_INTERVAL": "0",
+}
+"""Settings with which a worker that died is soon replaced."""
+LONGEST = 120.0
+"""Seconds that workers may take to end."""
+
+
+class Workers:
+    """Processes of `scrapy crawl` with the same arguments, which store into one folder."""
+
+    def __init__(
+        self,
+        spider: str,
+        *arguments: str,
+        data: Path,
+        replica: ReplicaProcess,
+        redis_url: str,
+        environment: dict[str, str] | None = None,
+        **settings: str,
+    ) -> None:
+        self.data = data
+        self.running: list[subprocess.Popen[bytes]] = []
+        self.ended: list[subprocess.Popen[bytes]] = []
+        given = [part for argument in arguments for part in ("-a", argument)]
+        options = {**QUICK, "REDIS_URL": redis_url, **settings}
+        self._command = [sys.executable, "-m", "scrapy", "crawl", spider, *given]
+        self._command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
+        self._environment = {**crawl_environment(data, replica), **(environment or {})}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+    def start(self, count: int = 1, environment: dict[str, str] | None = None) -> None:
+        """Start so many more."""
+        for _ in range(count):
+            number = len(self.running) + len(self.ended)
+            node = ["-s", f"FRONTIER_NODE=node{number}"]
+            with (self.data / f"worker-{number}.log").open("wb") as log:
+                self.running.append(
+                    subprocess.Popen(
+                        [*self._command, *node],
+                        env={**self._environment, **(environment or {})},
+                        cwd=self.data,
+                        stderr=log,
+                    )
+                )
+
+    def node(self, process: subprocess.Popen[bytes]) -> str:
+        """Return the name of a worker's node."""
+        assert isinstance(process.args, list)
+        return str(process.args[-1]).partition("=")[2]
+
+    def signal(self, number: signal.Signals, index: int | None = None) -> subprocess.Popen[bytes]:
+        """Send a signal to one of the running, by chance if no index is given."""
+        process = random.choice(self.running) if index is None else self.running[index]  # noqa: S311 - a chance is all it takes
+        process.send_signal(number)
+        return process
+
+    def kill(self) -> str:
+        """Kill one by chance; return its node."""
+        process = self.signal(signal.SIGKILL)
+        process.wait()
+        self._end(process)
+        return self.node(process)
+
+    def wait(self) -> list[int]:
+        """Wait until all have ended; return their exit codes."""
+        codes = []
+        deadline = time.monotonic() + LONGEST
+        while self.running:
+            process = self.running[0]
+            codes.append(process.wait(max(0.1, deadline - time.monotonic())))
+            self._end(process)
+        return codes
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        self.running.remove(process)
+        self.ended.append(process)
+
+    @property
+    def log(self) -> str:
+        """What all have logged."""
+        return "\n".join(path.read_text() for path in sorted(self.data.glob("worker-*.log")))
+
+    @property
+    def movies(self) -> list[Movie]:
+        """What they stored."""
+        path = self.data / "movies.csv"
+        return list(read_movies(path)) if path.exists() else []
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until a condition holds; fail when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass in time"
+        time.sleep(0.02)

@@ -1,0 +1,54 @@
+"""Crawls of a replica through a fleet of proxies."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished, crawl
+from tests.services.forward_proxy import ForwardProxy, ProxyFleet
+
+TITLES = 60
+
+
+def tell(replica: ReplicaProcess, what: str, **values: Any) -> None:
+    """Set the replica's faults, by their shares (`faults`) or by client (`clients`)."""
+    for url in replica.urls.values():
+        body = json.dumps(values).encode()
+        urllib.request.urlopen(f"{url}/__replica__/{what}", data=body, timeout=10).close()
+
+
+def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
+    """Write a PROXY_POOLS file; a pool whose name begins with `home` is residential. Return its path."""
+    kinds = {name: "residential" if name.startswith("home") else "datacenter" for name in pools}
+    path = folder / "pools.json"
+    path.write_text(
+        json.dumps({name: {"kind": kinds[name], "urls": [one.url for one in pool]} for name, pool in pools.items()})
+    )
+    return str(path)
+
+
+def write_ids(folder: Path, titles: int, of: int = TITLES) -> str:
+    """Write the ids of a replica's first titles to a file; return the argument that names it."""
+    path = folder / "ids"
+    path.write_text("\n".join(Catalogue(1, of).movie(n).imdb_id for n in range(titles)))
+    return f"file={path}"
+
+
+def crawl_imdb(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: int = 20, **settings: str) -> Finished:
+    """Crawl title pages of IMDb through all proxies of a fleet, unless PROXY_POOLS says otherwise."""
+    usual = {
+        "PROXY_ORDER": "datacenter",
+        "PROXY_POOLS": settings.get("PROXY_POOLS") or write_pools(folder, datacenter=fleet.proxies),
+    }
+    return crawl("imdb", write_ids(folder, titles), "via=pages", data=folder, replica=replica, **{**usual, **settings})
+
+
+def attempts(finished: Finished) -> list[str]:
+    """Return the attempts that were logged, from the URL on."""
+    lines = [line.partition("INFO: attempt ")[2] for line in finished.log.splitlines() if "INFO: attempt " in line]
+    return [line for line in lines if "/robots.txt " not in line]

@@ -1,0 +1,242 @@
+"""What is on a request while it is on its way, and what is left of that afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+
+from moviecrawler.identity.policy import SiteBanPolicy
+from moviecrawler.middlewares.blocks import SiteStopped
+from moviecrawler.middlewares.identity import AttemptsFailedError
+from tests.identity.chain import Chain
+
+URL = "https://www.imdb.com/title/tt0111161/"
+PAGE = b"<html>" + b"x" * 5000 + b"</html>"
+IDENTITIES = json.dumps([{"user_agent": f"Example/{n}", "accept_language": f"en-{n}"} for n in range(7)])
+
+
+class GoAwayPolicy(SiteBanPolicy):
+    """An operator's own sign."""
+
+    def response_is_ban(self, request: Request, response: Response) -> bool:
+        return b"X-Go-Away" in response.headers or super().response_is_ban(request, response)
+
+
+def page(request: Request, **headers: str) -> Response:
+    return HtmlResponse(request.url, body=PAGE, headers=headers, request=request)
+
+
+def run(chain: Chain, *urls: str) -> list[Response]:
+    async def send() -> list[Response]:
+        return [await chain.send(url) for url in urls]
+
+    return asyncio.run(send())
+
+
+def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path) -> None:
+    sent: list[Request] = []
+
+    async def answer(request: Request) -> Response:
+        sent.append(request)
+        assert request.headers[b"Proxy-Authorization"]
+        assert request.meta["proxy"] == "http://127.0.0.1:9"  # the credentials are in no `meta`, at no time
+        if len(sent) == 1:
+            return Response(request.url, status=403, request=request)
+        if len(sent) == 2:
+            return Response(request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request)
+        return page(request)
+
+    (response,) = run(Chain(4, tmp_path, answer), URL)
+    assert len(sent) == 3
+    for request in sent:
+        assert b"Proxy-Authorization" not in request.headers
+        assert not {"proxy", "_auth_proxy", "download_slot", "cookiejar"} & request.meta.keys()
+        assert "pa55word" not in repr(request.to_dict())
+    assert response.status == 200
+
+
+def test_cookies_stay_with_the_exit_that_got_them(tmp_path: Path) -> None:
+    owners: dict[str, str] = {}
+    told: defaultdict[str, set[tuple[bytes | None, bytes | None]]] = defaultdict(set)
+
+    async def answer(request: Request) -> Response:
+        exit_ = request.meta["exit"]
+        cookie = (request.headers.get(b"Cookie") or b"").decode()
+        if cookie:
+            assert owners[cookie] == exit_
+        told[exit_].add((request.headers.get(b"User-Agent"), request.headers.get(b"Accept-Language")))
+        owners[f"session={exit_.replace(':', '-')}"] = exit_
+        return page(request, **{"Set-Cookie": f"session={exit_.replace(':', '-')}; Path=/"})
+
+    chain = Chain(4, tmp_path, answer, PROXY_IDENTITIES=IDENTITIES)
+    assert chain.crawler.settings.getbool("COOKIES_ENABLED")
+    run(chain, *([URL] * 20))
+    assert set(told) == {f"datacenter:{n}" for n in range(1, 5)}
+    assert all(len(said) == 1 for said in told.values())
+    assert len(owners) == 4
+
+
+def test_a_retry_takes_no_cookie_and_no_name_along_to_another_exit(tmp_path: Path) -> None:
+    asked: list[tuple[str, bytes | None]] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append((request.meta["exit"], request.headers.get(b"Cookie")))
+        headers = {"Set-Cookie": f"owner={len(asked)}; Path=/"}
+        status = 403 if len(asked) == 3 else 200
+        return HtmlResponse(request.url, status=status, body=PAGE, headers=headers, request=request)
+
+    run(Chain(2, tmp_path, answer, PROXY_IDENTITIES=IDENTITIES), URL, URL, URL)
+    assert asked == [
+        ("datacenter:1", None),
+        ("datacenter:2", None),
+        ("datacenter:1", b"owner=1"),
+        ("datacenter:2", b"owner=2"),
+    ]
+
+
+def test_every_exit_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
+    slots: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        slots.append(request.meta["download_slot"])
+        return page(request)
+
+    own = {"www.imdb.com": {"delay": 3.0, "concurrency": 1}}
+    chain = Chain(2, tmp_path, answer, DOWNLOAD_SLOTS=own)
+    run(chain, URL, URL, URL)
+    assert slots == [f"www.imdb.com via datacenter:{n}" for n in (1, 2, 1)]
+    known = chain.crawler.engine.downloader.per_slot_settings
+    assert known == dict.fromkeys(slots, own["www.imdb.com"])
+
+
+def test_requests_wait_for_an_exit_rather_than_crowd_it(tmp_path: Path) -> None:
+    flying = most = 0
+
+    async def answer(request: Request) -> Response:
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
+        await asyncio.sleep(0.01)
+        flying -= 1
+        return page(request)
+
+    chain = Chain(2, tmp_path, answer)  # 2 exits with room for 2 requests each
+
+    async def crowd() -> None:
+        await asyncio.gather(*(chain.send(URL) for _ in range(30)))
+
+    asyncio.run(crowd())
+    assert most == 4
+
+
+@pytest.mark.parametrize("error", [IgnoreRequest("not now"), ValueError("a mistake")])
+def test_what_is_nobodys_fault_passes_and_frees_the_exit(error: Exception, tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        if "tt0000001" in request.url:
+            raise error
+        return page(request)
+
+    chain = Chain(1, tmp_path, answer)
+    for _ in range(3):
+        with pytest.raises(type(error), match=str(error)):
+            run(chain, URL.replace("tt0111161", "tt0000001"))
+    assert run(chain, URL)[0].status == 200
+    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
+
+
+def test_a_bomb_and_a_damaged_body_cost_the_exit_and_not_its_place(tmp_path: Path) -> None:
+    bodies = [b"not gzip", b"\x1f\x8b"]
+
+    async def answer(request: Request) -> Response:
+        if bodies:
+            return Response(request.url, body=bodies.pop(), headers={"Content-Encoding": "gzip"}, request=request)
+        return page(request)
+
+    chain = Chain(3, tmp_path, answer)
+    assert run(chain, URL)[0].body == PAGE
+    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
+
+
+def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
+    asked = 0
+
+    async def answer(request: Request) -> Response:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.01)
+        return Response(request.url, status=403, request=request)
+
+    chain = Chain(2, tmp_path, answer)
+
+    async def crowd() -> list[BaseException | Response]:
+        return await asyncio.gather(*(chain.send(URL) for _ in range(16)), return_exceptions=True)
+
+    ended = asyncio.run(crowd())
+    assert all(isinstance(one, SiteStopped) for one in ended)
+    assert asked == 2
+
+
+def test_an_operators_policy_decides(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        return page(request, **{"X-Go-Away": "1"} if request.meta["exit"] == "datacenter:1" else {})
+
+    chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
+    assert "X-Go-Away" not in run(chain, URL)[0].headers
+    health = chain.identity._desks["imdb"].health  # type: ignore[union-attr]  # it rotates
+    assert [one.reason for one in health.quarantines.values()] == ["200 refusal"]
+
+
+def test_robots_txt_leaves_by_an_exit_and_proves_nothing_of_it(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        assert request.meta["exit"] == "datacenter:1"
+        return Response(request.url, body=b"User-agent: *", request=request)
+
+    chain = Chain(2, tmp_path, answer)
+    asyncio.run(chain.send("https://www.imdb.com/robots.txt", meta={}))
+    assert chain.identity is not None
+    desk = chain.identity._desks["imdb"]
+    assert not any(desk.health.proven(exit_.id) for exit_ in chain.identity.options.pools["datacenter"].exits)
+
+
+def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        assert not {"exit", "proxy", "download_slot"} & request.meta.keys()
+        return Response(request.url, body=b"data", request=request)
+
+    meta = {"site": "imdb-datasets", "expects": "other"}
+    asyncio.run(Chain(2, tmp_path, answer).send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta))
+
+
+def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        assert request.meta["exit"] == "datacenter:1"
+        return page(request)
+
+    chain = Chain(1, tmp_path, answer, PROXY_ORDER="direct,datacenter")
+    bound = {"site": "imdb", "expects": "page"}
+    asyncio.run(chain.send(URL, {**bound, "proxy_pool": "datacenter"}))
+    with pytest.raises(AttemptsFailedError, match=r"no pool of imdb takes .* via home"):
+        asyncio.run(chain.send(URL, {**bound, "proxy_pool": "home"}))
+
+
+def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
+    tokens: list[bytes] = []
+
+    async def answer(request: Request) -> Response:
+        token = request.headers[b"Proxy-Authorization"]
+        assert token is not None
+        tokens.append(token)
+        return Response(request.url, status=403, request=request)
+
+    tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor", "PROXY_ATTEMPTS": 20}
+    chain = Chain(0, tmp_path, answer, **tor)
+    with pytest.raises(SiteStopped, match="no exit is left of tor"):
+        run(chain, URL)
+    assert len(tokens) == len(set(tokens)) == 2 * 3

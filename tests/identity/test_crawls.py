@@ -1,0 +1,212 @@
+"""Whole crawls through proxies that work, and through some that don't."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import counts, crawl, reset, scrapy
+from tests.identity.fleets import TITLES, attempts, crawl_imdb, tell, write_ids, write_pools
+from tests.services.forward_proxy import WATCHED, Mode, ProxyFleet
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as replica:
+        yield replica
+
+
+@pytest.fixture
+def replica(running: ReplicaProcess) -> ReplicaProcess:
+    tell(running, "faults")
+    tell(running, "clients")
+    reset(running)
+    return running
+
+
+def test_two_thousand_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path) -> None:
+    titles = 2000
+    modes = [Mode.WORK] * 4 + [None, None, Mode.STALL] + [Mode.WORK] * 5
+    with ReplicaProcess(titles=titles, light=True) as replica, ProxyFleet(modes) as fleet:
+        banned, stalling, healthy = fleet.proxies[:4], fleet.proxies[6], fleet.proxies[7:]
+        for late in banned[2:]:
+            late.watched_from = 30
+        tell(replica, "clients", **dict.fromkeys([*(one.address for one in banned[:2]), WATCHED], "challenge"))
+        pools = write_pools(tmp_path, datacenter=fleet.proxies)
+        finished = crawl(
+            *("imdb", write_ids(tmp_path, titles, of=titles), "via=pages"),
+            data=tmp_path,
+            replica=replica,
+            PROXY_POOLS=pools,
+            PROXY_ORDER="datacenter",
+        )
+        assert finished.code == 0
+        assert len(finished.movies) == titles
+        assert finished.misses == {}
+        # Requests that a proxy got after the answer by which it was found to be banned, or to stall.
+        wasted = max(0, len(stalling.asked) - 2)
+        for one in banned:
+            learnt = next(when for when, status in one.answered if status != 200)
+            wasted += sum(when > learnt for when, *_ in one.asked)
+        assert wasted <= titles / 100
+        shares = [len(one.asked) for one in healthy]
+        assert max(shares) <= 1.2 * min(shares)
+        assert sum(len(one.asked) for one in banned[:2]) <= 4
+        assert finished.stat("identity/imdb/datacenter/answered") == titles + 1  # and robots.txt
+    assert not any("challenge" in path.read_text() for path in tmp_path.glob("*.csv"))
+
+
+def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK] * 5) as fleet:
+        tell(replica, "faults", **{"500": 1})
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=1)
+    lines = attempts(finished)
+    assert [line[:3] for line in lines] == ["1/3", "2/3", "3/3"]
+    exits = [re.search(r"via (datacenter:\d) → 500$", line) for line in lines]
+    assert len({found[1] for found in exits if found}) == 3
+    assert list(finished.misses.values()) == ["failed"]
+    history = "; ".join(f"{found[1]} → 500" for found in exits if found)
+    assert f"AttemptsFailedError: {history}" in finished.log
+    assert finished.stat("identity/imdb/datacenter/error") == 3
+    assert "not used" not in finished.log  # a broken server is not the exits' fault
+
+
+def test_a_missing_title_is_an_answer_and_no_ban(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK] * 2) as fleet:
+        tell(replica, "faults", **{"404": 1})
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=6)
+    assert set(finished.misses.values()) == {"absent"}
+    assert len(attempts(finished)) == 6
+    assert "not used" not in finished.log
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (Mode.DROP, "connection lost"),
+        (Mode.STALL, "timeout"),
+        (Mode.CORRUPT, "200 damaged"),
+        (Mode.CUT, "answer cut off"),
+        (Mode.REJECT, "407 from the proxy"),
+        (Mode.BROKEN, "502"),
+        (None, "connection refused"),
+    ],
+)
+def test_a_proxy_that_fails_costs_no_title(
+    mode: Mode | None, told: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with ProxyFleet([mode, Mode.WORK, Mode.WORK]) as fleet:
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=60)
+        assert finished.code == 0
+        assert len(finished.movies) == 60
+        assert any(line.endswith(f"via datacenter:1 → {told}") for line in finished.log.splitlines())
+        assert re.search(rf"datacenter:1 is not used for imdb for 30 minutes \({told}\)", finished.log)
+        assert len(fleet.proxies[0].asked) <= 3  # robots.txt among them
+
+
+def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK] * 4) as fleet:
+        first, second = fleet.proxies[:2], fleet.proxies[2:]
+        pools = write_pools(tmp_path, datacenter=first, other=second)
+        tell(replica, "clients", **dict.fromkeys(["127.0.0.1", *(one.address for one in first)], "challenge"))
+        finished = crawl_imdb(tmp_path, replica, fleet, PROXY_POOLS=pools, PROXY_ORDER="direct,datacenter,other")
+        assert finished.code == 0
+        assert len(finished.movies) == 20
+        assert all(one.asked for one in second)
+        assert "direct is not used for imdb" in finished.log
+
+        tell(replica, "faults", challenge=1)
+        reset(replica)
+        (tmp_path / "again").mkdir()
+        finished = crawl_imdb(
+            tmp_path / "again", replica, fleet, PROXY_POOLS=pools, PROXY_ORDER="direct,datacenter,other"
+        )
+    assert finished.code == 1
+    assert not finished.movies
+    assert set(finished.misses.values()) == {"blocked"}
+    assert "no exit is left of direct, datacenter, other" in finished.log
+    assert "ask again in 24 h" in finished.log
+    # Each exit found out once, and no exit asked again: 1 direct, 4 proxies.
+    assert counts(replica)["requests"] <= 5 * 2
+
+
+def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        tell(replica, "faults", challenge=1)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=5, PROXY_ORDER='{"metacritic": "datacenter"}')
+        assert finished.code == 1
+        assert not fleet.proxies[0].asked
+        assert "IdentityMiddleware" not in finished.log
+        assert not attempts(finished)
+    assert "imdb refused us (x-amzn-waf-action: challenge); ask again in 24 h" in finished.log
+
+
+def test_robots_txt_goes_through_the_same_exits(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([None, Mode.WORK]) as fleet:
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=2)
+        assert len(finished.movies) == 2
+        assert next(target for *_, target in fleet.proxies[1].asked) == f"{replica.urls['imdb']}/robots.txt"
+        assert "datacenter:1 → connection refused" in finished.log
+
+
+def test_redirects_and_their_targets_leave_by_exits_too(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK] * 2) as fleet:
+        tell(replica, "faults", redirect=1)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=4)
+        assert len(finished.movies) == 4
+        assert len(attempts(finished)) == 8
+        assert {client.split()[0] for client in counts(replica)["clients"]} == {"203.0.113.1", "203.0.113.2"}
+        assert all(one.unauthorised == 0 for one in fleet.proxies)
+
+
+def test_bytes_are_counted_as_they_cross_the_wire(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=10)
+        heads = fleet.proxies[0].heads
+        sent = sum(len(head) for head in heads)
+        # And without PROXY_IDENTITIES it is said honestly who asks.
+        assert all(b"User-Agent: moviecrawler/" in head and b"Cookie" not in head for head in heads)
+    assert finished.stat("identity/imdb/datacenter/bytes_out") == pytest.approx(sent, rel=0.2)
+    received = finished.stat("downloader/response_bytes")  # Scrapy's own count, of compressed bodies
+    assert finished.stat("identity/imdb/datacenter/bytes_in") == pytest.approx(received, rel=0.02)
+    assert re.search(r"imdb via datacenter: 11 attempts \(11 answered\), 0\.\d\d MB in, 0\.\d\d MB out", finished.log)
+
+
+def test_three_unexpected_pages_from_three_exits_stop_the_site(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK] * 5) as fleet:
+        tell(replica, "faults", throttle=1)
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=20)
+    assert not finished.movies
+    assert "exits in a row); ask again in 6 h" in finished.log
+    assert counts(replica)["requests"] <= 16
+
+
+def test_an_exit_that_gets_unexpected_pages_rests_while_others_go_on(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK] * 4) as fleet:
+        tell(replica, "clients", **{fleet.proxies[0].address: "throttle"})
+        finished = crawl_imdb(tmp_path, replica, fleet, titles=40)
+        assert len(finished.movies) == 40
+        assert len(fleet.proxies[0].asked) <= 4 + 1
+    assert "datacenter:1 is not used for imdb" in finished.log
+
+
+def test_the_environments_proxy_still_carries_what_goes_out_directly(replica: ReplicaProcess, tmp_path: Path) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        finished = scrapy(
+            *("crawl", "imdb", "-a", write_ids(tmp_path, 3), "-a", "via=pages"),
+            data=tmp_path,
+            replica=replica,
+            PROXY_ORDER="direct",
+            http_proxy=fleet.proxies[0].url,
+        )
+        assert len(finished.movies) == 3
+        assert len(fleet.proxies[0].asked) == 4
+    assert all("via direct → 200" in line for line in attempts(finished))

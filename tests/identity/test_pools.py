@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.identity.exits import Route
+from moviecrawler.identity.options import IdentityOptions
+from tests.crawling import scrapy
+
+USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
+URL = f"http://{USER}:{PASSWORD}@proxy.example:8080"
+POOLS = json.dumps(
+    {
+        "datacenter": {"kind": "datacenter", "urls": [URL, {"url": "http://203.0.113.9:3128", "weight": 2}]},
+        "home": {"kind": "residential", "urls": ["http://user%3Bx:p%40ss@gate.example:1000/"]},
+    }
+)
+
+
+def options(**settings: Any) -> IdentityOptions:
+    both = Settings()
+    both.setmodule("moviecrawler.settings")
+    for name in ("PROXY_POOLS", "PROXY_ORDER", "WORKER_POOL", "PROXY_IDENTITIES", "TOR_TUNNEL"):
+        both.set(name, "", priority="cmdline")
+    both.update(settings, priority="cmdline")
+    return IdentityOptions.from_settings(both)
+
+
+def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "pools.json"
+    file.write_text(POOLS)
+    for given in (POOLS, str(file)):
+        read = options(PROXY_POOLS=given, PROXY_ORDER="direct,datacenter,home")
+        assert [(e.name, e.kind, e.weight) for pool in read.pools.values() for e in pool.exits] == [
+            ("direct", "direct", 1),
+            ("datacenter:1", "datacenter", 1),
+            ("datacenter:2", "datacenter", 2),
+            ("home:1", "residential", 1),
+        ]
+        pool = read.pools["home"]
+        assert pool.route(pool.exits[0]) == Route("http://gate.example:1000", b"Basic dXNlcjt4OnBAc3M=")
+        assert [pool.name for pool in read.orders["metacritic"]] == ["direct", "datacenter", "home"]
+
+
+def test_nothing_of_an_exit_or_a_route_shows_its_credentials() -> None:
+    pool = options(PROXY_POOLS=POOLS).pools["datacenter"]
+    route = pool.route(pool.exits[0])
+    for shown in (repr(pool.exits), repr(route), str(route), repr(pool)):
+        assert PASSWORD not in shown
+        assert USER not in shown
+        assert "Y3VzdG9tZXI" not in shown
+    assert PASSWORD.encode() in route.secrets
+
+
+def test_an_exit_keeps_its_id_when_its_place_in_the_list_changes() -> None:
+    def ids(*urls: str) -> list[str]:
+        pools = json.dumps({"a": {"kind": "datacenter", "urls": urls}})
+        return [exit_.id for exit_ in options(PROXY_POOLS=pools).pools["a"].exits]
+
+    one, other = "http://u:p@h:1", "http://v:p@h:1"
+    assert len({*ids(one, other)}) == 2  # the same host and port with other credentials is another exit
+    assert ids(one, other) == ids(other, one)[::-1]
+    assert len({*ids("http://u:session1@h:1", "http://u:session2@h:1")}) == 2
+
+
+def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter") -> str:
+    return json.dumps({name: {"kind": kind, "urls": urls}})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"PROXY_POOLS": URL}, "neither JSON nor a file that can be read"),
+        ({"PROXY_POOLS": "{" + URL}, "can't be understood"),
+        ({"PROXY_POOLS": "{}x"}, "can't be understood"),
+        ({"PROXY_POOLS": pool(kind=PASSWORD)}, "the kind is none of"),
+        ({"PROXY_POOLS": json.dumps({"a": {"urls": [URL]}})}, "missing required field `kind`"),
+        ({"PROXY_POOLS": json.dumps({"a": {"kind": "datacenter", "url": URL}})}, "unknown field `url`"),
+        ({"PROXY_POOLS": pool([7])}, "Expected `str | object`, got `int`"),
+        ({"PROXY_POOLS": pool([])}, "has no urls"),
+        ({"PROXY_POOLS": pool(name="direct")}, "which is the pool of no proxy"),
+        ({"PROXY_POOLS": pool(name="Home Sweet")}, "name it with up to 32"),
+        ({"PROXY_POOLS": pool([URL, URL])}, "datacenter:2 is the same as one before"),
+        ({"PROXY_POOLS": pool([{"url": URL, "weight": 0}])}, "datacenter:1 has weight 0"),
+        ({"PROXY_POOLS": pool([URL.replace("http:", "socks5:")])}, "datacenter:1 is a SOCKS proxy"),
+        ({"PROXY_POOLS": pool([URL.replace("http:", "https:")])}, "does not begin with http://"),
+        ({"PROXY_POOLS": pool([URL.removeprefix("http://")])}, "does not begin with http://"),
+        ({"PROXY_POOLS": pool([URL.replace(":8080", "")])}, "not of the form"),
+        ({"PROXY_POOLS": pool([URL.replace("8080", "99999")])}, "is no URL"),
+        ({"PROXY_POOLS": pool([URL + "/path"])}, "not of the form"),
+        ({"PROXY_POOLS": pool([URL.replace("proxy", "pröxy")])}, "not in plain ASCII"),
+        ({"PROXY_POOLS": pool(["http://a%3Ab:" + PASSWORD + "@h:1"])}, "has a colon in it"),
+        ({"PROXY_POOLS": pool(kind="tor", urls=[])}, "TOR_TUNNEL is not set"),
+        ({"PROXY_ORDER": "direct,tor"}, "'tor' (it takes TOR_TUNNEL); PROXY_POOLS gives direct"),
+        ({"PROXY_ORDER": "direct,,x"}, "each once"),
+        ({"PROXY_ORDER": "direct,direct"}, "each once"),
+        ({"PROXY_ORDER": URL}, "looks like a proxy's URL"),
+        ({"PROXY_ORDER": URL + ","}, "looks like a proxy's URL"),
+        ({"PROXY_ORDER": "{" + URL}, "looks like a proxy's URL"),
+        ({"PROXY_ORDER": '{"imbd": "direct"}'}, "'imbd'; there are imdb, metacritic, rottentomatoes"),
+        ({"PROXY_ORDER": '{"imdb": 7}'}, "Expected `str`"),
+        ({"WORKER_POOL": "home"}, "WORKER_POOL names the pool 'home'"),
+        ({"WORKER_POOL": URL}, "looks like a proxy's URL"),
+        ({"PROXY_ATTEMPTS": "0"}, "PROXY_ATTEMPTS is '0'"),
+        ({"PROXY_ATTEMPTS": "2.5"}, "a whole number"),
+        ({"PROXY_QUARANTINE": "soon"}, "PROXY_QUARANTINE is 'soon'"),
+        ({"PROXY_RUN_DATACENTER": "0"}, "PROXY_RUN_DATACENTER is '0'"),
+        ({"PROXY_RUN_RESIDENTIAL": ""}, "PROXY_RUN_RESIDENTIAL is ''"),
+        ({"PROXY_IDENTITIES": "[{}]"}, "missing required field `user_agent`"),
+        ({"PROXY_IDENTITIES": '[{"user_agent": "a\\nb", "accept_language": "en"}]'}, "can't be sent"),
+        ({"PROXY_IDENTITIES": "nowhere.json"}, "No such file"),
+        ({"PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
+        ({"PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
+    ],
+)
+def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        options(**given)
+    sentence = str(error.value)
+    assert told in sentence
+    assert PASSWORD not in sentence
+    assert USER not in sentence
+    assert "\n" not in sentence
+
+
+def test_worker_pool_replaces_the_order_of_the_sites_that_rotate() -> None:
+    tied = options(PROXY_POOLS=POOLS, WORKER_POOL="home", PROXY_ORDER='{"imdb": "direct,datacenter"}')
+    assert {site: [pool.name for pool in order] for site, order in tied.orders.items()} == {"imdb": ["home"]}
+    assert set(options(PROXY_POOLS=POOLS, WORKER_POOL="home").orders) == {"imdb", "metacritic", "rottentomatoes"}
+    assert options(PROXY_POOLS=POOLS).orders == {}
+
+
+def test_a_crawl_says_what_is_wrong_before_its_first_request(tmp_path: Path) -> None:
+    finished = scrapy("crawl", "imdb", "-a", "list=top", data=tmp_path, PROXY_POOLS=URL, PROXY_ORDER="datacenter")
+    assert finished.code == 2
+    assert "PROXY_POOLS is neither JSON nor a file" in finished.log.strip().splitlines()[-1]
+    assert PASSWORD not in finished.log

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from scrapy.http import Response
+
+from moviecrawler.identity.exits import Route, basic_authorization
+from moviecrawler.identity.samples import LARGEST, MOST, keep_sample
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+URL = "https://www.imdb.com/title/tt0111161/"
+
+
+def keep(folder: Path, response: Response, second: int = 0, site: str = "imdb", **others: tuple[bytes, ...]) -> None:
+    keep_sample(folder, site, "challenge", "datacenter:3", response, NOW + timedelta(seconds=second), **others)
+
+
+def test_a_sample_says_what_was_answered_and_by_which_way(tmp_path: Path) -> None:
+    headers = {"X-Amzn-Waf-Action": "challenge", "Set-Cookie": "session=mine"}
+    keep(tmp_path / "blocked", Response(URL, status=202, headers=headers, body=b"<script>"))
+    (path,) = (tmp_path / "blocked").iterdir()
+    assert path.name == "imdb-challenge-20261121T120000000.txt"
+    about, body = path.read_bytes().split(b"\n\n", 1)
+    assert body == b"<script>"
+    assert json.loads(about) == {
+        "url": URL,
+        "status": 202,
+        "via": "datacenter:3",
+        "at": "2026-11-21T12:00:00Z",
+        "headers": {"X-Amzn-Waf-Action": "challenge"},
+        "body_bytes": 8,
+    }
+
+
+def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(tmp_path: Path) -> None:
+    keep(tmp_path, Response(URL, body=b"x"), site="metacritic")
+    for second in range(MOST + 5):
+        keep(tmp_path, Response(URL, body=b"x" * 2 * LARGEST), second)
+    names = sorted(path.name for path in tmp_path.glob("imdb-*"))
+    assert len(names) == MOST
+    assert names[0] == "imdb-challenge-20261121T120005000.txt"
+    assert all(LARGEST <= path.stat().st_size < LARGEST + 1000 for path in tmp_path.glob("imdb-*"))
+    assert len(list(tmp_path.glob("metacritic-*"))) == 1
+
+
+def test_credentials_that_a_proxy_echoes_are_taken_out(tmp_path: Path) -> None:
+    route = Route("http://127.0.0.1:1", basic_authorization("customer", "pa55word"))
+    assert route.authorization is not None
+    body = b"You sent " + route.authorization + b", that is customer:pa55word"
+    keep(tmp_path, Response(URL, status=403, headers={"X-Echo": route.authorization}, body=body), secrets=route.secrets)
+    (path,) = tmp_path.iterdir()
+    text = path.read_bytes()
+    assert b"pa55word" not in text
+    assert b"customer" not in text
+    assert route.authorization.removeprefix(b"Basic ") not in text
+    assert text.count(b"[removed]") == 4
+
+
+def test_a_sample_that_can_not_be_kept_is_told_and_does_no_harm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "blocked").write_text("a file")
+    keep(tmp_path / "blocked", Response(URL, body=b"x"))
+    assert "can't be kept" in caplog.text

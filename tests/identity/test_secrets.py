@@ -1,0 +1,124 @@
+"""The credentials of proxies are nowhere to be seen: not in logs, stats, queues, files, Redis or the process list."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import FAST, Finished, environment, scrapy
+from tests.identity.fleets import TITLES, tell, write_ids
+from tests.services.forward_proxy import Mode, ProxyFleet
+
+MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mode.DROP, Mode.WORK]
+"""Among them proxies that answer with all that they were sent."""
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def command_lines() -> str:
+    lines = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(process.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+        except OSError:
+            continue
+    return "\n".join(lines)
+
+
+def run(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, **settings: str) -> tuple[Finished, str]:
+    """Crawl with the credentials in the environment; return what it left and what the process list showed meanwhile."""
+    pools = {"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}}
+    given = {"PROXY_POOLS": json.dumps(pools), "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG", **settings}
+    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+    if "JOBDIR" in settings:
+        options += ["-s", f"JOBDIR={given.pop('JOBDIR')}"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", write_ids(folder, 20), "-a", "via=pages", *options],
+            env=environment(folder, replica, **given),
+            cwd=folder,
+            stderr=log,
+        )
+        seen = ""
+        deadline = time.monotonic() + 120
+        while process.poll() is None:
+            assert time.monotonic() < deadline
+            seen += command_lines()
+            time.sleep(0.2)
+    return Finished(process.returncode, "", (folder / "log").read_text(), folder), seen
+
+
+def leaks(fleet: ProxyFleet, where: str, text: str) -> list[str]:
+    return [f"{secret} in {where}" for secret in fleet.secrets if secret in text]
+
+
+def test_credentials_are_seen_nowhere(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    shared, alone = tmp_path / "shared", tmp_path / "alone"
+    shared.mkdir()
+    alone.mkdir()
+    with ProxyFleet(list(MODES)) as fleet:
+        tell(replica, "faults", **{"500": 0.1, "redirect": 0.1})
+        found: list[str] = []
+        # One crawl with the shared queue, and one with Scrapy's own on disk.
+        for folder, settings in ((shared, {"REDIS_URL": redis_url}), (alone, {"JOBDIR": str(alone / "job")})):
+            finished, seen = run(folder, replica, fleet, **settings)
+            assert finished.movies
+            assert "via datacenter:3 → 403 refusal" in finished.log
+            assert "via datacenter:2 → 407 from the proxy" in finished.log
+            assert f"DATA_DIR={folder}" not in seen
+            assert "scrapy crawl imdb" in seen
+            found += leaks(fleet, "the process list", seen)
+        for path in tmp_path.rglob("*"):
+            if path.is_file():
+                found += leaks(fleet, path.name, path.read_bytes().decode("latin-1"))
+        samples = [path for path in (shared / "blocked").iterdir() if "[removed]" in path.read_text()]
+        assert samples  # what the proxy had echoed was there, and was taken out
+        assert redis_client.dbsize()
+        for key in redis_client.scan_iter():
+            value = redis_client.dump(key)  # short strings stand in it as they are; long ones may be packed:
+            found += leaks(fleet, repr(key), repr(value) + repr(_content(redis_client, key)))
+        pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
+        for arguments in (
+            ["proxies"],
+            ["proxies", "--json"],
+            ["proxies", "check", replica.urls["imdb"] + "/chart/top/"],
+        ):
+            shown = scrapy(
+                *arguments,
+                data=tmp_path,
+                replica=replica,
+                PROXY_POOLS=pools,
+                REDIS_URL=redis_url,
+                LOG_LEVEL="DEBUG",
+                PROXY_ORDER="datacenter",
+            )
+            assert "datacenter:8" in shown.output
+            found += leaks(fleet, str(arguments), shown.output + shown.log)
+    assert found == []
+
+
+def _content(client: redis.Redis, key: bytes) -> object:
+    readers = {
+        b"string": client.get,
+        b"hash": client.hgetall,
+        b"set": client.smembers,
+        b"list": functools.partial(client.lrange, start=0, end=-1),
+        b"zset": functools.partial(client.zrange, start=0, end=-1),
+    }
+    read: Callable[[bytes], object] = readers[client.type(key)]  # type: ignore[index,assignment]
+    return read(key)

@@ -1,0 +1,173 @@
+"""Every sign by which a site refuses us: recognised, stored nowhere, and known to all nodes for as long as it should be."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from scrapy import Request
+from scrapy.http import Response
+
+from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.identity.keys import Keys
+from moviecrawler.identity.policy import SiteBanPolicy
+from moviecrawler.items import Site
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.truth import truth
+from tests.conftest import SHARED_PAGES
+from tests.crawling import counts, crawl, reset
+from tests.identity.fleets import attempts, crawl_imdb, tell, write_pools
+from tests.services.forward_proxy import Mode, ProxyFleet
+
+HOUR = 3600
+CATALOGUE = Catalogue(1, 60)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=60, light=True) as replica:
+        yield replica
+
+
+@pytest.fixture
+def replica(running: ReplicaProcess) -> ReplicaProcess:
+    tell(running, "faults")
+    tell(running, "clients")
+    reset(running)
+    return running
+
+
+def ids(site: Site, most: int = 6) -> str:
+    found = [movie.site_id for n in range(60) if (movie := truth(CATALOGUE, site, n)) is not None]
+    return "ids=" + ",".join(str(site_id) for site_id in found[:most])
+
+
+@pytest.mark.parametrize(
+    ("site", "fault", "told", "hours"),
+    [
+        ("imdb", "challenge", "202 challenge", 24),
+        ("metacritic", "challenge", "403 challenge", 24),
+        ("rottentomatoes", "403", "403 refusal", 24),
+        ("metacritic", "429", "429 rate limit", 1),  # it says 30 seconds, and gets an hour
+        ("rottentomatoes", "throttle", "200 unexpected: a page of", 6),
+    ],
+)
+def test_sign_rests_the_exits_and_then_the_site_for_all_nodes(
+    site: Site,
+    fault: str,
+    told: str,
+    hours: int,
+    replica: ReplicaProcess,
+    redis_url: str,
+    redis_client: redis.Redis,
+    tmp_path: Path,
+) -> None:
+    with ProxyFleet([Mode.WORK] * 4) as fleet:
+        tell(replica, "faults", **{fault: 1})
+        finished = crawl(
+            *(site, ids(site), *(["via=pages"] if site == "imdb" else [])),
+            data=tmp_path,
+            replica=replica,
+            REDIS_URL=redis_url,
+            PROXY_ORDER="datacenter",
+            PROXY_POOLS=write_pools(tmp_path, datacenter=fleet.proxies),
+            DOWNLOAD_SLOTS="{}",
+            DOWNLOAD_DELAY="0",
+        )
+    assert finished.code == 1
+    assert not finished.movies
+    assert set(finished.misses.values()) <= {"blocked"}  # nothing is said of the titles
+    lines = attempts(finished)
+    assert lines
+    assert all(f"→ {told}" in line for line in lines)
+    assert counts(replica, site)["requests"] <= 4 * 4
+    samples = list((tmp_path / "blocked").iterdir())
+    assert samples
+    assert all(sample.name.startswith(f"{site}-") and sample.stat().st_size < 20_000 for sample in samples)
+    circuit = redis_client.hgetall(FrontierKeys(site, "default").circuit)
+    assert isinstance(circuit, dict)
+    pause = float(circuit[b"until"]) / 1000 - time.time()
+    assert hours * HOUR - 60 < pause <= hours * HOUR + 1
+    if fault != "throttle":
+        quarantines = [json.loads(one) for one in redis_client.hvals(Keys(site).quarantines)]
+        assert len(quarantines) == 4
+        assert {one["until"] - one["since"] for one in quarantines} == {HOUR if fault == "429" else HOUR / 2}
+    if site == "rottentomatoes":  # another node asks nothing
+        reset(replica)
+        (tmp_path / "again").mkdir()
+        again = crawl(site, ids(site), data=tmp_path / "again", replica=replica, REDIS_URL=redis_url)
+        assert counts(replica, site)["requests"] == 0
+        assert again.code == 1
+
+
+def test_a_new_worker_knows_the_exits_that_another_has_seen_refused(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK] * 3) as fleet:
+        first = fleet.proxies[0]
+        tell(replica, "clients", **{first.address: "challenge"})
+        for run in ("one", "two"):
+            (tmp_path / run).mkdir()
+            before = len(first.asked)
+            finished = crawl_imdb(tmp_path / run, replica, fleet, REDIS_URL=redis_url, FRONTIER_RUN=run)
+            assert len(finished.movies) == 20
+        assert len(first.asked) == before > 0
+
+
+def test_a_worker_that_is_tied_to_a_pool_ends_with_it_and_the_site_stays_open_to_others(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK] * 3) as fleet:
+        pools = write_pools(tmp_path, datacenter=fleet.proxies[:1], home=fleet.proxies[1:])
+        tell(replica, "clients", **{fleet.proxies[0].address: "challenge"})
+        shared = {"REDIS_URL": redis_url, "PROXY_POOLS": pools, "PROXY_ORDER": "datacenter,home"}
+        tied = crawl_imdb(tmp_path, replica, fleet, WORKER_POOL="datacenter", **shared)  # type: ignore[arg-type]
+        assert "(pool_exhausted)" in tied.log
+        assert not tied.movies
+        assert not redis_client.exists(FrontierKeys("imdb", "default").circuit)
+        assert not fleet.proxies[1].asked
+        (tmp_path / "other").mkdir()
+        other = crawl_imdb(tmp_path / "other", replica, fleet, WORKER_POOL="home", **shared)  # type: ignore[arg-type]
+        assert len(other.movies) == 20
+
+
+# --- The policy --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [200, 301, 404, 410, 500, 502])
+def test_answers_are_no_bans(status: int) -> None:
+    request = Request("https://example.com/", meta={"expects": "page"})
+    body = b"x" * 5000 if status == 200 else b""
+    assert not SiteBanPolicy().response_is_ban(request, Response(request.url, status=status, body=body))
+
+
+@pytest.mark.parametrize(
+    ("expects", "status", "headers", "body"),
+    [
+        ("json", 200, {}, b"<html>" + b"x" * 5000),
+        ("json", 200, {}, b""),
+        ("page", 503, {"Retry-After": "60"}, b""),
+        ("page", 200, {}, b"<html><head><title>Just a moment...</title>" + b"x" * 5000),
+        ("page", 200, {}, b"<script>window.gokuProps = {}</script>" + b"x" * 5000),
+    ],
+)
+def test_signs_that_the_replica_does_not_show(expects: str, status: int, headers: dict[str, str], body: bytes) -> None:
+    request = Request("https://example.com/", meta={"expects": expects})
+    assert SiteBanPolicy().response_is_ban(request, Response(request.url, status=status, headers=headers, body=body))
+
+
+def test_no_healthy_page_is_a_ban() -> None:
+    policy, seen = SiteBanPolicy(), 0
+    for path in sorted(SHARED_PAGES.rglob("*")):
+        if path.suffix not in {".html", ".json"} or path.stat().st_size <= 10_000:
+            continue  # owners have trimmed the small ones to pieces of pages
+        seen += 1
+        meta = {"expects": "json" if path.suffix == ".json" else "page"}
+        request = Request("https://example.com/", meta=meta)
+        assert not policy.response_is_ban(request, Response(request.url, body=path.read_bytes())), path
+    assert seen or not SHARED_PAGES.is_dir()

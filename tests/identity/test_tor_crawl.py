@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import counts, reset
+from tests.identity.over_tor import crawl
+from tests.identity.tor_fakes import FakeControl, FakeTunnel
+from tests.services.https import NAME, HttpsFront
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=50, light=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def front(replica: ReplicaProcess) -> Iterator[HttpsFront]:
+    with HttpsFront(replica.urls["imdb"]) as running:
+        yield running
+
+
+def test_every_request_leaves_over_one_of_the_circuits(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    reset(replica)
+    with FakeTunnel() as tunnel, FakeControl(tunnel, "hunter2") as control:
+        tunnel.hosts = {NAME: "127.0.0.1"}  # this machine itself knows no such name, nor asks for it
+        crawled = crawl(
+            front,
+            tmp_path,
+            "list=top",
+            "limit=20",
+            IMDB_URL=f"https://{NAME}:{front.port}",
+            TOR_TUNNEL=f"http://{tunnel.address}",
+            TOR_CONTROL=control.address,
+            TOR_CONTROL_PASSWORD="hunter2",  # noqa: S106 - of a fake
+            TOR_CIRCUITS="4",
+        )
+    assert crawled.code == 0, crawled.log
+    assert len(crawled.movies) == 20
+    assert counts(replica)["requests"] >= 21
+    assert {target for target, _ in tunnel.asked} == {f"{NAME}:{front.port}"}
+    # Two of them are those of the check at the start.
+    assert len({credentials for _, credentials in tunnel.asked}) == 2 + 4
+    for secret in ("hunter2", *(credentials.decode().removeprefix("Basic ") for _, credentials in tunnel.asked)):
+        assert secret not in crawled.log
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"TOR_TUNNEL": "http://127.0.0.1:1", "TOR_TIMEOUT": "1"}, "nothing listens at TOR_TUNNEL 127.0.0.1:1"),
+        ({"TOR_TUNNEL": "http://127.0.0.1:1", "IMDB_URL": "{replica}"}, "Tor, which takes https addresses only"),
+        ({"TOR_TUNNEL": "socks5://127.0.0.1:9050"}, "a SOCKS port, which Scrapy can't use"),
+        ({"TOR_TUNNEL": ""}, "it takes TOR_TUNNEL"),
+    ],
+)
+def test_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
+    settings: dict[str, str], sentence: str, replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    reset(replica)
+    given = {name: value.replace("{replica}", replica.urls["imdb"]) for name, value in settings.items()}
+    crawled = crawl(front, tmp_path, "list=top", **given)
+    assert crawled.code != 0
+    assert sentence in crawled.log
+    assert "Traceback" not in crawled.log
+    assert counts(replica)["requests"] == 0

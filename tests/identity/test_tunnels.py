@@ -1,0 +1,69 @@
+"""Sites by https, which proxies tunnel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished
+from tests.identity.fleets import TITLES, attempts, crawl_imdb, write_pools
+from tests.services.forward_proxy import ForwardProxy, Mode, ProxyFleet
+from tests.services.https import HttpsFront
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def front(replica: ReplicaProcess) -> Iterator[HttpsFront]:
+    with HttpsFront(replica.urls["imdb"]) as running:
+        yield running
+
+
+def crawl(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, front: HttpsFront, **settings: str) -> Finished:
+    https = {"IMDB_URL": front.url, "DOWNLOAD_VERIFY_CERTIFICATES": "0"}
+    return crawl_imdb(folder, replica, fleet, titles=12, **https, **settings)
+
+
+def test_exits_that_differ_in_credentials_only_have_connections_of_their_own(
+    replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    with ProxyFleet([Mode.WORK]) as fleet:
+        (gateway,) = fleet.proxies
+        gateway.others = {"session2": "another-pa55word"}
+        second = ForwardProxy("session2", "another-pa55word", "", port=gateway.port)
+        pools = write_pools(tmp_path, datacenter=[gateway, second])
+        finished = crawl(tmp_path, replica, fleet, front, PROXY_POOLS=pools)
+        assert len(finished.movies) == 12
+        tunnels = Counter(user for _, user, _ in gateway.asked)
+        sent = {line.split(" via ")[1].split(" ")[0] for line in attempts(finished)}
+    assert sent == {"datacenter:1", "datacenter:2"}
+    assert set(tunnels) == {gateway.user, second.user}
+    assert tunnels.total() < 13  # tunnels are used again
+    assert gateway.unauthorised == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (Mode.REJECT, "no tunnel (407)"),
+        (Mode.ECHO, "no tunnel (403)"),
+        (Mode.DROP, "timeout"),  # Scrapy does not see that a proxy hangs up instead of answering CONNECT
+    ],
+)
+def test_a_proxy_that_opens_no_tunnel_costs_no_title(
+    mode: Mode, told: str, replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
+) -> None:
+    with ProxyFleet([mode, Mode.WORK, Mode.WORK]) as fleet:
+        finished = crawl(tmp_path, replica, fleet, front)
+        assert len(finished.movies) == 12
+        assert any(line.endswith(f"via datacenter:1 → {told}") for line in finished.log.splitlines())
+        assert f"30 minutes ({told})" in finished.log
+        assert len(fleet.proxies[0].asked) <= 3

@@ -1,0 +1,248 @@
+"""Tor's two ports as they behave, without Tor behind them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXITS = [f"{number:040X}" for number in range(1, 10)]
+"""Fingerprints of relays from which connections leave."""
+
+
+class _Server:
+    """Listens on a free port, or on a path, while the `with` block runs. Each connection has a thread."""
+
+    def __init__(self, port: int = 0, path: str = "") -> None:
+        self._port = port
+        self._path = path
+        self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self.errors: list[BaseException] = []
+        """What its threads ended with."""
+
+    def __enter__(self) -> Self:
+        if self._path:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(self._path)
+            self._listener.listen()
+        else:
+            self._listener = socket.create_server(("127.0.0.1", self._port))
+            self._port = self._listener.getsockname()[1]
+        self._run(self._accept)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Closing alone would not wake the threads that wait for something.
+        for connection in (self._listener, *self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for connection in (self._listener, *self._open):
+            connection.close()
+        assert not self.errors
+
+    @property
+    def port(self) -> int:
+        """The same after its end."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """As in settings."""
+        return self._path or f"127.0.0.1:{self._port}"
+
+    def _run(self, what: Callable[..., None], *arguments: Any) -> None:
+        def run() -> None:
+            try:
+                with suppress(OSError):
+                    what(*arguments)
+            except BaseException as error:  # noqa: BLE001 - told at the end
+                self.errors.append(error)
+
+        self._threads.append(threading.Thread(target=run))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            self._open.append(connection)
+            self._run(self._answered, connection)
+
+    def _answered(self, connection: socket.socket) -> None:
+        try:
+            self._serve(connection)
+        finally:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _serve(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+
+class Host(_Server):
+    """Says one thing or nothing, and keeps what it is sent."""
+
+    def __init__(self, says: bytes = b"") -> None:
+        super().__init__()
+        self._says = says
+        self.connected = threading.Event()
+        self.received = b""
+
+    def _serve(self, connection: socket.socket) -> None:
+        self.connected.set()
+        connection.sendall(self._says)
+        while piece := connection.recv(1024):
+            self.received += piece
+
+
+class FakeTunnel(_Server):
+    """Tor's HTTPTunnelPort: a circuit of its own for each credentials, and connections to where CONNECT says."""
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port)
+        self.answers: list[bytes | None] = []
+        """What it says to the next requests, instead of doing as they ask; None for nothing at all."""
+        self.asked: list[tuple[str, bytes]] = []
+        """Target and credentials of each request."""
+        self.circuits: dict[bytes, int] = {}
+        """Number of the circuit, by credentials."""
+        self.hosts: dict[str, str] = {}
+        """Addresses by name, beside those that this machine knows."""
+        self.isolates = True
+        self.last_circuit = 100
+
+    def _serve(self, connection: socket.socket) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            if not (piece := connection.recv(1)):
+                return
+            head += piece
+        asked = re.fullmatch(rb"CONNECT (\S+) HTTP/1\.1\r\nHost: \1\r\nProxy-Authorization: (Basic \S+)\r\n\r\n", head)
+        assert asked is not None, head
+        target, authorization = asked[1].decode(), asked[2]
+        self.asked.append((target, authorization))
+        if self.answers:
+            answer = self.answers.pop(0)
+            if answer is None:
+                connection.recv(1)
+            else:
+                connection.sendall(answer)
+            return
+        if authorization not in self.circuits and (self.isolates or not self.circuits):
+            self.last_circuit += 1
+            self.circuits[authorization] = self.last_circuit
+        host, _, port = target.rpartition(":")
+        with socket.create_connection((self.hosts.get(host, host), int(port))) as there:
+            connection.sendall(b"HTTP/1.0 200 OK\r\nVia: tor/1.0 tor-network (tor 0.4.9.11)\r\n\r\n")
+            self._run(_copy, there, connection)
+            _copy(connection, there)
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while piece := source.recv(65_536):
+            target.sendall(piece)
+    finally:
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+
+class FakeControl(_Server):
+    """Tor's ControlPort or ControlSocket, of the same Tor as a tunnel."""
+
+    def __init__(self, tunnel: FakeTunnel, password: str | None = None, path: str = "", cookie: str = "") -> None:
+        """Ask for a password or for the content of a file, if one is given."""
+        super().__init__(path=path)
+        self._tunnel = tunnel
+        self._password = password
+        self._cookie = cookie
+        self.commands: list[str] = []
+        self.progress = [100]
+        """How far Tor is, each time that it is asked; the last for ever."""
+        self.before_event: Callable[[], object] = lambda: None
+        """What is waited for between a NEWNYM and its event."""
+        self.silent_at = ""
+        """The command that is never answered."""
+        self.spare = [f"90 BUILT ${EXITS[7]}~spare PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:00:00.000001"]
+        """Circuits that carry nobody."""
+
+    def _serve(self, connection: socket.socket) -> None:
+        events = False
+        for line in map(str.rstrip, connection.makefile(encoding="utf-8")):
+            self.commands.append(line)
+            if line == self.silent_at:
+                connection.recv(1)
+            elif line.startswith("AUTHENTICATE"):
+                if not self._is_right(line):
+                    connection.sendall(
+                        b"515 Authentication failed: Password did not match HashedControlPassword value\r\n"
+                    )
+                    return
+                connection.sendall(b"250 OK\r\n")
+            elif line.startswith("SETEVENTS"):
+                events = "SIGNAL" in line
+                connection.sendall(b"250 OK\r\n")
+            elif line == "SIGNAL NEWNYM":
+                assert events, "the event would be missed"
+                connection.sendall(b"250 OK\r\n")
+                self.before_event()
+                self._drop_circuits()
+                connection.sendall(b"650 SIGNAL NEWNYM\r\n")
+            else:
+                connection.sendall(self._answer(line).replace("\n", "\r\n").encode())
+
+    def _is_right(self, line: str) -> bool:
+        given = line.removeprefix("AUTHENTICATE").strip()
+        if self._cookie:
+            return given.lower() == Path(self._cookie).read_bytes().hex()
+        if self._password is None:
+            return True
+        return re.sub(r"\\(.)", r"\1", given[1:-1]) == self._password
+
+    def _answer(self, line: str) -> str:
+        match line.split():
+            case ["PROTOCOLINFO", "1"]:
+                methods = f'COOKIE COOKIEFILE="{self._cookie}"' if self._cookie else "HASHEDPASSWORD"
+                if not self._cookie and self._password is None:
+                    methods = "NULL"
+                return f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
+            case ["GETINFO", "status/bootstrap-phase"]:
+                progress = self.progress.pop(0) if len(self.progress) > 1 else self.progress[0]
+                phase = f'NOTICE BOOTSTRAP PROGRESS={progress} TAG=x SUMMARY="Loading relay descriptors" WARNING="none"'
+                return f"250-status/bootstrap-phase={phase}\n250 OK\n"
+            case ["GETINFO", "circuit-status"]:
+                return "250+circuit-status=\n" + "".join(f"{circuit}\n" for circuit in self._circuits()) + ".\n250 OK\n"
+        return f"510 Unrecognized command {line}\n"
+
+    def _circuits(self) -> list[str]:
+        yet_to_be_built = f"91 EXTENDED ${EXITS[0]}~a PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:00:00.000001"
+        return [*self.spare, yet_to_be_built, *(self._circuit(*item) for item in self._tunnel.circuits.items())]
+
+    def _circuit(self, authorization: bytes, number: int) -> str:
+        path = ",".join(f"${fingerprint}~r" for fingerprint in (EXITS[0], EXITS[1], EXITS[number % 5 + 2]))
+        return (
+            f"{number} BUILT {path} BUILD_FLAGS=NEED_CAPACITY,NEED_UPTIME PURPOSE=CONFLUX_LINKED "
+            f'TIME_CREATED=2026-11-21T10:00:{number % 60:02}.000001 SOCKS_USERNAME="{authorization.decode()}" '
+            f"CONFLUX_ID=A{number} CONFLUX_RTT=11630"
+        )
+
+    def _drop_circuits(self) -> None:
+        self._tunnel.circuits.clear()
+        self._tunnel.last_circuit += 1
+        self.spare = [
+            f"{self._tunnel.last_circuit} BUILT ${EXITS[8]}~new PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:01:00.000001"
+        ]
+
+
+def authorization(proxy: str) -> bytes:
+    """Return the value of Proxy-Authorization for a proxy's URL."""
+    return b"Basic " + base64.b64encode(proxy.removeprefix("http://").partition("@")[0].encode())
