@@ -1,0 +1,34 @@
+#!/bin/sh
+# Starts a node: takes secrets from files, and becomes Scrapyd, so that signals reach it.
+#   NAME_FILE=PATH   sets NAME to what stands in PATH, for the names below
+#   SCRAPYD_CONF     scrapyd.conf, if not the one beside this script
+# With arguments it becomes that command instead, with the same secrets.
+set -eu
+
+for name in REDIS_URL SCRAPYD_REDIS_URL SCRAPYD_USERNAME SCRAPYD_PASSWORD SCRAPYD_DEPLOY_USERNAME \
+    SCRAPYD_DEPLOY_PASSWORD DATABASE_URL MONGO_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY PROXY_POOLS TOR_CONTROL \
+    ALARM_WEBHOOK ALARM_SMTP_URL; do
+    eval "path=\${${name}_FILE:-}"
+    if [ -n "$path" ]; then
+        if [ ! -r "$path" ]; then
+            echo "${name}_FILE is $path, which can't be read" >&2
+            exit 1
+        fi
+        # Without the line break at its end, which editors add.
+        export "$name=$(cat "$path")"
+        unset "${name}_FILE"
+    fi
+done
+
+[ $# -eq 0 ] || exec "$@"
+
+conf="${SCRAPYD_CONF:-$(dirname "$0")/scrapyd.conf}"
+if [ ! -r "$conf" ]; then
+    echo "SCRAPYD_CONF is $conf, which can't be read" >&2
+    exit 1
+fi
+# Scrapyd reads ~/.scrapyd.conf, besides one in the current folder, where logs and copies of eggs go.
+if [ "$(readlink -f "$conf")" != "$(readlink -f scrapyd.conf 2>/dev/null || true)" ]; then
+    cp "$conf" scrapyd.conf
+fi
+exec "${PYTHON:-python3}" -P -m scrapyd --pidfile=
