@@ -82,10 +82,12 @@ class CoverageWatch:
         collapsed = sorted(name for name, standing in low.items() if standing == "collapsed")
         if collapsed and self.options.stops and self._stopping is None:
             told = (
-                "%s: %s suddenly missing, so the pages have probably changed, and the crawl stops before it stores holes; "
-                "see the runbook in README.md under coverage"
+                "%s: %s suddenly missing, so the pages have probably changed, and the crawl stops before it stores holes. "
+                "If it is only that these titles are others than before: scrapy alarms --accept coverage/%s/%s, or COVERAGE_STOP=0 "
+                "to go on all the same (more in the runbook, scrapyd/README.md)"
             )
-            logger.error(told, self._site, ", ".join(collapsed), extra={"spider": self.crawler.spider})
+            names = ", ".join(collapsed)
+            logger.error(told, self._site, names, self._site, collapsed[0], extra={"spider": self.crawler.spider})
             self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
     async def _stop(self) -> None:

@@ -102,7 +102,7 @@ class Summary:
     def _alarms(self) -> str:
         alarms = self._crawler.get_extension(Alarms)
         standing = [verdict.name for verdict in alarms.verdicts if verdict.stands] if alarms is not None else []
-        return f"{', '.join(standing)}; see the runbook in README.md" if standing else "none"
+        return f"{', '.join(standing)}; see the runbook in scrapyd/README.md" if standing else "none"
 
     async def _due_next(self) -> str:
         asked, ended = self._figures("asked"), sum(map(self._figures, OUTCOMES))
