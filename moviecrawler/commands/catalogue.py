@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,7 +17,7 @@ from tqdm import tqdm
 
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.fetching import Fetcher
-from moviecrawler.catalogue.figures import due, figures, reviews
+from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, Turns, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
@@ -29,6 +31,7 @@ from moviecrawler.configuration import check_settings
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.extensions.catalogue import CatalogueOptions
 from moviecrawler.frontier.options import site_budget
+from moviecrawler.frontier.report import printable
 from moviecrawler.items import Site, TitleKind
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir
@@ -37,12 +40,12 @@ from moviecrawler.urls import parse_title_id
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.catalogue.lanes import Outlook
-    from moviecrawler.catalogue.rows import ImportRow
     from moviecrawler.catalogue.store import CatalogueStore
 
     Source = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
@@ -118,6 +121,8 @@ class Command(ScrapyCommand):
         name = source.name if opts.origin is None else f"{source.name} {opts.origin}"
         version = source.version()
         done = begin_import(store, name, version)
+        if done is not None and isinstance(source, WikidataCrosswalk):
+            source.check_whole(imported_rows(store, name))
         total = Imported()
         if done is not None:
             total = _load(store, source, name, version, done)
@@ -188,7 +193,7 @@ class Command(ScrapyCommand):
         for site, rows in found.items():
             print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
             for row in rows:
-                print(f"  {row.queue:8} {row.site_id:40} {row.title or ''} ({row.year or '?'})")
+                print(printable(f"  {row.queue:8} {row.site_id:40} {_line(row.title)} ({row.year or '?'})"))
 
     def _review(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         decided, limit = arguments
@@ -200,20 +205,20 @@ class Command(ScrapyCommand):
             elif opts.json:
                 _print_json({"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept})
             else:
-                print(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}")
+                print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
             return
         rows = reviews(store, limit)
         if opts.json:
             _print_json([row._asdict() for row in rows])
             return
         for row in rows:
-            print(f"{row.imdb_id or '?':12} {row.title} ({row.year or '?'})  {row.site} {row.site_id}", end="  ")
-            print(f"{row.score:g}: {', '.join(row.reasons)}")
+            title = f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})"
+            print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {_line(', '.join(row.reasons))}"))
         if not rows:
             print("nothing is under review")
 
     def _fail(self, sentence: str) -> None:
-        print(f"scrapy catalogue: {sentence}", file=sys.stderr)
+        print(printable(f"scrapy catalogue: {sentence}"), file=sys.stderr)
         self.exitcode = 1
 
 
@@ -272,22 +277,24 @@ def _source(arguments: tuple[str, Selection], origin: str | None, settings: Base
 def _load(store: CatalogueStore, source: Source, name: str, version: str, done: int) -> Imported:
     """Bring in what isn't yet, and show how far it is."""
     total = Imported()
-    part: list[ImportRow] = []
-    read = 0
-    with tqdm(
-        desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not sys.stderr.isatty()
-    ) as bar:
-        for row in source.rows():
-            read += 1
-            if read <= done:
-                continue  # an earlier import got so far
-            part.append(row)
-            if len(part) == _PART:
-                total += load(store, name, version, part, read, utc_now())
-                part.clear()
-                bar.update(source.position - bar.n)
-        if part:
-            total += load(store, name, version, part, read, utc_now())
+    rows = islice(source.rows(), done, None)  # an earlier import got so far
+    read = done
+    loading: Future[Imported] | None = None
+    with (
+        tqdm(
+            desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not sys.stderr.isatty()
+        ) as bar,
+        # The database takes in a part while the next one is read.
+        ThreadPoolExecutor(1, "import") as thread,
+    ):
+        while part := list(islice(rows, _PART)):
+            read += len(part)
+            if loading is not None:
+                total += loading.result()
+            loading = thread.submit(load, store, name, version, part, read, utc_now())
+            bar.update(source.position - bar.n)
+        if loading is not None:
+            total += loading.result()
         bar.update(source.position - bar.n)
     return total
 
@@ -348,7 +355,7 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
     width = shutil.get_terminal_size(fallback=(100, 24)).columns
     for site, _, _ in rows:
         if site.paused_because is not None:
-            print(f"{site.site} is not asked: {site.paused_because}"[: max(width, 80)])
+            print(printable(f"{site.site} is not asked: {_line(site.paused_because)}")[: max(width, 80)])
 
 
 def _by(ahead: Outlook | None, name: str) -> str:
@@ -360,6 +367,11 @@ def _by(ahead: Outlook | None, name: str) -> str:
 
 def _ago(then: datetime | None, now: datetime) -> str:
     return _NONE if then is None else f"{(now - then.astimezone(UTC)).days} d"
+
+
+def _line(text: str | None) -> str:
+    """Return a text of a page in one line, with plain spaces."""
+    return " ".join((text or "").split())
 
 
 def _print_json(value: Any) -> None:

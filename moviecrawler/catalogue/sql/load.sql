@@ -1,6 +1,7 @@
 -- Brings what stands in `incoming` into the catalogue. Unchanged rows are not touched. Returns how many titles were added,
 -- how many were changed, and how many ids are new.
 -- since: ids that were refused later than that stay refused.
+SET LOCAL default_statistics_target = 10;  -- how many rows there are matters, and little else
 ANALYZE incoming;
 
 CREATE TEMPORARY TABLE loaded (title_id bigint, imdb_id text, popularity real, is_new boolean) ON COMMIT DROP;
@@ -74,22 +75,31 @@ INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 UPDATE title_sites s SET popularity = l.popularity
 FROM loaded l WHERE NOT l.is_new AND s.title_id = l.title_id AND s.popularity <> l.popularity;
 
--- Ids on the other sites. One that a record has, a page has shown, or a better source gave, stays; one that was refused
--- is not taken again; one that only a title without IMDb id has goes to the title that it is said to be.
-CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
-SELECT DISTINCT ON (site, site_id) s.title_id, s.site, l.site_id, i.id_source, i.id_confidence
+-- Ids on the other sites: by themselves first, as most sources name none, and the planner must know.
+CREATE TEMPORARY TABLE named ON COMMIT DROP AS
+SELECT i.n, i.imdb_id, l.site, l.site_id, i.id_source, i.id_confidence
 FROM incoming i
-JOIN titles t ON t.imdb_id = i.imdb_id
 CROSS JOIN LATERAL (VALUES ('metacritic'::site, i.metacritic_id), ('rottentomatoes', i.rottentomatoes_id)) AS l (site, site_id)
-JOIN title_sites s ON s.title_id = t.title_id AND s.site = l.site
-WHERE l.site_id IS NOT NULL
-    AND s.site_id IS DISTINCT FROM l.site_id
-    AND (s.site_id IS NULL OR NOT s.id_verified AND s.last_success IS NULL AND i.id_source >= s.id_source)
-    AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.site_id = l.site_id
+WHERE i.imdb_id IS NOT NULL AND l.site_id IS NOT NULL;
+
+ANALYZE named;
+
+-- One that a record has, a page has shown, or a better source gave, stays; one that was refused is not taken again; one
+-- that only a title without IMDb id has goes to the title that it is said to be.
+CREATE TEMPORARY TABLE leads ON COMMIT DROP AS
+SELECT DISTINCT ON (s.site, n.site_id) s.title_id, s.site, n.site_id, n.id_source, n.id_confidence
+FROM named n
+JOIN titles t USING (imdb_id)
+JOIN title_sites s ON s.title_id = t.title_id AND s.site = n.site
+WHERE s.site_id IS DISTINCT FROM n.site_id
+    AND (s.site_id IS NULL OR NOT s.id_verified AND s.last_success IS NULL AND n.id_source >= s.id_source)
+    AND NOT EXISTS (SELECT FROM title_matches m WHERE m.title_id = s.title_id AND m.site = s.site AND m.site_id = n.site_id
         AND m.decision <> 'accepted' AND (m.by_hand OR m.decided_at >= %(since)s))
     AND NOT EXISTS (SELECT FROM title_sites o JOIN titles ot USING (title_id)
-        WHERE o.site = l.site AND o.site_id = l.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
-ORDER BY site, site_id, i.n DESC;
+        WHERE o.site = n.site AND o.site_id = n.site_id AND (ot.imdb_id IS NOT NULL OR o.id_verified))
+ORDER BY s.site, n.site_id, n.n DESC;
+
+ANALYZE leads;
 
 -- A title may be given two ids of a site.
 DELETE FROM leads a USING leads b WHERE a.title_id = b.title_id AND a.site = b.site AND a.site_id > b.site_id;

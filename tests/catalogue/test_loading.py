@@ -1,0 +1,61 @@
+"""What an import costs in the database: its parts, not what is there already."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.loading import analyse, load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.pipelines.catalogue import open_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moviecrawler.catalogue.store import CatalogueStore
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+MANY = 20_000
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[CatalogueStore]:
+    store = open_catalogue(Settings({"DATABASE_URL": database_url}))
+    yield store
+    store.close()
+
+
+def rows(first: int, count: int) -> list[ImportRow]:
+    return [
+        ImportRow(imdb_id=f"tt{number:07d}", title=f"The Film {number}", kind="movie", popularity=number % 100)
+        for number in range(first, first + count)
+    ]
+
+
+@pytest.mark.parametrize("analysed", [True, False], ids=["analysed", "not analysed yet"])
+@pytest.mark.parametrize("fields", [{}, {"metacritic_id": "film"}], ids=["titles alone", "with ids on a site"])
+def test_a_part_of_an_import_reads_no_table_from_end_to_end(
+    store: CatalogueStore, fields: dict[str, str], *, analysed: bool
+) -> None:
+    load(store, "many", "1", rows(1, MANY), MANY, NOW)
+    if analysed:
+        analyse(store)
+    before = scanned(store)
+    few = rows(MANY - 5, 10)
+    if fields:
+        few = [ImportRow(imdb_id=row.imdb_id, metacritic_id=f"film-{row.imdb_id}", id_confidence=2) for row in few[:5]]
+    done = load(store, "few", "1", few, len(few), NOW)
+    assert (done.added, done.ids) == ((0, 5) if fields else (4, 0))
+    assert scanned(store) - before < len(few)  # the planner itself may look at a row
+
+
+def scanned(store: CatalogueStore) -> int:
+    """Return how many rows of titles were read by going through a whole table."""
+    with store.transaction() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+    with store.transaction() as cursor:
+        cursor.execute("SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname IN ('titles', 'title_sites')")
+        return int(cursor.fetchone()[0])
