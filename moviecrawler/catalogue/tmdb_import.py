@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.fetching import MissingFileError
 from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sources import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extract.datasets import gunzip
+from moviecrawler.extract.datasets import gunzip, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,26 +62,16 @@ def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], o
     A damaged line's error is handed to `on_error`. Raises ExtractionError when the data ends inside a line.
     """
     decoder = msgspec.json.Decoder(Exported)
-    for number, line in enumerate(_lines(blocks), start=1):
+    for number, line in enumerate(lines_of(blocks, "export", HOME, _LONGEST_LINE), start=1):
         try:
             film = decoder.decode(line)
         except msgspec.DecodeError as error:
             on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
             continue
-        if film.id > 0 and not film.adult and not film.video:
+        if not 0 < film.id <= LARGEST_ID:
+            on_error(ExtractionError("export", HOME, f"line {number}: id {film.id}"))
+        elif not film.adult and not film.video:
             yield film
-
-
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for block in blocks:
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        yield from lines
-        if len(rest) > _LONGEST_LINE:
-            raise ExtractionError("export", HOME, f"a line of more than {_LONGEST_LINE} bytes")
-    if rest:
-        raise ExtractionError("export", HOME, "the data ends inside a line")
 
 
 class TmdbExport(FileSource):
@@ -120,7 +111,7 @@ class TmdbExport(FileSource):
             for film in read_export(blocks, self.count_damage):
                 yield ImportRow(
                     tmdb_id=film.id,
-                    original_title=film.original_title or None,
+                    original_title=film.original_title.replace("\0", "") or None,
                     popularity=popularity_of_tmdb(film.popularity),
                     popularity_source="tmdb",
                 )

@@ -361,7 +361,7 @@ def _read(
 ) -> Iterator[_T]:
     """Yield what `make` returns for the wanted rows, by their first of `columns`; None and rows not wanted are passed by."""
     url = f"{_HOME}{dataset}.tsv.gz"
-    lines = _lines(blocks, url)
+    lines = lines_of(blocks, "dataset", url)
     header = next(lines, b"").decode(errors="replace").split("\t")
     for column in columns:
         if column not in header:
@@ -384,16 +384,20 @@ def _read(
                 yield found
 
 
-def _lines(blocks: Blocks, url: str) -> Iterator[bytes]:
+def lines_of(blocks: Blocks, field: str, url: str, longest: int = _LONGEST_LINE) -> Iterator[bytes]:
+    """Yield the lines of a text that comes in blocks cut anywhere, without their ends.
+
+    longest: bytes. Raises ExtractionError(field, url) for a longer line, and when the last one has no end.
+    """
     rest = b""
     for block in blocks:
         lines = (rest + block).split(b"\n")
         rest = lines.pop()
         yield from lines
-        if len(rest) > _LONGEST_LINE:
-            raise ExtractionError("dataset", url, f"a line of more than {_LONGEST_LINE} bytes")
+        if len(rest) > longest:
+            raise ExtractionError(field, url, f"a line of more than {longest} bytes")
     if rest:
-        raise ExtractionError("dataset", url, "the data ends inside a line")
+        raise ExtractionError(field, url, "the data ends inside a line")
 
 
 def _keys(ids: Iterable[str] | None) -> frozenset[bytes] | None:
