@@ -54,7 +54,7 @@ class Command(ScrapyCommand):
             return page_record(read_page(Path(name).read_bytes(), url))
         except ExtractionError as error:
             self.exitcode = 1
-            return {"error": str(error)}
+            return {"block": error.reason} if error.field == "block" else {"error": str(error)}
         except OSError as error:
             self.exitcode = 1
             return {"error": f"can't be read: {error.strerror or error}"}

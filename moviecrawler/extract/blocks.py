@@ -22,15 +22,36 @@ USUAL_PAUSE = 24 * HOUR
 THROTTLE_PAUSE = 6 * HOUR
 """The pause after several unexpected pages in a row."""
 
+_Stop = Literal["challenge", "refusal"]
+
 SMALLEST_PAGE = 2048
 """Bytes; no page of the three sites is smaller."""
 _LARGEST_CHALLENGE = 16 * 1024
 """Bytes; a challenge is a script of a few KB."""
-_AWS_SCRIPT = (b"gokuProps", b"awsWafCookieDomainList")
-"""In the script of an AWS challenge. Not `aws-waf-token`: healthy pages of IMDb have it, in headers that they echo."""
 _CLOUDFLARE_TITLE = re.compile(rb"<title[^>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
 _HEAD = 4096
 """Bytes in which the <title> of a Cloudflare challenge stands."""
+_SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
+    # Not `aws-waf-token`: healthy pages of IMDb have it, in headers that they echo.
+    (b"gokuProps", "challenge", "the script of an AWS challenge"),
+    (b"awsWafCookieDomainList", "challenge", "the script of an AWS challenge"),
+    (b"window._cf_chl_opt", "challenge", "the script of a Cloudflare challenge"),
+    (b"captcha-delivery.com/", "challenge", "the script of a DataDome challenge"),
+    (b"px-captcha", "challenge", "the script of a PerimeterX challenge"),
+    (b"_Incapsula_Resource?SWUDNSAI", "challenge", "the frame of an Imperva challenge"),
+    (b"Incapsula incident ID", "refusal", "the words of an Imperva refusal"),
+    (b"sec-if-cpt-container", "challenge", "the script of an Akamai challenge"),
+    (b"/_sec/verify?provider=interstitial", "challenge", "the script of an Akamai challenge"),
+    (b"/149e9513-01fa-4fb0-aad4-566afd725d1b/", "challenge", "the script of a Kasada challenge"),
+)
+"""What small bodies have that stand in place of a page; the scripts that these vendors add to healthy pages have not."""
+_REFUSAL_TITLE = re.compile(
+    rb"<title[^>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
+    rb"|Access denied \|[^<]*Cloudflare[^<]*|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
+    rb"|You have been blocked|Robot Check|Vercel Security Checkpoint)\s*</title",
+    re.IGNORECASE,
+)
+"""The whole <title>: a film may be called that, but then its site's name follows."""
 
 _OK, _ACCEPTED, _FORBIDDEN, _TOO_MANY, _UNAVAILABLE = 200, 202, 403, 429, 503
 
@@ -70,10 +91,9 @@ def classify(
         return Refusal("challenge", "cf-mitigated: challenge", USUAL_PAUSE)
     if status == _ACCEPTED and len(body) <= _LARGEST_CHALLENGE:
         return Refusal("challenge", f"status 202 with {len(body)} bytes", USUAL_PAUSE)
-    if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
-        return Refusal("challenge", 'a page titled "Just a moment..."', USUAL_PAUSE)
-    if len(body) <= _LARGEST_CHALLENGE and any(sign in body for sign in _AWS_SCRIPT):
-        return Refusal("challenge", "the script of an AWS challenge", USUAL_PAUSE)
+    sign = block_sign(body)
+    if sign is not None:
+        return Refusal(*sign, USUAL_PAUSE)
     if status == _FORBIDDEN:
         return Refusal("refusal", "status 403", USUAL_PAUSE)
     if status == _OK and expects == "page" and len(body) < SMALLEST_PAGE:
@@ -81,6 +101,18 @@ def classify(
     if status == _OK and expects == "json" and not body[:64].lstrip().startswith((b"{", b"[")):
         return Refusal("throttle", "something else where JSON was expected", THROTTLE_PAUSE)
     return None
+
+
+def block_sign(body: bytes) -> tuple[_Stop, str] | None:
+    """Return what kind of refusal a body is, whatever its status and headers were, and by what sign; None for an answer."""
+    if _CLOUDFLARE_TITLE.search(body, 0, _HEAD):
+        return "challenge", 'a page titled "Just a moment..."'
+    if len(body) > _LARGEST_CHALLENGE:
+        return None
+    found: tuple[_Stop, str] | None = next(((kind, words) for sign, kind, words in _SIGNS if sign in body), None)
+    if found is None and (titled := _REFUSAL_TITLE.search(body, 0, _HEAD)):
+        return "refusal", f'a page titled "{titled[1].decode(errors="replace")}"'
+    return found
 
 
 def _pause(retry_after: str | None, now: float) -> int:

@@ -10,6 +10,7 @@ import html
 import json
 import math
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
@@ -24,7 +25,6 @@ _T = TypeVar("_T")
 
 _SCRIPT = re.compile(rb"<script\b([^>]*)>", re.IGNORECASE)
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-_DECLARED_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([A-Za-z0-9_-]+)""", re.IGNORECASE)
 _BEGIN_OF_PAGE = re.compile(rb"<(?:html|body)\b", re.IGNORECASE)
 _END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>", re.IGNORECASE)
 _STATED_ADDRESS = re.compile(
@@ -36,6 +36,12 @@ _TAIL = 32_768
 """In how many of its last bytes a page must end: sites, browsers and archives put a little behind the end."""
 _DEEPEST = 100
 """How deep decoded data may nest; the sites' deepest is about 30."""
+_ONE = {"@type", "aggregateRating", "image"}
+"""What JSON-LD has one of that is of use here; of several, the first."""
+_NUMBERS = {"ratingValue", "ratingCount", "reviewCount", "position"}
+_PLAIN_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,15}(?:\.\d{1,9})?", re.ASCII)
+_PEOPLE = {"actor", "actors", "director", "author", "creator"}
+_OFTEN_EMPTY = {"datePublished", "dateCreated", "duration", "contentRating"}
 
 
 class ShapeError(ValueError):
@@ -73,18 +79,16 @@ def _url_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
 def decode_text(body: bytes) -> str:
     """Return a page's text.
 
-    Some pages declare ISO 8859-1 and are UTF-8, some are UTF-8 with a few bad bytes: so it is UTF-8 unless most of
-    what is not ASCII isn't.
+    Some pages declare ISO 8859-1 and are UTF-8, some are UTF-8 with a few bad bytes, some declare UTF-8 and were saved
+    as something else: so it is UTF-8 unless most of what is not ASCII isn't.
     """
     try:
         return body.decode()
     except UnicodeDecodeError:
         text = body.decode(errors="replace")
-    declared = _DECLARED_CHARSET.search(body[:4096])
     foreign = sum(byte >= 0x80 for byte in body)  # noqa: PLR2004 - the first byte that is not ASCII
-    if declared and declared[1].lower() not in {b"utf-8", b"utf8"} and text.count("\ufffd") * 2 > foreign:
-        return body.decode("cp1252", errors="replace")
-    return text
+    bad = text.count("\ufffd") - body.count("\ufffd".encode())
+    return body.decode("cp1252", errors="replace") if bad * 2 > foreign else text
 
 
 def check_whole(body: bytes) -> None:
@@ -152,7 +156,7 @@ def decode_json(raw: bytes, shape: Any = Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         reason = str(error)
     try:
-        lenient = json.loads(raw.decode(errors="replace"), strict=False, parse_constant=_refuse_constant)
+        lenient = json.loads(decode_text(raw), strict=False, parse_constant=_refuse_constant)
         return msgspec.convert(_without_surrogates(lenient), type=shape)
     except RecursionError:
         raise ShapeError("JSON", "nested too deep") from None
@@ -177,18 +181,43 @@ def _without_surrogates(value: Any, depth: int = 0) -> Any:
 
 
 def json_ld(body: bytes) -> list[dict[str, Any]]:
-    """Return the page's JSON-LD objects in order, those of lists and `@graph`s one by one."""
+    """Return the page's JSON-LD objects in order, those of lists and `@graph`s one by one, each in one plain form.
+
+    A script that is no JSON is passed by: templates have left quotes unescaped, on pages that say the same elsewhere.
+    """
     found: list[dict[str, Any]] = []
     for raw in scripts(body, b"application/ld+json"):
-        if raw:
+        with suppress(ShapeError):
             decoded = decode_json(raw)
             for item in decoded if isinstance(decoded, list) else [decoded]:
-                if isinstance(item, dict):
-                    graph = item.get("@graph")
-                    found.extend(o for o in graph if isinstance(o, dict)) if isinstance(graph, list) else found.append(
-                        item
-                    )
+                graph = item.get("@graph") if isinstance(item, dict) else None
+                found += [
+                    _plain(part) for part in (graph if isinstance(graph, list) else [item]) if isinstance(part, dict)
+                ]
     return found
+
+
+def _plain(data: Any, key: str = "") -> Any:
+    """Return JSON-LD in one form: it may have a list or an object, a number or its text, where it likes."""
+    if isinstance(data, dict):
+        if key == "image":
+            return _plain(data.get("url") or data.get("contentUrl"), key)
+        return {name: _plain(value, name) for name, value in data.items()}
+    if isinstance(data, list):
+        plain = [_plain(value, key) for value in data]
+        return (plain[0] if plain else None) if key in _ONE else plain
+    if key in _NUMBERS and isinstance(data, str):
+        text = data.replace(",", "")
+        return _as_whole(float(text)) if _PLAIN_NUMBER.fullmatch(data) else data
+    if key in _NUMBERS and isinstance(data, float):
+        return _as_whole(data)
+    if key in _PEOPLE and isinstance(data, str):
+        return {"@type": "Person", "name": data}
+    return None if key in _OFTEN_EMPTY and data in {"", "null", "None", "undefined"} else data
+
+
+def _as_whole(number: float) -> float | int:
+    return int(number) if math.isfinite(number) and number == int(number) else number
 
 
 # --- Reading decoded JSON -------------------------------------------------------------------------------------------

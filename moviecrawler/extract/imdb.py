@@ -53,16 +53,23 @@ _LIST_PATH = re.compile(
 )
 _RENAMED = {"combined": "reference", "maindetails": "title"}
 """What two of a title's pages were called until 2016."""
-_LAYOUTS = (
-    (b'class="findHeader"', "find"),
-    (b'class="titleColumn"', "chart"),
-    (b'class="lister-item ', "search"),
-    (b'<table class="results"', "search"),
-    (b'id="fullcredits_content"', "fullcredits"),
-    (b'class="titlereference-header"', "reference"),
-    (b'class="title_wrapper"', "title"),
-    (b'id="overview-top"', "title"),
-    (b'id="tn15title"', "title"),
+_SITE_IN_TITLE = re.compile(rb"\bIMDb\s*</title", re.IGNORECASE)
+_LAYOUTS = tuple(
+    (re.compile(rb"""<%b\b[^>]*\s%b=["']?(?:[^"'>]*\s)?%b[\s"'>]""" % (tag, attribute, value)), kind)
+    for tag, attribute, value, kind in (
+        (rb"\w+", b"class", b"findHeader", "find"),
+        (rb"\w+", b"class", b"titleColumn", "chart"),
+        (rb"\w+", b"class", b"lister-item", "search"),
+        (b"table", b"class", b"results", "search"),
+        (rb"\w+", b"data-testid", b"coming-soon-entry", "calendar"),
+        (rb"\w+", b"id", b"fullcredits_content", "fullcredits"),
+        (rb"\w+", b"class", b"titlereference-header", "reference"),
+        (rb"\w+", b"class", b"title_wrapper", "title"),
+        (rb"\w+", b"id", b"overview-top", "title"),
+        (rb"\w+", b"data-testid", b"hero__pageTitle", "title"),
+        (rb"\w+", b"data-testid", b"hero-title-block__title", "title"),
+        (rb"\w+", b"id", b"tn15title", "title"),
+    )
 )
 """What only one kind of older pages has in its markup."""
 _PROPS = (
@@ -149,8 +156,8 @@ def _kind_of_markup(body: bytes) -> str | None:
         kind = _kind_of_url(address) if site_of(address) == "imdb" else None
         if kind is not None:
             return kind
-    is_theirs = b"media-imdb.com" in body or b"IMDb</title>" in body
-    return next((kind for sign, kind in _LAYOUTS if sign in body), None) if is_theirs else None
+    is_theirs = b"media-imdb.com" in body or _SITE_IN_TITLE.search(body) is not None
+    return next((kind for sign, kind in _LAYOUTS if sign.search(body)), None) if is_theirs else None
 
 
 # --- Titles ---------------------------------------------------------------------------------------------------------

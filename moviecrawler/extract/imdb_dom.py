@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parsel import Selector
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 
-_HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:-[^()]*)?$")
+_HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:[-\u2b50|][^()]*)?$")
+_EPISODE_IN_HEAD = re.compile(r'"[^"]+" (?P<title>.+)')
 _ABBREVIATED = re.compile(r"\d+(?:[.,]\d+)?\s*[^\W\d_]+\.?")
 _YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
 
@@ -60,13 +61,17 @@ _OPEN_GRAPH_KINDS: dict[str, TitleKind] = {
 }
 # Where each generation of pages writes the title, best first.
 _HEADINGS = (
-    ".subpage_title_block [itemprop=name] a",  # credits, episodes, reviews… 2013-23
+    ".subpage_title_block [itemprop=name] a, .subpage_title_block h3 a",  # credits, episodes, reviews… 2013-23
     ".title_wrapper h1",  # 2015-21
     ".titlereference-header [itemprop=name]",  # /reference 2017-22
     "#overview-top h1",  # 2011-15
     "#tn15title h1",  # to 2011, subpages to 2013
     "h5[itemprop=name] a",  # m.imdb.com
-    "h1[data-testid]",  # from 2021
+    "h1[data-testid^=hero]",  # from 2021
+)
+
+_YEAR_BESIDE_HEADING = (
+    "#titleYear, h1 .nobr, .subpage_title_block .nobr, h1[data-testid^=hero] ~ * a[href*=releaseinfo]"
 )
 
 
@@ -109,17 +114,19 @@ class Document:
         """Return the title as displayed, and the original one where the page gives another."""
         linked_name = dig_text(self.title_data, "name")
         title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
-        title = title or dig_text(self.title_data, "alternateName") or linked_name
+        # JSON-LD's name is the original title, until 2021 without the one displayed.
+        if title is None and linked_name:
+            title = dig_text(self.title_data, "alternateName") or _head(self.root).title or linked_name
         if title is None:
             raise ShapeError("title", "no heading that is known")
         original = self._original_title() or linked_name
         return title, original if original != title else None
 
     def _original_title(self) -> str | None:
-        for element in self.root.xpath("//*[@class='originalTitle'] | //*[@class='title-extra'][i]"):
+        for element in self.root.xpath(f"//*[{of_class('originalTitle')}] | //*[{of_class('title-extra')}][i]"):
             if text := own_text(element):
                 return text.strip('"')
-        label = self.root.xpath("//*[@class='titlereference-original-title-label']/preceding-sibling::text()[1]")
+        label = self.root.xpath(f"//*[{of_class('titlereference-original-title-label')}]/preceding-sibling::text()[1]")
         if label and (text := fold(label.get(""))):
             return text
         # "Original title: …", the words in the visitor's language.
@@ -128,7 +135,7 @@ class Document:
 
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells."""
-        label = _head(self.root)[0]
+        label = _head(self.root).label
         if label.lower() in LABELS:
             return LABELS[label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
@@ -143,7 +150,10 @@ class Document:
         site_id = self.site_id()
         title, original_title = self.title()
         kind, title_type = self.kind()
-        _, year, end_year = _head(self.root)
+        head = _head(self.root)
+        if head.year is None and (beside := first_text(self.root, _YEAR_BESIDE_HEADING)):
+            _, year, end_year, _ = release_words(beside.strip("()"))
+            head = head._replace(year=year, end_year=end_year)
         return Movie(
             site="imdb",
             site_id=site_id,
@@ -153,8 +163,8 @@ class Document:
             original_title=original_title,
             kind=kind,
             title_type=title_type,
-            year=year,
-            end_year=end_year if kind == "series" else None,
+            year=head.year,
+            end_year=head.end_year if kind == "series" else None,
         )
 
 
@@ -163,19 +173,29 @@ def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
     return _SCHEMA_KINDS.get(schema_type) if isinstance(schema_type, str) else None
 
 
-def _head(root: Selector) -> tuple[str, int | None, int | None]:
-    """Return label, year and last year from the page's `<title>`: Lantern Row (TV Series 1999) - Episodes - IMDb.
+class _Head(NamedTuple):
+    title: str | None = None
+    label: str = ""
+    year: int | None = None
+    end_year: int | None = None
+
+
+def _head(root: Selector) -> _Head:
+    """Return what a page's `<title>` says: Lantern Row (TV Series 1999-2003) - Episodes - IMDb.
 
     Without a year, the words are part of the title itself: Lantern Row (Part One).
     """
     stated = root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
-    for found in map(_HEAD_TITLE.search, map(fold, stated)):
-        if found:
-            label, year, end_year, _ = release_words(found["words"])
-            label = found["medium"] or label
-            if year or label.lower() in LABELS:
-                return label, year, end_year
-    return "", None, None
+    for text in map(fold, stated):
+        found = _HEAD_TITLE.search(text)
+        label, year, end_year, _ = release_words(found["words"]) if found else ("", None, None, False)
+        label = (found and found["medium"]) or label
+        if found and (year or label.lower() in LABELS):
+            title = text[: found.start()].strip()
+            # "Lantern Row" The First Lamp (TV Episode 1999)
+            episode = _EPISODE_IN_HEAD.fullmatch(title)
+            return _Head((episode["title"] if episode else title.strip('"')) or None, label, year, end_year)
+    return _Head()
 
 
 def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
@@ -194,9 +214,14 @@ def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
 
 def _heading(heading: Selector) -> str | None:
     """Return the title in a heading, without the year and links beside it."""
-    name = heading.css("em, [itemprop=name]:not(.title-extra), [data-testid=hero__primary-text]")
+    name = heading.css("em, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
     text = own_text(name[0] if name else heading) or all_text(heading)
     return text.strip('"') if text else None
+
+
+def of_class(name: str) -> str:
+    """Return the XPath condition that an element has this class, beside others or not."""
+    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
 
 
 def own_text(element: Selector | SelectorList[Selector]) -> str | None:

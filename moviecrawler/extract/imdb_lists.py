@@ -15,6 +15,7 @@ from moviecrawler.extract.imdb_dom import (
     first_text,
     imdb_score,
     metascore,
+    of_class,
     own_text,
     release_words,
 )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
 _PLACE_AND_TITLE = re.compile(r"(?:(\d+)\. )?(.+)")
+_COUNTED = re.compile(r"(\d[\d,]*)-(\d[\d,]*) of (\d[\d,]*)")
 _NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*")
 _USERS_RATED = re.compile(r"([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
 _RATING = re.compile(r"\d+[.,]\d")
@@ -50,8 +52,13 @@ def listing(body: bytes, url: str | None) -> Page:
     section = urlsplit(document.address).path.strip("/").partition("/")[0]
     if section in {"chart", "search", "find", "calendar"}:
         kind = section
-    if not entries and not root.css(".findHeader, .lister, .desc"):
-        raise ShapeError("entries", "no list that is known")
+    if not entries:
+        _require_empty(root.css(".findHeader, .lister, .desc"), root.xpath("//*[@id='main']"))
+    total = _total(root) if kind == "search" else None
+    counted = _counted(root)
+    if counted and len(entries) < counted[0]:
+        # Until scripts run, a new page shows 25; the others are in data that this one lacks.
+        raise ShapeError("entries", f"the page says that it lists {counted[0]} titles, and shows {len(entries)}")
     following = attribute(root.css("a.lister-page-next, .pagination a:last-child"), "href")
     base = urljoin(HOMES["imdb"], url or document.address)
     return Page(
@@ -60,7 +67,7 @@ def listing(body: bytes, url: str | None) -> Page:
         listing=Listing(
             site="imdb",
             entries=entries,
-            total=_total(root) if kind == "search" else None,
+            total=total if total is not None or counted is None else counted[1],
             next=urljoin(base, following) if following else None,
         ),
     )
@@ -75,18 +82,28 @@ def episodes(body: bytes, url: str | None) -> Page:
     document = Document(body, url)
     rows = document.root.css(".eplist .list_item")
     mobile_rows = document.root.css("#eplist a.btn-full")
-    if not document.root.css(".eplist, #eplist"):
-        raise ShapeError("entries", "no list that is known")
     entries = [_episode(row) for row in rows] or [_mobile_episode(row) for row in mobile_rows]
+    if not entries:
+        season = document.root.css(".eplist, #eplist")
+        _require_empty(season, season)
     return Page(site="imdb", kind="episodes", movie=document.movie(), listing=Listing(site="imdb", entries=entries))
+
+
+def _require_empty(signs: SelectorList[Selector], lists: SelectorList[Selector]) -> None:
+    """Raise ShapeError unless there is a sign of a list, and no title in what holds it: it is one of nothing then.
+
+    People whom a search finds may have titles beside them.
+    """
+    if not signs or lists.xpath(f"{_TITLE_LINKS}[not(ancestor::tr[{of_class('findResult')}])]"):
+        raise ShapeError("entries", "no list that is known")
 
 
 def _rows(document: Document) -> tuple[str, list[Entry]]:
     """Return the rows of the first layout that the page has any of, and the kind of list that this layout stands for."""
     layouts: list[tuple[str, str, Callable[[Selector], Entry | None]]] = [
-        ("chart", "//tr[td[contains(concat(' ', @class, ' '), ' titleColumn ')]]", _chart_row),
-        ("search", "//*[contains(concat(' ', @class, ' '), ' lister-item ')]", _search_row),
-        ("search", "//table[@class='results']//tr[td[@class='title']]", _old_search_row),
+        ("chart", f"//tr[td[{of_class('titleColumn')}]]", _chart_row),
+        ("search", f"//*[{of_class('lister-item')}]", _search_row),
+        ("search", f"//table[{of_class('results')}]//tr[td[{of_class('title')}]]", _old_search_row),
         ("find", "//tr[contains(@class, 'findResult')]", _find_row),
         ("calendar", "//li[@data-testid='coming-soon-entry']", _coming_soon_row),
         ("chart", f"//li[contains(@class, 'ipc-metadata-list-summary-item')][{_TITLE_LINKS}]", _card),
@@ -158,7 +175,7 @@ def _chart_row(row: Selector) -> Entry:
     """Read a chart's row of 2013 to 2023. The box office has neither ranks nor years."""
     cell = row.css("td.titleColumn")
     entry = _linked_entry(cell.css("a"))
-    entry.year, entry.kind = _year_and_kind(cell.xpath("string(span[@class='secondaryInfo'])").get())
+    entry.year, entry.kind = _year_and_kind(cell.xpath(f"string(span[{of_class('secondaryInfo')}])").get())
     rank = attribute(row.css("span[name=rk]"), "data-value")
     entry.rank = parse_integer(rank) if rank else None
     if rating := first_text(row, "td.imdbRating strong"):
@@ -172,7 +189,10 @@ def _search_row(row: Selector) -> Entry:
     entry.year, entry.kind = _year_and_kind(all_text(row.css(".lister-item-year")[-1:]))
     if index := first_text(row, ".lister-item-index"):
         entry.rank = parse_integer(index.rstrip("."))
-    if rating := first_text(row, ".ratings-imdb-rating strong, .col-imdb-rating strong"):
+    if rating := first_text(
+        row,
+        ".ratings-imdb-rating strong, .col-imdb-rating strong, .ipl-rating-widget > .ipl-rating-star .ipl-rating-star__rating",
+    ):
         # The gross has the same name as the votes.
         votes = row.xpath(".//*[@name='nv'][not(contains(., '$'))]/@data-value").get()
         entry.scores = [imdb_score(rating, votes)]
@@ -183,7 +203,7 @@ def _search_row(row: Selector) -> Entry:
 
 def _old_search_row(row: Selector) -> Entry:
     """Read a search's row before 2016."""
-    entry = _linked_entry(row.xpath("td[@class='title']/a"))
+    entry = _linked_entry(row.xpath(f"td[{of_class('title')}]/a"))
     entry.year, entry.kind = _year_and_kind(first_text(row, ".year_type"))
     if number := first_text(row, "td.number"):
         entry.rank = parse_integer(number.rstrip("."))
@@ -290,3 +310,16 @@ def _total(root: Selector) -> int | None:
     text = first_text(root, ".desc span, .desc, #left") or ""
     numbers = _NUMBER.findall(text)
     return parse_integer(numbers[-1].rstrip(".,")) if numbers else None
+
+
+def _counted(root: Selector) -> tuple[int, int] | None:
+    """Return how many rows a page since 2022 says that it lists, and the whole list: 250 Titles, 1-50 of 42,401."""
+    whole = _NUMBER.match(first_text(root, "[data-testid=chart-layout-total-items]") or "")
+    if whole:
+        number = parse_integer(whole[0].strip())
+        return number, number
+    for text in root.xpath("//div[not(*)]/text()[contains(., '-')]").getall():
+        if counted := _COUNTED.fullmatch(fold(text)):
+            first, last, total = map(parse_integer, counted.groups())
+            return last - first + 1, total
+    return None

@@ -7,7 +7,7 @@ link's target or its `ref_` code says what a value is, that is used instead.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_list, dig_text, fold, reader
@@ -18,6 +18,7 @@ from moviecrawler.extract.imdb_dom import (
     first_text,
     imdb_score,
     metascore,
+    of_class,
     own_text,
     person_id,
 )
@@ -42,12 +43,20 @@ _PAGE_KINDS = {
     "releaseinfo": "releaseinfo",
 }
 _TOP_PLACES = 250
+_CHIPS = 3
 
+# Beside the heading, from 2021: year, certificate, runtime, and in front of them what is not a feature film.
+_HERO_FACTS = (
+    "//h1[starts-with(@data-testid, 'hero')]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
+)
 _LIKE_A_DATE = re.compile(r"(?<!\d)\d{1,2}(?!\d).*(?<!\d)\d{4}(?!\d)|(?<!\d)\d{4}(?!\d).*(?<!\d)\d{1,2}(?!\d)")
 _HOURS = re.compile(r"\d+ ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]+:)?\s*(\d+)\s*min(?:ut\w*)?\b", re.IGNORECASE)
 _OUT_OF_TEN = re.compile(r"(\d+(?:[.,]\d)?)\s*/\s*10\b")
 _NUMBER = re.compile(r"\d[\d.,\s]*")
+_WORDS = re.compile(r"\s*[^\W\d_]{4,}")
+_FEWEST_VOTES = 5
+"""Votes that a title needs to have a rating."""
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
 _NOTE = re.compile(
     r"\s*\((?:as |also |voice|singing voice|uncredited|credit only|archive|unconfirmed|rumored|scenes deleted"
@@ -132,7 +141,7 @@ def _credits(document: Document, movie: Movie) -> list[Credit]:
     """Return the credits of a title's page: each role of the first place that names anybody in it."""
     root = document.root
     found: list[Credit] = []
-    for source in (_crew(root), _cast(root), _overview(root), _linked_people(document, movie)):
+    for source in (_crew(root), _cast(root), _overview(root, movie), _linked_people(document, movie)):
         known = {credit.role for credit in found}
         found += [credit for credit in source if credit.role not in known]
     return list(_distinct(found))
@@ -140,31 +149,37 @@ def _credits(document: Document, movie: Movie) -> list[Credit]:
 
 def _crew(root: Selector) -> Iterator[Credit]:
     """Read the tables of directors and writers: full credits of any age, /combined and /reference."""
-    roles: list[tuple[Role, str, str]] = [("director", "directors", "ttfc_fc_dr"), ("writer", "writers", "ttfc_fc_wr")]
-    for role, name, ref in roles:
-        heading = f"@name='{role}' or @name='{name}'"
+    roles: list[tuple[Role, str, str, str]] = [
+        ("director", "directors", "Directed by", "ttfc_fc_dr"),
+        ("writer", "writers", "Writing Credits", "ttfc_fc_wr"),
+    ]
+    for role, name, words, ref in roles:
+        heading = f"@name='{role}' or @name='{name}' or contains(normalize-space(), '{words}')"
         links = root.xpath(
             f"//a[contains(@href, '{ref}')]"
             f" | //table[preceding-sibling::h4[1][{heading}]]//a[contains(@href, '/name/nm')]"
-            f" | //table[.//a[@class='glossary'][{heading}]]//a[contains(@href, '/name/nm')]"
+            f" | //table[.//a[{of_class('glossary')}][{heading}]]//a[contains(@href, '/name/nm')]"
         )
         yield from _linked(role, links)
 
 
-def _overview(root: Selector) -> Iterator[Credit]:
+def _overview(root: Selector, movie: Movie) -> Iterator[Credit]:
     """Read the few names at the top of a title's page. There, a series' creators have the writers' `ref_` code."""
+    is_series = movie.kind == "series"
     for block in root.css(
-        ".credit_summary_item, #overview-top .txt-block, .titlereference-overview-section, #tn15main .info"
+        ".credit_summary_item, #overview-top .txt-block, .titlereference-overview-section, #tn15main .info,"
+        " [data-testid=title-pc-principal-credit]"
     ):
         links = block.xpath(".//a[contains(@href, '/name/nm')]")
-        label = first_text(block, "h4, h5") or own_text(block) or ""
+        label = first_text(block, "h4, h5, .ipc-metadata-list-item__label") or own_text(block) or ""
         # To 2011 the codes stood in `onclick`: /rg/directorlist/position-1/images/b.gif.
         code = attribute(links[:1], "href") + attribute(links[:1], "onclick")
-        if label.startswith("Creator"):
+        of_writers = "_ov_wr" in code or "/writerlist/" in code
+        if label.startswith("Creator") or (is_series and of_writers and not label.startswith("Writer")):
             yield from _linked("creator", links)
         elif "_ov_dr" in code or "/directorlist/" in code or label.startswith("Director"):
             yield from _linked("director", links)
-        elif "_ov_wr" in code or "/writerlist/" in code or label.startswith("Writer"):
+        elif of_writers or label.startswith("Writer"):
             yield from _linked("writer", links)
         elif "_ov_st" in code or label.startswith("Star"):
             yield from _linked("cast", links)
@@ -179,8 +194,12 @@ def _linked(role: Role, links: Iterable[Selector]) -> Iterator[Credit]:
 def _cast(root: Selector) -> Iterator[Credit]:
     """Read the cast's table, since 2021 its cards. Rows without a name are headings, and places for its episodes."""
     for row in root.css("table.cast_list tr, table.cast tr"):
-        for credit in _linked("cast", row.xpath("./td[not(@class='primary_photo')]/a[contains(@href, '/name/nm')]")):
-            parts = row.xpath("./td[@class='character' or @class='char']//text()[not(ancestor::a[@href='#'])]")
+        for credit in _linked(
+            "cast", row.xpath(f"./td[not({of_class('primary_photo')})]/a[contains(@href, '/name/nm')]")
+        ):
+            parts = row.xpath(
+                f"./td[{of_class('character')} or {of_class('char')}]//text()[not(ancestor::a[@href='#'])]"
+            )
             credit.character = _character("".join(parts.getall()))
             yield credit
     for card in root.css("[data-testid=title-cast-item]"):
@@ -246,6 +265,8 @@ def _scores(document: Document) -> list[Score]:
     elif new:
         # Beside it stands only about how many voted, 2.8M.
         found.append(imdb_score(new[1], None))
+    else:
+        found += _rating_beside_votes(root)
     if critics := first_text(root, ".metascore_block [itemprop=ratingValue]"):
         found.append(metascore(critics, first_text(root, ".metascore_block [itemprop=ratingCount]")))
     elif critics := first_text(root, ".metacriticScore, .score-meta, .metacritic-score-box"):
@@ -255,6 +276,26 @@ def _scores(document: Document) -> list[Score]:
         texts = [all_text(link) or "" for link in root.css(".star-box-details a[href*=criticreviews]")]
         found += [metascore(text.removesuffix("/100")) for text in texts if text.endswith("/100")]
     return found
+
+
+def _rating_beside_votes(root: Selector) -> list[Score]:
+    """Return the rating beside the link to its details, which is the number of votes in every layout: 7.4/10 47,104.
+
+    Raises ShapeError when there is no rating beside it: it stands where it isn't looked for.
+    """
+    for link in root.xpath("//a[contains(@href, 'ratings')]"):
+        # 33,314 users; not: (awaiting 5 votes)
+        text = (all_text(link) or "").strip("() ")
+        if text[:1].isdigit() and urlsplit(attribute(link, "href")).path.rstrip("/").rpartition("/")[2] == "ratings":
+            votes = _WORDS.sub("", text)
+            around = (
+                " ".join(element.xpath(".//text()").getall()) for element in link.xpath("ancestor::*[position() <= 4]")
+            )
+            if rated := next((rated for text in around if (rated := _OUT_OF_TEN.search(text))), None):
+                return [imdb_score(rated[1], votes)]
+            if parse_integer(votes) >= _FEWEST_VOTES:
+                raise ShapeError("scores", f"{votes} votes and no rating beside them")
+    return []
 
 
 def _top_places(root: Selector) -> tuple[int | None, int | None]:
@@ -294,7 +335,12 @@ def _genres(document: Document) -> list[str]:
                 return found
     genre = document.title_data.get("genre")
     genres = [genre] if isinstance(genre, str) else dig_list(document.title_data, "genre")
-    return [text for each in genres if (text := dig_text(each))]
+    linked = [text for each in genres if (text := dig_text(each))]
+    if linked:
+        return linked
+    chips = list(dict.fromkeys(filter(None, map(all_text, document.root.css("[data-testid=genres] .ipc-chip__text")))))
+    # There is room for three: as many can be all of them or the first three.
+    return chips if len(chips) < _CHIPS else []
 
 
 def _details(root: Selector, *targets: str) -> list[str]:
@@ -317,15 +363,19 @@ def _certificate(root: Selector) -> str | None:
         if text := attribute(mark, "content") or attribute(mark, "title"):
             return fold(text)
     # In this line it is the only bare text before the runtime and the links.
-    line = root.xpath("//*[@class='subtext']/text()[not(preceding-sibling::time or preceding-sibling::a)]").getall()
+    line = root.xpath(
+        f"//*[{of_class('subtext')}]/text()[not(preceding-sibling::time or preceding-sibling::a)]"
+    ).getall()
     if text := fold("".join(line)).strip(" ,|"):
         return text
+    if shown := first_text(root.xpath(_HERO_FACTS), "a[href*=parentalguide]"):
+        return shown
     first_fact = root.css(".titlereference-header .ipl-inline-list__item")[:1]
     text = own_text(first_fact) or ""
     if text and not _HOURS.match(text):
         return text
     reasons = root.xpath(
-        "//*[@id='titleStoryLine']//*[@itemprop='contentRating'] | //*[@class='info'][h5/a[contains(@href, '/mpaa')]]/div"
+        f"//*[@id='titleStoryLine']//*[@itemprop='contentRating'] | //*[{of_class('info')}][h5/a[contains(@href, '/mpaa')]]/div"
     )
     rated = (_RATED.match(all_text(reason) or "") for reason in reasons)
     return next((found[1] for found in rated if found), None)
@@ -334,11 +384,11 @@ def _certificate(root: Selector) -> str | None:
 def _release_date(document: Document) -> str | None:
     """Return the first date shown beside a link to the release dates; a bare year is none."""
     beside = document.root.xpath(
-        "//*[@class='infobar' or @class='subtext' or @class='titlereference-header']"
+        f"//*[{of_class('infobar')} or {of_class('subtext')} or {of_class('titlereference-header')}]"
         "//a[contains(@href, 'releaseinfo')]"
-        " | //*[@class='txt-block' or @class='info'][.//a[contains(@href, 'releaseinfo')][not(contains(@href, '#'))]]"
-        " | //table[@id='release_dates']//td[@class='release_date']"
-        " | //*[@class='info'][h5[starts-with(., 'Original Air Date')]]"
+        f" | //*[{of_class('txt-block')} or {of_class('info')}][.//a[contains(@href, 'releaseinfo')][not(contains(@href, '#'))]]"
+        f" | //table[@id='release_dates']//td[{of_class('release_date')}]"
+        f" | //*[{of_class('info')}][h5[starts-with(., 'Original Air Date')]]"
         " | //*[@data-testid='title-details-releasedate']//a[contains(@href, 'releaseinfo')]"
     )
     texts = [all_text(element) or "" for element in beside]
@@ -361,10 +411,13 @@ def _runtime(document: Document) -> int | None:
         if _HOURS.match(text := all_text(fact) or ""):
             return parse_runtime(text)
     for block in document.root.xpath(
-        "//*[@class='info']/*[@class='info-content'][not(.//a)] | //*[@class='infobar'] | //*[@class='txt-block'][not(.//a)]"
+        f"//*[{of_class('info')}]/*[{of_class('info-content')}][not(.//a)] | //*[{of_class('infobar')}] | //*[{of_class('txt-block')}][not(.//a)]"
     ):
         if found := _MINUTES.match(own_text(block) or ""):
             return check_runtime(int(found[1]))
+    for fact in document.root.xpath(_HERO_FACTS):
+        if re.match(r"\d+ ?[^\W\d]", text := own_text(fact) or ""):
+            return parse_runtime(text)
     duration = dig_text(document.title_data, "duration")
     return parse_runtime(duration) if duration else None
 
@@ -372,26 +425,45 @@ def _runtime(document: Document) -> int | None:
 def _plot(document: Document) -> str | None:
     """Return the outline, without the links after it: See full summary, Add a Plot."""
     blocks = document.root.xpath(
-        "//*[@class='summary_text'] | //p[@itemprop='description']"
-        " | //*[@class='titlereference-section-overview']/div[not(@class)]"
-        " | //*[@class='info']/*[@class='info-content'][a[contains(@href, 'plotsummary')]]"
+        f"//*[{of_class('summary_text')}] | //p[@itemprop='description']"
+        f" | //*[{of_class('titlereference-section-overview')}]/div[not(@class)]"
+        f" | //*[{of_class('info')}]/*[{of_class('info-content')}][a[contains(@href, 'plotsummary')]]"
         " | //*[@id='overview-top']/p"
+        # The same in three widths of window, of which only the widest is never cut.
+        " | (//*[@data-testid='plot-xl'])[1]"
     )
     for block in blocks:
         parts = block.xpath(
             ".//text()[not(ancestor::a[contains(@href, 'plot') or contains(@href, 'synopsis')"
-            " or contains(@href, 'contribute') or contains(@href, '/update')])]"
+            " or contains(@href, 'contribute') or contains(@href, '/update')] or ancestor::button)]"
         )
         if text := fold("".join(parts.getall())).rstrip(" »|"):
             return text
     # Where the page has a place for the plot and it is empty, JSON-LD makes up a sentence of title and names.
-    return None if blocks else dig_text(document.title_data, "description")
+    return None if blocks else _linked_plot(document.title_data)
+
+
+def _linked_plot(data: dict[str, Any]) -> str | None:
+    """Return JSON-LD's plot; until 2021 a sentence of title and people was put in front: Salt is a movie starring Jo May."""
+    text, name = dig_text(data, "description"), dig_text(data, "name")
+    if text is None or name is None or not text.startswith((f"{name} is a ", f"{name} is an ")):
+        return text
+    # Names have full stops, too: the sentence ends behind one of the people that JSON-LD lists.
+    people = [person for key in ("actor", "director", "creator") for person in _people(data, key)]
+    ends = [at + len(f"{person}. ") for person in people if (at := text.find(f"{person}. ")) != -1]
+    return text[min(ends) :] if ends else None
+
+
+def _people(data: dict[str, Any], key: str) -> list[str]:
+    listed = data.get(key)
+    return [name for person in (listed if isinstance(listed, list) else [listed]) if (name := dig_text(person, "name"))]
 
 
 def _poster(document: Document) -> str | None:
     """Return the poster; stand-ins for a missing one lie elsewhere than under /images/M/."""
     shown = document.root.css(
-        ".poster img, img.poster, #img_primary img, a[name=poster] img, .titlereference-primary-image"
+        ".poster img, img.poster, #img_primary img, a[name=poster] img, .titlereference-primary-image,"
+        " [data-testid=hero-media__poster] img"
     )
     sources = [dig_text(document.title_data, "image") or "", *(attribute(image, "src") for image in shown)]
     if shown:
@@ -432,8 +504,8 @@ def _amount_kind(label: str, place: str) -> Literal["budget", "opening_weekend",
 def _read_series(root: Selector, movie: Movie) -> None:
     """Add to an episode which series, season and number it is: Season 3 | Episode 10, (Season 3, Episode 10)."""
     for link in root.xpath(
-        "//*[@class='titleParent']/a | //*[@class='tv_header']/a | //a[@data-testid='hero-title-block__series-link']"
-        " | //*[@id='tn15main']//*[@class='info'][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
+        f"//*[{of_class('titleParent')}]/a | //*[{of_class('tv_header')}]/a | //a[@data-testid='hero-title-block__series-link']"
+        f" | //*[@id='tn15main']//*[{of_class('info')}][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
     ):
         movie.series_id = id_in_url("imdb", attribute(link, "href"))
         movie.series_title = all_text(link)

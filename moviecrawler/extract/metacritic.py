@@ -45,6 +45,18 @@ if TYPE_CHECKING:
 
 _JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
 
+_SITE_IN_TITLE: Final = re.compile(rb"\bMetacritic\s*</title", re.IGNORECASE)
+_LAYOUTS: Final = tuple(
+    (re.compile(rb"""\sclass=["']?(?:[^"'>]*\s)?%b[\s"'>]""" % name), kind)
+    for name, kind in (
+        (b"query_results", "search"),
+        (b"clamp-summary-wrap", "browse"),
+        (b"list_products", "browse"),
+        (b"c-finderProductCard", "browse"),
+    )
+)
+"""What only lists have in their markup; their heads have not always named their address."""
+
 _PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
 """The first part of a site_id, by a product's own type."""
 
@@ -73,11 +85,15 @@ def kind_of(body: bytes, url: str | None) -> str | None:
     addresses = [address for address in stated_addresses(body) if site_of(address) == "metacritic"]
     is_bare = metacritic_markup.is_bare(body)
     if not addresses and is_bare:
-        addresses = [found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body)][:1]
+        # A picture has a "url", too.
+        stated = (found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body))
+        addresses = [address for address in stated if _kind_of_path(address)][:1]
     if not addresses and url is None:
         if b'id="__NUXT_DATA__"' in body and b'"loadPage:' in body:
             return "nuxt-data"
-        return "search" if b'class="query_results"' in body and b"at Metacritic" in body else None
+        if not _SITE_IN_TITLE.search(body):
+            return None
+        return next((kind for sign, kind in _LAYOUTS if sign.search(body)), None)
     kinds = [kind for kind in map(_kind_of_path, addresses or [url or ""]) if kind]
     if is_bare and kinds and kinds[0] in KINDS:
         return f"{kinds[0]}-trimmed"

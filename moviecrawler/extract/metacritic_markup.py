@@ -25,6 +25,7 @@ from moviecrawler.extract.metacritic_values import (
     read_certificate,
     read_date,
     read_poster,
+    without_season,
 )
 from moviecrawler.extract.values import check_runtime, parse_decimal, parse_integer, parse_runtime, parse_year
 from moviecrawler.items import Entry, Listing
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Credit, Movie, Role, Score, ScoreKind, TitleKind
 
 _TITLE_TYPES: Final = ("Movie", "TVSeries", "TVSeason", "VideoGame", "MusicAlbum")
+_HEADINGS: Final = (".product_page_title h1", "h1.product_title [itemprop=name]", ".product_title a")
 _ROLES_OF_TABLES: Final[dict[str, Role]] = {
     "director": "director",
     "writer": "writer",
@@ -55,9 +57,12 @@ _MAIN_LABELS: Final = (
     "[not(ancestor::*[@id='side' or contains(concat(' ', @class, ' '), ' side_col ')])]"
 )
 _BASED_ON: Final = re.compile(r"\bbased on (\S+) (?:Critic|User|Rating)", re.IGNORECASE)
+_OF_REVIEWS: Final = re.compile(r"/(?:critic|user)-reviews$")
+_CRITICS_COUNTED: Final = re.compile(r"\bbased on \d[\d,]* Critic", re.IGNORECASE)
 _OUT_OF: Final = re.compile(r"\b(\S+) out of 10+$")
 _SHIFTED_DURATION: Final = re.compile(r"^PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S$")
 _ONE_UNIT_DURATION: Final = re.compile(r"^PT\dM$")
+_SCRIPT_TAG: Final = re.compile(rb"<script\b[^>]*>", re.IGNORECASE)
 _RESULTS: Final = re.compile(r"of ([\d,]+) results?")
 _RESULT_LINE: Final = re.compile(r"^(?P<type>\D+?)(?:, (?P<year>\d{4}))?$")
 
@@ -116,14 +121,17 @@ def is_bare(body: bytes) -> bool:
     """Return whether a page was trimmed to its JSON-LD: it then is whole, and without any other script."""
     with suppress(ShapeError):
         check_whole(body)
-        return 0 < body.count(b"<script") == body.count(b'<script type="application/ld+json"')
+        kinds = [b"application/ld+json" in tag for tag in _SCRIPT_TAG.findall(body)]
+        return bool(kinds) and all(kinds)
     return False
 
 
 def _own_address(page: Selector) -> str | None:
-    # The canonical link of a season is its series: og:url is the season's own.
+    # The canonical link of a season is its series: its heading and og:url are the season's own.
+    heading = page.css("h1.product_title > a, .product_page_title > a").attrib.get("href")
     own = page.css('meta[property="og:url"]::attr(content)').get()
-    return own or page.css('link[rel="canonical"]::attr(href)').get()
+    stated = (heading, own, page.css('link[rel="canonical"]::attr(href)').get())
+    return next((address for address in stated if address and id_in(address)), None)
 
 
 def _required_id(url: str | None) -> str:
@@ -232,14 +240,14 @@ def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | None:
 
 
 def _from_labels(page: Selector, linked: dict[str, Any], site_id: str, *, details: bool) -> Movie:
-    name = page.css('meta[property="og:title"]::attr(content)').get() or _text(
-        page.css(".product_page_title h1, .product_title [itemprop=name], .product_title a")[:1]
+    name = page.css('meta[property="og:title"]::attr(content)').get() or next(
+        (text for heading in _HEADINGS if (text := _text(page.css(heading)[:1]))), None
     )
     if not name:
         raise ShapeError("title", "neither an og:title nor a heading")
     facts = _labelled(page)
     movie = _from_json_ld(linked, site_id) if linked else new_movie(site_id, fold(name))
-    movie.title = fold(html.unescape(name))
+    movie.title = without_season(site_id, fold(html.unescape(name)))
     released, year = read_date(
         _fact(facts, "release date", "series premiere date", "season premiere date", "premiere date")
     )
@@ -341,8 +349,8 @@ def _marked_scores(page: Selector, linked: dict[str, Any]) -> list[Score]:
     )
     if not of_users:
         raise ShapeError("scores", "no place for the users' score")
-    if not of_critics and "aggregateRating" in linked:
-        raise ShapeError("scores", "a metascore in the JSON-LD and none on the page")
+    if not of_critics and ("aggregateRating" in linked or _CRITICS_COUNTED.search(_spaced(page))):
+        raise ShapeError("scores", "a count of critics or a metascore in the JSON-LD, and none on the page")
     return [
         score
         for score in (
@@ -430,7 +438,8 @@ def _card_of_result(card: Selector) -> Entry:
 
 
 def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, str], rank: int | None = None) -> Entry:
-    path = urlsplit(link).path.strip("/") if link else ""
+    # The first link of a row can be that of its reviews.
+    path = _OF_REVIEWS.sub("", urlsplit(link).path.strip("/")) if link else ""
     if not path or not name:
         raise ShapeError("entries", f"a row without {'a name' if path else 'a link'}")
     day, year = read_date(date_text or None)

@@ -48,10 +48,20 @@ def new_movie(site_id: str, title: str) -> Movie:
         site="metacritic",
         site_id=site_id,
         url=title_url("metacritic", site_id),
-        title=title,
+        title=without_season(site_id, title),
         kind=KINDS[site_id.partition("/")[0]],
         season=int(season[1]) if season else None,
     )
+
+
+def without_season(site_id: str, title: str) -> str:
+    """Return a season's title without its number, as most generations of pages have it.
+
+    >>> without_season("tv/the-lighthouse/season-2", "The Lighthouse: Season 2")
+    'The Lighthouse'
+    """
+    season = _SEASON.search(site_id)
+    return re.sub(rf"\s*[:-]\s*Season {season[1]}$", "", title) if season else title
 
 
 def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:

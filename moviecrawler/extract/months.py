@@ -25,22 +25,41 @@ _NAMES = (
     """січня|січень лютого|лютий березня|березень квітня|квітень травня|травень червня|червень
     липня|липень серпня|серпень вересня|вересень жовтня|жовтень листопада|листопад грудня|грудень""",
 )
+# Of these no abbreviations: Finnish "mar…" is November, and would take "Mar" away from March.
+_WHOLE_NAMES = (
+    """tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta
+    heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta""",
+    """ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου
+    ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου""",
+    "януари февруари март април май юни юли август септември октомври ноември декември",
+    "januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra",
+    "januar februar marec april maj junij julij avgust september oktober november december",
+    "januari februari maret april mei juni juli agustus september oktober november desember",
+)
 _SHORTEST_ABBREVIATION = 3
 
 
 def _numbers() -> dict[str, int]:
     """Return the number of every name, and of every beginning of names that are all of the same month."""
-    names = {
-        name: number
-        for language in _NAMES
-        for number, forms in enumerate(language.split(), start=1)
-        for name in forms.split("|")
-    }
+    names = _numbered(_NAMES)
     meant: dict[str, set[int]] = {}
     for name, number in names.items():
         for length in range(_SHORTEST_ABBREVIATION, len(name)):
             meant.setdefault(name[:length], set()).add(number)
-    return {short: numbers.pop() for short, numbers in meant.items() if len(numbers) == 1} | names
+    return (
+        {short: numbers.pop() for short, numbers in meant.items() if len(numbers) == 1}
+        | names
+        | _numbered(_WHOLE_NAMES)
+    )
+
+
+def _numbered(languages: tuple[str, ...]) -> dict[str, int]:
+    return {
+        name: number
+        for language in languages
+        for number, forms in enumerate(language.split(), start=1)
+        for name in forms.split("|")
+    }
 
 
 _NUMBERS = _numbers()
@@ -49,8 +68,8 @@ _NUMBERS = _numbers()
 def month_number(name: str) -> int:
     """Return 1 to 12 for a month's name or abbreviation in any of the languages. Raises ValueError.
 
-    >>> [month_number(name) for name in ("Oct", "octobre", "Dez", "ноября")]
-    [10, 10, 12, 11]
+    >>> [month_number(name) for name in ("Oct", "octobre", "Dez", "ноября", "marraskuuta")]
+    [10, 10, 12, 11, 11]
     """
     number = _NUMBERS.get(name.lower())
     if number is None:

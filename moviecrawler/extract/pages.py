@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
+from moviecrawler.extract.archived import original, original_url
+from moviecrawler.extract.blocks import block_sign
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -23,9 +25,14 @@ _SITES: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomato
 def read_page(body: bytes, url: str | None = None) -> Page:
     """Return what a page of any of the three sites says, by its URL when given, else by what the page itself shows.
 
-    Raises ExtractionError when it is none of theirs, or not in a shape that is known.
+    A page out of a web archive is read as it was before the archive wrote its own addresses into it.
+    Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is `block` for a block page.
     """
-    url = url or _saved_from(body)
+    body = original(body)
+    url = original_url(url) if url else _saved_from(body)
+    sign = block_sign(body)
+    if sign is not None:
+        raise ExtractionError("block", url, f"no page, but a {sign[0]}: {sign[1]}")
     site = site_of(url) if url else None
     for name in [site] if site else _SITES:
         kind = _SITES[name].kind_of(body, url)
@@ -38,7 +45,7 @@ def read_page(body: bytes, url: str | None = None) -> Page:
 def _saved_from(body: bytes) -> str | None:
     """Return the address that a browser wrote into the page when it saved it, if that is of one of the sites."""
     found = _SAVED_FROM.search(body, 0, _HEAD)
-    address = found[1].decode(errors="replace") if found else ""
+    address = original_url(found[1].decode(errors="replace")) if found else ""
     return address if site_of(address) else None
 
 

@@ -92,6 +92,9 @@ _COUNTED = re.compile(
     r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
     r"|(?<!than )(?<![\d,./])(?P<before>\d[\d,]*\+?)\s+(?:Reviews?|(?:Verified )?Ratings?)\b"
 )
+_NO_METER = re.compile(r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon", re.IGNORECASE)
+_FEWEST_REVIEWS = 5
+"""Reviews that a title needs to have a Tomatometer."""
 _SITE_NAME = re.compile(r"\s*[-|]\s*Rotten Tomatoes$")
 _BOILERPLATE = "Discover reviews, ratings"
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
@@ -348,9 +351,9 @@ def _scorecard(scorecard: Any, hero: Any) -> _Shown:
     if scorecard is not None and critics is None and audience is None:
         raise ShapeError("scores", "a scorecard without criticsScore and audienceScore")
     shown = _Shown(
-        score("tomatometer", dig(critics, "score"), dig(critics, "reviewCount") or dig(critics, "ratingCount"))
+        score("tomatometer", _share(critics), dig(critics, "reviewCount") or dig(critics, "ratingCount"))
         # Its audience is counted in bands only ("250,000+ Ratings"); reviewCount is of those who wrote a review.
-        + score("popcornmeter", dig(audience, "score")),
+        + score("popcornmeter", _share(audience)),
         title=dig_text(hero, "title"),
         genres=_texts(hero, "metadataGenres"),
         plot=dig_text(scorecard, "description"),
@@ -369,6 +372,11 @@ def _scorecard(scorecard: Any, hero: Any) -> _Shown:
         elif _DURATION.match(prop):
             shown.runtime = parse_runtime(prop)
     return shown
+
+
+def _share(side: Any) -> Any:
+    # Beside each other on most pages; an empty `score` is a title without one.
+    return dig(side, "score" if isinstance(side, dict) and "score" in side else "scorePercent")
 
 
 def _scoreboard(board: Any, poster: str | None) -> _Shown:
@@ -414,18 +422,34 @@ def _info(info: str | None, scores: list[Score]) -> _Shown:
 
 def _mop_ratings(halves: SelectorList[Selector]) -> _Shown:
     """Read the two halves of the score panel of 2019 and 2020."""
-    scores = []
+    scores: list[Score] = []
     for half in halves:
-        kind: ScoreKind = "popcornmeter" if "audience-score" in half.attrib.get("class", "") else "tomatometer"
-        share = text_of(half.css(".mop-ratings-wrap__percentage"))
-        scores += score(kind, share, _counted(text_of(half))) if "want to see" not in text_of(half).lower() else []
+        text = text_of(half)
+        of_audience = "audience-score" in half.attrib.get("class", "") or "Audience Score" in text
+        kind: ScoreKind = "popcornmeter" if of_audience else "tomatometer"
+        share, counted = text_of(half.css(".mop-ratings-wrap__percentage")), _counted(text)
+        if "want to see" not in text.lower():
+            _require_share(kind, share, counted, text)
+            scores += score(kind, share, counted)
+    if len({found.kind for found in scores}) < len(scores):
+        raise ShapeError("scores", "two halves of the same kind")
     return _Shown(scores)
+
+
+def _require_share(kind: ScoreKind, share: str, counted: str | None, text: str) -> None:
+    """Raise ShapeError when critics have reviewed a title and their score isn't where it is looked for."""
+    if share or kind != "tomatometer" or not counted or _NO_METER.search(text):
+        return
+    if parse_count(counted)[0] >= _FEWEST_REVIEWS:
+        raise ShapeError(kind, f"{counted} reviews and no score in a form that is known")
 
 
 def _score_panel(tree: Selector) -> _Shown:
     """Read the score panel of 2014 to 2018."""
     critics, audience = tree.css("#all-critics-numbers"), tree.css(".audience-score")
-    scores = score("tomatometer", text_of(critics.css(".meter-value")), _counted(text_of(critics)))
+    share, counted = text_of(critics.css(".meter-value")), _counted(text_of(critics))
+    _require_share("tomatometer", share, counted, text_of(critics))
+    scores = score("tomatometer", share, counted)
     # Before a release the same place shows how many "want to see" it: no score.
     if "want to see" not in text_of(audience).lower():
         counts = text_of(tree.css("div.audience-info"))

@@ -98,7 +98,8 @@ def search(body: bytes, url: str | None = None) -> Page:
     del url
     check_whole(body)
     entries = []
-    for row in Selector(text=decode_text(body)).css("search-page-media-row"):
+    tree = Selector(text=decode_text(body))
+    for row in tree.css("search-page-media-row"):
         # Older rows, and those of series, write the attributes without hyphens.
         attributes = {name.replace("-", ""): value.strip() for name, value in row.attrib.items()}
         year = attributes.get("releaseyear") or attributes.get("startyear")
@@ -111,7 +112,8 @@ def search(body: bytes, url: str | None = None) -> Page:
                 year=check_year(parse_integer(year)) if year else None,
             )
         )
-    if not entries and b"search-page-result" not in body:
+    linked = tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]')
+    if not entries and (linked or b"search-page-result" not in body):
         raise ShapeError("entries", "neither search results nor a word that there are none")
     return _page("search", entries, None)
 

@@ -18,7 +18,13 @@ Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""
 
 _NOTE = re.compile(r"\s*\((?:[^()]*\b(?:voice|uncredited|archive footage|cameo)\b[^()]*|as [^()]*)\)", re.IGNORECASE)
-_SYNOPSIS = re.compile(rb'(?:id="movieSynopsis"|data-qa="(?:movie-info-synopsis|synopsis-value)")[^>]*>')
+_SYNOPSIS = re.compile(
+    rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])[^>]*>"""
+)
+_BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
+_PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*]"
+"""Whatever ends in a colon and has something beside it: tables and rows of other years."""
+_CLOSED_BY_HEADING = re.compile(rb"\s*</p>\s*(?=<h2)", re.IGNORECASE)
 _NOT_PROSE = re.compile(r"<(script|h2|button)\b.*?</\1>|<a\b[^>]*showMoreSynopsis.*?</a>|<[^>]+>", re.DOTALL)
 _JOB = re.compile(
     r"^(?:(?:executive|co-?|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
@@ -84,10 +90,15 @@ def details_of(body: bytes) -> dict[str, Detail] | None:
 def older_details(tree: Selector) -> dict[str, Detail] | None:
     """Return the list of details of pages of 2014 to 2024; None without one."""
     rows = {}
+    listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(".movie_info").xpath(
+        _PAIRS
+    )
     # Backwards, so that the first of two rows with the same label is the one that stays.
-    for row in reversed(tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt')):
+    for row in reversed(listed):
         label = row.css('.meta-label, [data-qa="movie-info-item-label"]') or row
-        value = row.css('.meta-value, [data-qa="movie-info-item-value"]') or row.xpath("following-sibling::dd[1]")
+        value = row.css('.meta-value, [data-qa="movie-info-item-value"]') or row.xpath(
+            "following-sibling::*[1][not(self::dt)]"
+        )
         parts: list[tuple[str, str | None]] = []
         for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
             if isinstance(piece.root, str):
@@ -113,11 +124,18 @@ def synopsis(body: bytes) -> str | None:
     opened = _SYNOPSIS.search(body)
     if not opened:
         return None
-    tag = re.match(rb"<([a-z-]+)", body[body.rfind(b"<", 0, opened.start()) :])
-    end = body.find(b"</" + tag[1] + b">", opened.end()) if tag else -1
+    tag = re.match(rb"<([a-zA-Z-]+)", body[body.rfind(b"<", 0, opened.start()) :])
+    start = opened.end()
+    if closed := _CLOSED_BY_HEADING.match(body, start):
+        # A browser has saved it: the text goes on behind the paragraph, up to the next element that is none of it.
+        start = closed.end()
+        found = _BEHIND_PARAGRAPH.search(body, start)
+        end = found.start() if found else -1
+    else:
+        end = body.find(b"</" + tag[1] + b">", start) if tag else -1
     if end == -1:
         raise ShapeError("plot", "the page ends inside of it")
-    return fold(html.unescape(_NOT_PROSE.sub(" ", decode_text(body[opened.end() : end])))) or None
+    return fold(html.unescape(_NOT_PROSE.sub(" ", decode_text(body[start:end])))) or None
 
 
 def cast_tiles(body: bytes) -> list[Person]:

@@ -40,6 +40,15 @@ def test_what_can_not_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> No
     assert "Traceback" not in finished.log
 
 
+def test_block_page_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "block.html").write_text("<html><head><title>Just a moment...</title></head><body></body></html>")
+    finished = scrapy("extract", "block.html", data=tmp_path)
+    assert finished.code == 1
+    assert lines(finished) == [
+        {"file": "block.html", "block": 'no page, but a challenge: a page titled "Just a moment..."'}
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

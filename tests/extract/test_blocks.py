@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.blocks import (
     HOUR,
     LONGEST_PAUSE,
@@ -17,6 +18,7 @@ from moviecrawler.extract.blocks import (
     Refusal,
     classify,
 )
+from moviecrawler.extract.pages import read_page
 
 NOW = 1_790_000_000.0
 PAGE = (
@@ -161,3 +163,71 @@ def test_large_page_costs_microseconds() -> None:
     for _ in range(rounds):
         told(body=body)
     assert (time.process_time() - start) / rounds < 100e-6
+
+
+def small(head: str, body: str = "") -> bytes:
+    return f"<!DOCTYPE html><html><head>{head}</head><body>{body}{'text ' * 600}</body></html>".encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "stop"),
+    [
+        (small("<script>window._cf_chl_opt={cvId:'3'}</script>"), "challenge"),
+        (small("<title>Attention Required! | Cloudflare</title>"), "refusal"),
+        (small("<title>Access denied | films.example used Cloudflare to restrict access</title>"), "refusal"),
+        (small("", '<script src="https://ct.captcha-delivery.com/c.js"></script>'), "challenge"),
+        (small("<title>Access to this page has been denied.</title>"), "refusal"),
+        (small("", "<div id='px-captcha'></div>"), "challenge"),
+        (small("", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31&xinfo=1"></iframe>'), "challenge"),
+        (small("", "Request unsuccessful. Incapsula incident ID: 1-2"), "refusal"),
+        (small("", '<div id="sec-if-cpt-container"></div>'), "challenge"),
+        (small("<meta http-equiv=refresh content=\"5; URL='/_sec/verify?provider=interstitial'\">"), "challenge"),
+        (small("<TITLE>\nAccess Denied\n</TITLE>", "https://errors.edgesuite.net/18.1"), "refusal"),
+        (small("", '<script src="/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39/ips.js"></script>'), "challenge"),
+        (small("<title>Human Verification</title>"), "refusal"),
+        (small("<title>403 Forbidden</title>"), "refusal"),
+    ],
+)
+def test_stops_of_other_vendors_are_known_by_their_bodies(body: bytes, stop: str) -> None:
+    assert [kind(status, body=body) for status in (200, 403)] == [stop] * 2
+    with pytest.raises(ExtractionError) as raised:
+        read_page(body, "https://www.imdb.com/title/tt9100001/")
+    assert raised.value.field == "block"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        small("", '<script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>'),
+        small("<script>window._pxAppId = 'PX1'</script>"),
+        small("", '<script src="https://js.datadome.example/tags.js"></script>'),
+        small("", '<script src="/_Incapsula_Resource?SWJIYLWA=719d34d31c8e"></script>'),
+        small("<title>Access Denied (2012) - IMDb</title>"),
+        small("<title>403 Forbidden | Rotten Tomatoes</title>"),
+        small("", '<div id="sec-if-cpt-container"></div>') + b" " * 16_384,
+    ],
+)
+def test_what_vendors_add_to_healthy_pages_is_no_stop(body: bytes) -> None:
+    assert kind(body=body) is None
+
+
+@pytest.mark.parametrize("status", [404, 500, 502, 503])
+def test_broken_server_behind_a_vendor_is_no_refusal(status: int) -> None:
+    assert kind(status, body=small("<title>502 Bad Gateway</title>", "cloudflare")) is None
+    assert kind(status, body=small("<title>Service Unavailable</title>", "https://errors.edgesuite.net/11.2")) is None
+
+
+@pytest.mark.parametrize(
+    "site", ["www.imdb.com/title/tt9100001/", "www.metacritic.com/movie/salt/", "www.rottentomatoes.com/m/salt"]
+)
+@pytest.mark.parametrize(
+    "title",
+    ["404 Error - IMDb", "Page Not Found", "404 Page Not Found - Metacritic", "Rotten Tomatoes", "Privacy choices"],
+)
+def test_page_of_an_error_or_of_consent_is_no_title(site: str, title: str) -> None:
+    body = small(
+        f"<title>{title}</title>", "<h1>404</h1><h2>The page was not found.</h2><form><button>Agree</button></form>"
+    )
+    for url in (None, f"https://{site}"):
+        with pytest.raises(ExtractionError):
+            read_page(body, url)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviecrawler.extract.months import _NAMES, _WHOLE_NAMES
 from moviecrawler.extract.values import (
     find_date,
     parse_count,
@@ -170,3 +171,14 @@ def test_date_of_another_language(text: str, expected: str) -> None:
 )
 def test_what_only_resembles_a_date_is_not_found(text: str) -> None:
     assert find_date(text) is None
+
+
+def test_no_name_of_a_month_means_two() -> None:
+    meant: dict[str, set[int]] = {}
+    for language in (*_NAMES, *_WHOLE_NAMES):
+        assert len(language.split()) == 12
+        for number, forms in enumerate(language.split(), start=1):
+            for name in forms.split("|"):
+                meant.setdefault(name, set()).add(number)
+                assert parse_date(f"17 {name} 2001") == f"2001-{number:02}-17"
+    assert [name for name, numbers in meant.items() if len(numbers) > 1] == []

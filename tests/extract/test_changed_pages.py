@@ -1,0 +1,140 @@
+"""The shared pages, changed in memory: written in another way they say the same, with a source less the same or less."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.pages import page_record, read_page
+from tests.conftest import SHARED_PAGES
+from tests.extract.test_shared_pages import COMPARE, CORE, TRUTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGES = [file for file in CORE if file.endswith(".html") and "trimmed" not in file]
+HOSTS = {"imdb": b"www.imdb.com", "metacritic": b"www.metacritic.com", "rottentomatoes": b"www.rottentomatoes.com"}
+NO_MARKUP = re.compile(
+    rb"(<script\b[^>]*>.*?</script\s*>|<style\b[^>]*>.*?</style\s*>|<!--.*?-->)", re.DOTALL | re.IGNORECASE
+)
+TAG = re.compile(rb"<[a-zA-Z][^<>]*>")
+ATTRIBUTES = {"plot_prefix": "plot", "poster": "poster_url", "runtime_minutes_any": "runtime_minutes"}
+JSON_LD = re.compile(rb"<script\b[^>]*application/ld\+json[^>]*>.*?</script\s*>", re.DOTALL)
+DATA = re.compile(
+    rb'<script\b[^>]*id="(?:__NEXT_DATA__|__NUXT_DATA__|score-details-json|scoreDetails)"[^>]*>.*?</script\s*>',
+    re.DOTALL,
+)
+
+
+def in_tags(body: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Return a page with every opening tag changed that stands neither in a script nor in a comment."""
+    parts = NO_MARKUP.split(body)
+    parts[::2] = [TAG.sub(lambda tag: change(tag[0]), part) for part in parts[::2]]
+    return b"".join(parts)
+
+
+def restyled(body: bytes, file: str) -> bytes:
+    del file
+    styled = in_tags(body, lambda tag: re.sub(rb'\sclass="([^"]*)"', rb' class="new \1 x9"', tag))
+    return in_tags(styled, lambda tag: re.sub(rb"=\"([^\"']*)\"", rb"='\1'", tag))
+
+
+def saved(body: bytes, file: str) -> bytes:
+    """As a browser or a script saves a page: whole addresses, another encoding, the answer's headers in front."""
+    home = b"https://" + HOSTS[file.partition("/")[0]]
+    absolute = in_tags(body, lambda tag: re.sub(rb'(\s(?:href|src)=")(/(?!/))', rb"\1" + home + rb"\2", tag))
+    text = re.sub(r"(?i)(charset=[\"']?)utf-?8", r"\1iso-8859-1", absolute.decode(errors="replace"))
+    return b"HTTP/1.1 200 OK\r\nServer: Server\r\n\r\n" + text.encode("latin-1", "xmlcharrefreplace")
+
+
+def archived(body: bytes, file: str) -> bytes:
+    host, path = HOSTS[file.partition("/")[0]], b"/web/20150612010203"
+    archive = b"https://web.archive.org" + path
+    body = re.sub(rb'((?:href|content)=")(https?://(?:www\.|m\.)?' + host[4:] + rb")", rb"\1" + archive + rb"/\2", body)
+    body = re.sub(rb'(src=")(https?://)', rb"\1" + archive + rb"im_/\2", body)
+    body = re.sub(rb'(href=")(/(?!/|web/))', rb"\1" + path + rb"/http://" + host + rb"\2", body)
+    toolbar = (
+        b'<!-- BEGIN WAYBACK TOOLBAR INSERT --><div class="title_wrapper"><h1>1,024 captures</h1></div>'
+        b"<!-- END WAYBACK TOOLBAR INSERT -->"
+    )
+    return (
+        re.sub(rb"(<body\b[^>]*>)", rb"\1" + toolbar, body, count=1)
+        + b"<!-- FILE ARCHIVED ON 01:02:03 Jun 12, 2015 -->"
+    )
+
+
+def without_json_ld(body: bytes, file: str) -> bytes:
+    del file
+    return JSON_LD.sub(b"", body)
+
+
+def without_data(body: bytes, file: str) -> bytes:
+    del file
+    return DATA.sub(b"", body)
+
+
+def without_either(body: bytes, file: str) -> bytes:
+    return without_data(without_json_ld(body, file), file)
+
+
+def _holds(truth: dict[str, Any], fact: str, got: dict[str, Any]) -> bool:
+    wanted = [truth[fact], *((truth.get("also_on_page") or {}).get(fact) or [])]
+    return any(COMPARE.same(fact, want, got, truth) for want in wanted)
+
+
+@pytest.mark.parametrize("change", [restyled, saved, archived], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("file", PAGES)
+def test_page_written_in_another_way_says_the_same(file: str, change: Callable[[bytes, str], bytes]) -> None:
+    changed = change((SHARED_PAGES / file).read_bytes(), file)
+    got = page_record(read_page(changed))
+    truth = TRUTH[file]
+    assert [fact for fact in COMPARE.FACTS if fact in truth and not _holds(truth, fact, got)] == []
+
+
+def _is_less(fact: str, truth: dict[str, Any], got: dict[str, Any]) -> bool:
+    """Return whether a page says nothing of a fact, or a part of it: an approximate count, the first genres."""
+    want, entries = truth[fact], got.get("entries") or []
+    have: Any = (got.get("item") or {}).get(ATTRIBUTES.get(fact, fact))
+    if fact == "next_cursor":
+        return not got.get("next")
+    if fact == "first_scores":
+        return all(
+            entry["rating"] in {None, (score or [None])[0]} and entry["votes"] in {None, (score or [None, None])[1]}
+            for entry, score in zip(entries, want, strict=False)
+        )
+    if fact == "scores":
+        counts = {score["kind"]: (score["value"], score.get("count")) for score in want}
+        return all(
+            score["kind"] in counts
+            and score["value"] == counts[score["kind"]][0]
+            and score["count"] in {None, counts[score["kind"]][1]}
+            for score in have
+        )
+    return fact not in {"site_id", "title", "title_kind", "count", "first"} and (
+        have in (None, [], False) or (fact == "genres" and set(have) < set(want))
+    )
+
+
+REMOVALS = [
+    (file, change)
+    for file in PAGES
+    for body in [(SHARED_PAGES / file).read_bytes()]
+    for change in (without_json_ld, without_data, without_either)
+    if change(body, file) != body
+]
+
+
+@pytest.mark.parametrize(("file", "change"), REMOVALS, ids=lambda value: getattr(value, "__name__", value))
+def test_page_without_one_of_its_sources_says_the_same_or_less_or_is_refused(
+    file: str, change: Callable[[bytes, str], bytes]
+) -> None:
+    try:
+        got = page_record(read_page(change((SHARED_PAGES / file).read_bytes(), file)))
+    except ExtractionError:
+        return
+    truth = TRUTH[file]
+    facts = [fact for fact in COMPARE.FACTS if fact in truth]
+    assert [fact for fact in facts if not _holds(truth, fact, got) and not _is_less(fact, truth, got)] == []

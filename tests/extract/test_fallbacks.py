@@ -1,0 +1,506 @@
+"""What is read where a page's first source is missing, damaged or of another age; all pages here are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.archived import original
+from moviecrawler.extract.embedded import decode_text, json_ld
+from moviecrawler.extract.pages import page_record, read_page
+from tests.conftest import PROJECT
+
+PAGES = PROJECT / "tests" / "pages"
+IMDB = "https://www.imdb.com/title/tt9100777/"
+
+
+def document(body: str, head: str = "") -> bytes:
+    return f"<!DOCTYPE html><html><head>{head}</head><body>{body}</body></html>".encode()
+
+
+def linked(data: Any) -> str:
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+def item(body: bytes, url: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = page_record(read_page(body, url))["item"]
+    return found
+
+
+# --- JSON-LD in all its forms ---------------------------------------------------------------------------------------
+
+FILM: dict[str, Any] = {
+    "@type": "Movie",
+    "name": "The Salt Road",
+    "image": "https://pictures.example/images/M/salt.jpg",
+    "director": [{"@type": "Person", "name": "Ines Vale"}],
+    "aggregateRating": {"ratingValue": 7.4, "ratingCount": 33314},
+    "datePublished": None,
+    "duration": None,
+}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        FILM,
+        [FILM],
+        {"@graph": [{"@type": "WebPage"}, FILM]},
+        {**FILM, "@type": ["Movie", "CreativeWork"]},
+        {**FILM, "aggregateRating": [FILM["aggregateRating"]]},
+        {**FILM, "aggregateRating": {"ratingValue": "7.4", "ratingCount": "33314"}},
+        {**FILM, "aggregateRating": {"ratingValue": 7.4, "ratingCount": "33,314"}},
+        {**FILM, "aggregateRating": {"ratingValue": 7.4, "ratingCount": 33314.0}},
+        {**FILM, "image": {"@type": "ImageObject", "url": FILM["image"]}},
+        {**FILM, "image": [{"@type": "ImageObject", "contentUrl": FILM["image"]}]},
+        {**FILM, "director": ["Ines Vale"]},
+        {**FILM, "datePublished": "null", "duration": ""},
+        {**FILM, "datePublished": "", "duration": "undefined"},
+    ],
+)
+def test_all_forms_of_json_ld_are_one(form: Any) -> None:
+    films = [data for data in json_ld(document(linked(form))) if data["@type"] == "Movie"]
+    assert films == [FILM]
+
+
+def test_title_may_be_what_stands_for_nothing_elsewhere() -> None:
+    assert json_ld(document(linked({"@type": "Movie", "name": "null", "duration": "null"}))) == [
+        {"@type": "Movie", "name": "null", "duration": None}
+    ]
+
+
+def test_json_ld_that_is_no_json_is_passed_by_and_a_cut_one_is_not() -> None:
+    broken = linked('{"@type": "Movie", "description": "A "quiet" film"}')
+    assert json_ld(document(broken + linked(FILM))) == [FILM]
+    with pytest.raises(ValueError, match="ends inside a script"):
+        json_ld(document(broken)[:-20].replace(b"</script", b""))
+
+
+@pytest.mark.parametrize("head", ["", '<meta charset="utf-8">', '<meta charset="iso-8859-1">'])
+def test_text_is_what_most_of_its_bytes_are(head: str) -> None:
+    text = document("Café Zúñiga – naïve", head).decode()
+    assert decode_text(text.encode()) == text
+    assert decode_text(text.encode("cp1252")) == text
+    assert decode_text(text.encode() + b"\xe9") == text + "\ufffd"
+
+
+# --- IMDb -----------------------------------------------------------------------------------------------------------
+
+HERO = """
+<h1 data-testid="hero__pageTitle"><span data-testid="hero__primary-text">The Salt Road</span></h1>
+<ul><li>{label}</li><li><a href="/title/tt9100777/releaseinfo?ref_=tt_ov_rdat">2024</a></li>
+<li><a href="/title/tt9100777/parentalguide/#certificates">PG-13</a></li><li>{runtime}</li></ul>
+<div data-testid="hero-rating-bar__aggregate-rating__score"><span>7.4</span><span>/10</span></div>
+<div data-testid="hero-media__poster"><img src="https://pictures.example/images/M/salt.jpg"></div>
+<p data-testid="plot"><span data-testid="plot-xs_to_m">A carter… <a href="plotsummary">Read all</a></span>
+<span data-testid="plot-xl">A carter crosses a dry sea.</span></p>
+<div data-testid="genres"><a><span class="ipc-chip__text">Drama</span></a><a><span class="ipc-chip__text">Western</span></a></div>
+<ul><li data-testid="title-pc-principal-credit"><span class="ipc-metadata-list-item__label">{role}</span>
+<ul><li><a href="/name/nm9100001/?ref_=tt_ov_{code}_1">Ines Vale</a></li></ul></li></ul>
+<h3>More like this</h3><ul><li>3h 20m</li></ul>
+"""
+
+
+def hero(**words: str) -> bytes:
+    values = {"label": "TV Movie", "runtime": "1h 33m", "role": "Director", "code": "dr", **words}
+    return document(HERO.format(**values), "<title>The Salt Road (TV Movie 2024) - IMDb</title>")
+
+
+def test_page_since_2021_is_read_without_its_data() -> None:
+    found = item(hero(), IMDB)
+    assert {key: found[key] for key in ("title", "year", "title_type", "runtime_minutes", "certificate", "plot")} == {
+        "title": "The Salt Road",
+        "year": 2024,
+        "title_type": "tvMovie",
+        "runtime_minutes": 93,
+        "certificate": "PG-13",
+        "plot": "A carter crosses a dry sea.",
+    }
+    assert found["genres"] == ["Drama", "Western"]
+    assert found["poster_url"] == "https://pictures.example/images/M/salt.jpg"
+    assert found["directors"] == ["Ines Vale"]
+    assert found["scores"] == [{"kind": "imdb", "value": 7.4, "count": None}]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "minutes"),
+    [
+        ("2h", 120),
+        ("45m", 45),
+        ("90 min", 90),
+        ("1 h 5 min", 65),
+        ("1 Std. 30 Min.", 90),
+        ("1 godz. 1 min", 61),
+        ("", None),
+    ],
+)
+def test_runtime_beside_the_heading(runtime: str, minutes: int | None) -> None:
+    assert item(hero(runtime=runtime), IMDB)["runtime_minutes"] == minutes
+
+
+@pytest.mark.parametrize(
+    ("role", "code", "field"),
+    [
+        ("Writers", "2", "writers"),
+        ("Regie", "dr", "directors"),
+        ("Creator", "wr", "creators"),
+        ("Besetzung", "st", "cast"),
+    ],
+)
+def test_credits_beside_the_heading_go_by_their_words_or_their_links(role: str, code: str, field: str) -> None:
+    found = item(hero(role=role, code=code), IMDB)[field]
+    assert [person["name"] if isinstance(person, dict) else person for person in found] == ["Ines Vale"]
+
+
+def test_as_many_genres_as_there_is_room_for_may_not_be_all() -> None:
+    page = hero().replace(b"<a><span class", b'<a><span class="ipc-chip__text">Mystery</span></a><a><span class', 1)
+    assert item(page, IMDB)["genres"] == []
+
+
+OLDER = """
+<div class="title_wrapper long"><h1>The Salt Road&nbsp;<span id="titleYear">(<a href="/year/2011/">2011</a>)</span></h1>
+<div class="subtext dense">R <time>90 min</time> | <a href="/search/title?genres=drama">Drama</a></div></div>
+{rating}
+<div class="summary_text wide">A carter crosses a dry sea.</div>
+<table class="cast_list new"><tr><td><a href="/name/nm9100002/">Jo May</a></td>
+<td class="character x">Aldous Finch (voice)</td></tr></table>
+"""
+RATED = """<div class="ratings_wrapper"><div class="imdbRating"><strong><span>7,4</span></strong><span>/</span><span>10</span>
+<a href="/title/tt9100777/ratings?ref_=tt_ov_rt"><span>{votes}</span></a></div></div>"""
+
+
+def older(rating: str) -> bytes:
+    return document(OLDER.format(rating=rating), "<title>The Salt Road (2011) - IMDb</title>")
+
+
+@pytest.mark.parametrize(
+    ("votes", "count"),
+    [
+        ("33,314", 33314),
+        ("33.314", 33314),
+        ("33\u00a0314", 33314),
+        ("33,314 users", 33314),
+        ("1 204 Stimmen", 1204),
+        ("33K", None),
+        ("2,8 Mio.", None),
+    ],
+)
+def test_rating_stands_beside_its_votes_in_any_layout(votes: str, count: int | None) -> None:
+    found = item(older(RATED.format(votes=votes)), IMDB)
+    assert found["scores"] == [{"kind": "imdb", "value": 7.4, "count": count}]
+    assert (found["plot"], found["certificate"]) == ("A carter crosses a dry sea.", "R")
+    assert found["cast"] == [{"name": "Jo May", "character": "Aldous Finch", "id": "nm9100002"}]
+
+
+@pytest.mark.parametrize(
+    "rating", ["", '<a href="ratings?ref_=tt_ov_rt">(awaiting 5 votes)</a>', '<a href="ratings">Rate</a>']
+)
+def test_title_that_nobody_has_rated_has_no_score(rating: str) -> None:
+    assert item(older(rating), IMDB)["scores"] == []
+
+
+@pytest.mark.parametrize("votes", ["33,314", "33'314"])
+def test_votes_without_a_rating_are_no_missing_rating(votes: str) -> None:
+    with pytest.raises(ExtractionError):
+        read_page(older(f'<p><a href="/title/tt9100777/ratings">{votes}</a></p>'), IMDB)
+
+
+def test_title_displayed_is_not_the_original_one_of_json_ld() -> None:
+    data = {**FILM, "url": "/title/tt9100777/", "name": "Solens Vej", "aggregateRating": None}
+    found = item(document("", linked(data) + "<title>The Salt Road (2011) - IMDb</title>"), IMDB)
+    assert (found["title"], found["original_title"]) == ("The Salt Road", "Solens Vej")
+
+
+@pytest.mark.parametrize(
+    ("text", "plot"),
+    [
+        (
+            "The Salt Road is a movie starring J.R. Finch, Jo May Jr., and Al Day. He is back. Soon.",
+            "He is back. Soon.",
+        ),
+        ("The Salt Road is a TV series directed by somebody else. He is back.", None),
+        ("The Salt Road isn't on any map.", "The Salt Road isn't on any map."),
+    ],
+)
+def test_sentence_made_of_names_is_no_plot(text: str, plot: str | None) -> None:
+    people = [{"@type": "Person", "name": name} for name in ("J.R. Finch", "Jo May Jr.", "Al Day", "Bo Lee")]
+    data = {**FILM, "url": "/title/tt9100777/", "actor": people, "description": text}
+    assert item(document("", linked(data)), IMDB)["plot"] == plot
+
+
+def test_credits_of_a_series_without_codes_in_their_links() -> None:
+    tables = "".join(
+        f'<h4 class="dataHeaderWithBorder">Series {words}&nbsp;</h4><table><tr><td><a href="/name/nm910000{n}/">{name}</a></td>'
+        "</tr></table>"
+        for n, (words, name) in enumerate(
+            [("Directed by", "Ines Vale"), ("Writing Credits", "Al Day"), ("Music by", "Bo Lee")]
+        )
+    )
+    heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">The Salt Road</a></h3></div>'
+    body = f'{heading}<div id="fullcredits_content">{tables}</div>'
+    found = item(document(body, "<title>The Salt Road (TV Series 2011) - IMDb</title>"), IMDB + "fullcredits/")
+    assert (found["title"], found["directors"], found["writers"]) == ("The Salt Road", ["Ines Vale"], ["Al Day"])
+
+
+CARDS = "".join(
+    f'<li class="ipc-metadata-list-summary-item"><a href="/title/tt910000{n}/">{n}. Lantern {n}</a></li>'
+    for n in (1, 2, 3)
+)
+
+
+@pytest.mark.parametrize(
+    ("counted", "total"),
+    [
+        ('<div data-testid="chart-layout-total-items">3 Titles</div>', 3),
+        ("<div>1-3 of 42,401</div>", 42401),
+        ("", None),
+    ],
+)
+def test_list_says_how_long_it_is(counted: str, total: int | None) -> None:
+    page = read_page(document(f"{counted}<ul>{CARDS}</ul>"), "https://www.imdb.com/chart/top/")
+    assert page.listing is not None
+    assert [entry.rank for entry in page.listing.entries] == [1, 2, 3]
+    assert page.listing.total == total
+
+
+@pytest.mark.parametrize(
+    "counted", ['<div data-testid="chart-layout-total-items">250 Titles</div>', "<div>1-50 of 42,401</div>"]
+)
+def test_list_that_shows_only_its_first_rows_is_refused(counted: str) -> None:
+    with pytest.raises(ExtractionError, match="and shows 3"):
+        read_page(document(f"{counted}<ul>{CARDS}</ul>"), "https://www.imdb.com/search/title/")
+
+
+def test_rows_of_a_users_list_have_ratings() -> None:
+    row = """<div class="lister-item mode-detail"><h3 class="lister-item-header"><span class="lister-item-index">1.</span>
+    <a href="/title/tt9100001/">Lantern Row</a> <span class="lister-item-year">(1972)</span></h3>
+    <div class="ipl-rating-widget"><div class="ipl-rating-star small"><span class="ipl-rating-star__rating">9.2</span></div>
+    <div class="ipl-rating-interactive"><div class="ipl-rating-star"><span class="ipl-rating-star__rating">1</span></div></div></div>
+    <span name="nv" data-value="1873487">1,873,487</span><span name="nv" data-value="134,966,411">$134.97M</span></div>"""
+    head = '<title>A list - IMDb</title><link rel="canonical" href="https://www.imdb.com/list/ls000000001/">'
+    (entry,) = page_record(read_page(document(row, head)))["entries"]
+    assert (entry["site_id"], entry["year"], entry["rating"], entry["votes"]) == ("tt9100001", 1972, 9.2, 1873487)
+
+
+# --- Metacritic -----------------------------------------------------------------------------------------------------
+
+
+def test_season_is_not_its_series_though_the_canonical_link_says_so() -> None:
+    body = (PAGES / "metacritic" / "season-2017" / "page.html").read_bytes()
+    whole = item(body)
+    assert "/season-" in whole["site_id"]
+    for tag in (b'property="og:url"', b'property="og:title"'):
+        assert tag in body
+        body = body.replace(tag, b'property="og:other"')
+    found = item(body)
+    assert (found["site_id"], found["title"]) == (whole["site_id"], whole["title"])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ['type="application/ld+json"', "type='application/ld+json'", 'data-hid="x" type="application/ld+json"'],
+)
+def test_page_trimmed_to_its_json_ld(attributes: str) -> None:
+    picture = {"@type": "ImageObject", "url": "https://www.metacritic.com/a/img/catalog/salt.jpg"}
+    data = {**FILM, "image": picture, "url": "https://www.metacritic.com/movie/the-salt-road/"}
+    data["aggregateRating"] = {"ratingValue": "71", "reviewCount": "1,204"}
+    found = item(f"<script {attributes}>{json.dumps(data)}</script>".encode())
+    assert (found["site_id"], found["poster_url"]) == ("movie/the-salt-road", picture["url"])
+    assert found["scores"] == [{"kind": "metascore", "value": 71, "count": 1204}]
+
+
+def test_search_is_known_by_its_markup_however_that_is_written() -> None:
+    body = (PAGES / "metacritic" / "search-2014" / "page.html").read_bytes()
+    assert b'class="query_results"' in body
+    other = body.replace(b'class="query_results"', b"class='wide query_results'").replace(
+        b"Metacritic</title>", b"Metacritic\n</title>"
+    )
+    assert page_record(read_page(other)) == page_record(read_page(body))
+
+
+# --- Rotten Tomatoes ------------------------------------------------------------------------------------------------
+
+
+def test_synopsis_that_a_browser_has_moved_behind_its_paragraph() -> None:
+    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    start = body.index(b"<h2", body.index(b'id="movieSynopsis"'))
+    moved = body[:start] + b"</p>" + body[start:].replace(b"</p>", b"<p></p>", 1)
+    assert item(moved)["plot"] == item(body)["plot"] is not None
+    assert item(moved.replace(b'id="movieSynopsis"', b"id='movieSynopsis'"))["plot"] == item(body)["plot"]
+
+
+def test_panel_with_reviews_and_without_a_known_score_is_refused() -> None:
+    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    assert body.count(b"meter-value") > 1
+    with pytest.raises(ExtractionError) as raised:
+        read_page(body.replace(b"meter-value", b"share", 1))
+    assert raised.value.field == "tomatometer"
+
+
+def test_share_stands_for_a_score_that_the_card_has_not() -> None:
+    body = (PAGES / "rottentomatoes" / "2026-scorecard" / "page.html").read_bytes()
+    cut = body.replace(b'"score":"83"', b'"scorePercent":"83%"')
+    assert cut != body
+    assert item(cut)["scores"] == item(body)["scores"]
+
+
+# --- Archives -------------------------------------------------------------------------------------------------------
+
+STAMP = "/web/20150612010203"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f'"https://web.archive.org{STAMP}/http://www.imdb.com/x"',
+        f'"//web.archive.org{STAMP}im_/http://www.imdb.com/x"',
+        f'"{STAMP}/http://www.imdb.com/x"',
+        f"'{STAMP}id_/http://www.imdb.com/x'",
+        f"url({STAMP}cs_/http://www.imdb.com/x)",
+        f'"https:\\/\\/web.archive.org{STAMP}\\/http://www.imdb.com/x"'.replace("/web/", "\\/web\\/"),
+    ],
+)
+def test_address_that_an_archive_has_written_is_the_sites_again(written: str) -> None:
+    body = f"<p data-x={written}>archive.org</p>".encode()
+    mark = written[: written.index("(") + 1] if "(" in written else written[0]
+    end = written[-1]
+    assert original(body) == f"<p data-x={mark}http://www.imdb.com/x{end}>archive.org</p>".encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/web/20150612010203/notes", "https://web.archive.org/", "see archive.org/web/2015/http://x", "/web/12/http://x"],
+)
+def test_other_addresses_stay_as_they_are(text: str) -> None:
+    body = f'<a href="{text}">archive.org</a>'.encode()
+    assert original(body) == body
+
+
+def test_page_out_of_an_archive_is_the_title_of_the_site() -> None:
+    body = (PAGES / "imdb" / "title-2014" / "page.html").read_bytes()
+    whole = page_record(read_page(body))
+    address = b"https://web.archive.org" + STAMP.encode() + b"/"
+    wrapped = body.replace(b'="http', b'="' + address + b"http") + b"<!-- FILE ARCHIVED ON 01:02:03 Jun 12, 2015 -->"
+    assert page_record(read_page(wrapped)) == whole
+    assert page_record(read_page(wrapped, address.decode() + whole["item"]["url"])) == whole
+
+
+# --- Lists of nothing, and lists whose rows are not known -----------------------------------------------------------
+
+FIND = "https://www.imdb.com/find?q=salt&s=all"
+LINK = '<a href="/title/tt9100001/">The Salt Road</a>'
+
+
+def test_list_is_empty_only_when_it_links_to_no_title() -> None:
+    nothing = f'<div id="main"><h1 class="findHeader">No results found for "salt"</h1></div><div id="side">{LINK}</div>'
+    people = (
+        '<div id="main"><h1 class="findHeader">Displaying 1 result</h1><table><tr class="findResult odd">'
+        f'<td class="result_text"><a href="/name/nm9100001/">Jo May</a> (Actress, {LINK})</td></tr></table></div>'
+    )
+    assert [page_record(read_page(document(body), FIND))["entries"] for body in (nothing, people)] == [[], []]
+    renamed = people.replace("findResult odd", "hit").replace("/name/nm9100001/", "/title/tt9100002/")
+    lister = f'<div id="main"><div class="lister"><div class="row">{LINK}</div></div></div>'
+    for body, url in ((renamed, FIND), (lister, "https://www.imdb.com/search/title/?title_type=feature")):
+        with pytest.raises(ExtractionError, match="no list that is known"):
+            read_page(document(body), url)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_season_is_empty_only_when_it_links_to_no_episode(*, known: bool) -> None:
+    heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">Lantern Row</a></h3></div>'
+    row = '<div class="row"><strong><a href="/title/tt9100001/">The First Lamp</a></strong></div>'
+    if known:
+        row = row.replace('"row"', '"list_item"')
+    body = document(
+        f'{heading}<div class="eplist">{row}</div>', "<title>Lantern Row (TV Series 2011) - Episodes - IMDb</title>"
+    )
+    if known:
+        assert [entry["site_id"] for entry in page_record(read_page(body, IMDB + "episodes/"))["entries"]] == [
+            "tt9100001"
+        ]
+    else:
+        with pytest.raises(ExtractionError, match="no list that is known"):
+            read_page(body, IMDB + "episodes/")
+
+
+def test_search_whose_rows_have_another_name_is_not_one_without_results() -> None:
+    body = (PAGES / "rottentomatoes" / "2026-search" / "page.html").read_bytes()
+    assert page_record(read_page(body))["entries"]
+    url = "https://www.rottentomatoes.com/search?search=salt"
+    with pytest.raises(ExtractionError):
+        read_page(body.replace(b"search-page-media-row", b"search-row"), url)
+
+
+def test_two_halves_of_one_kind_are_no_panel() -> None:
+    half = '<div class="mop-ratings-wrap__half{kind}"><h2>{heading}</h2><span class="mop-ratings-wrap__percentage">{share}%</span></div>'
+    details = '<ul><li class="meta-row"><div class="meta-label">Runtime:</div><div class="meta-value">95 minutes</div></li></ul>'
+    head = '<title>The Salt Road (2011) - Rotten Tomatoes</title><link rel="canonical" href="https://www.rottentomatoes.com/m/salt">'
+
+    def panel(*halves: tuple[str, str, int]) -> bytes:
+        shown = "".join(half.format(kind=kind, heading=heading, share=share) for kind, heading, share in halves)
+        return document(shown + details + " " * 100_000, head)
+
+    for kind in (" audience-score", ""):
+        found = item(panel(("", "Tomatometer", 91), (kind, "Audience Score", 60)))
+        assert [(score["kind"], score["value"]) for score in found["scores"]] == [
+            ("tomatometer", 91),
+            ("popcornmeter", 60),
+        ]
+    with pytest.raises(ExtractionError, match="two halves of the same kind"):
+        read_page(panel(("", "Tomatometer", 91), ("", "All", 60)))
+
+
+def test_mark_of_the_critics_that_is_not_found_is_no_missing_score() -> None:
+    body = (PAGES / "metacritic" / "season-2017" / "page.html").read_bytes()
+    assert [score["kind"] for score in item(body)["scores"]] == ["metascore"]
+    with pytest.raises(ExtractionError, match="count of critics"):
+        read_page(
+            body.replace(b"metascore_w xlarge", b"metascore_w huge").replace(b"metascore_w larger", b"metascore_w huge")
+        )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "<tr><td>{label}</td><td>{value}</td></tr>",
+        '<div class="row"><div class="col subtle">{label}</div><div class="col">{value}</div></div>',
+        "<p><b>{label}</b> <span>{value}</span></p>",
+    ],
+)
+def test_details_are_pairs_of_a_label_and_what_stands_beside_it(row: str) -> None:
+    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    whole = item(body)
+    start, end = body.index(b"<dl"), body.index(b"</dl>") + 5
+    labels = [
+        ("Rating:", whole["certificate"]),
+        ("Genre:", ", ".join(whole["genres"])),
+        ("Directed By:", f'<a href="/celebrity/x">{whole["directors"][0]}</a>'),
+        ("Runtime:", f"{whole['runtime_minutes']} min."),
+        ("Nothing that is known:", "x"),
+    ]
+    rows = "".join(row.format(label=label, value=value) for label, value in labels).encode()
+    table = b"<table>" + rows + b"</table>" if rows.startswith(b"<tr") else rows
+    assert b"movie_info" in body[:start]
+    found = item(body[:start] + table + body[end:])
+    for field in ("certificate", "genres", "runtime_minutes"):
+        assert found[field] == whole[field]
+    assert found["directors"] == whole["directors"][:1]
+
+
+@pytest.mark.parametrize(
+    ("beside", "years"),
+    [
+        ('<span id="titleYear">(<a href="/year/2011/">2011</a>)</span>', (2011, None)),
+        ('<span class="nobr">(2005– )</span>', (2005, None)),
+        ('<span class="nobr">(5 Jul. 2008)</span>', (2008, None)),
+        ("", (None, None)),
+    ],
+)
+def test_year_stands_beside_the_heading_too(beside: str, years: tuple[int | None, int | None]) -> None:
+    body = f'<div class="title_wrapper"><h1>The Salt Road {beside}</h1></div>'
+    found = item(document(body, "<title>The Salt Road (Part One) - IMDb</title>"), IMDB)
+    assert (found["title"], found["year"], found["end_year"]) == ("The Salt Road", *years)
