@@ -111,7 +111,9 @@ def parse_title_ids(site: Site, ids: str | None, file: str | None) -> list[str]:
                 try:
                     named[parse_title_id(site, line)] = None
                 except ConfigurationError as error:
-                    raise ConfigurationError(f"{file}, line {number}: {error}") from None
+                    # Not what stands there: whoever may schedule jobs on a node could have any file of it read out.
+                    said = str(error).removeprefix(f"{line.strip()!r} ")
+                    raise ConfigurationError(f"line {number} of {file} {said}") from None
     if file is not None and not named:
         raise ConfigurationError(f"file {file!r} names no title")
     return list(named)

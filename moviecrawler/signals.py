@@ -13,7 +13,13 @@ item_settled = object()
 """Sent once an item and store, when it is certain what became of the item.
 
 Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`,
-else None).
+else None), `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
+Handlers run in the event loop's thread and must not block.
+"""
+
+item_rejected = object()
+"""Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str; `validate` for what no store is
+offered), `reason` (str), and `item` (Movie, Miss or RawPage; str for a line of a spool file that holds none).
 Handlers run in the event loop's thread and must not block.
 """
 

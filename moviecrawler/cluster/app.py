@@ -12,10 +12,10 @@ from twisted.application.internet import TCPServer, TimerService
 from twisted.application.service import Application
 from twisted.logger import Logger
 
-from moviecrawler.cluster.auth import Credentials, Gate, LimitedSite
+from moviecrawler.cluster.auth import Connections, Credentials, Gate, LimitedSite
 from moviecrawler.cluster.components import RedisScheduler
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.webservice import Forbidden
+from moviecrawler.cluster.state import check_server, state_for
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def application(config: Config) -> Any:
 
 
 def _application(config: Config, options: NodeOptions) -> Any:
+    check_server(state_for(options).client)
     app: Any = Application("Scrapyd")
     for interface, name, default in (
         (IEggStorage, "eggstorage", "moviecrawler.cluster.eggs.EggStore"),
@@ -49,8 +50,8 @@ def _application(config: Config, options: NodeOptions) -> Any:
         load_object(path)(config, app).setServiceParent(app)
     root = initialize_component(config, "webroot", "moviecrawler.cluster.website.Root", app)
     credentials = Credentials(options)
-    site = LimitedSite(Gate(root, Forbidden(root), credentials), options, credentials)
-    TCPServer(options.http_port, site, interface=options.bind_address).setServiceParent(app)
+    site = LimitedSite(Gate(root, options, credentials), options, credentials)
+    TCPServer(options.http_port, Connections(site), interface=options.bind_address).setServiceParent(app)
     journal.info(
         "Scrapyd at {url}, {access}",
         url=options.url,

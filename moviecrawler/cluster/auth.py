@@ -6,23 +6,31 @@ import binascii
 from base64 import b64decode
 from hmac import compare_digest
 from io import BytesIO
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from twisted.cred.checkers import ICredentialsChecker
 from twisted.cred.credentials import IUsernamePassword
 from twisted.cred.error import UnauthorizedLogin
 from twisted.cred.portal import IRealm, Portal
 from twisted.internet import defer
+from twisted.protocols.policies import WrappingFactory
 from twisted.web import http
 from twisted.web.guard import BasicCredentialFactory, HTTPAuthSessionWrapper
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 from zope.interface import implementer
 
+from moviecrawler.cluster.webservice import Forbidden
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from twisted.protocols.policies import ProtocolWrapper
+
     from moviecrawler.cluster.options import NodeOptions
+    from moviecrawler.cluster.website import Root
 
 Role = Literal["user", "deployer"]
 """A deployer may do everything; a user too, unless there are deployers."""
@@ -37,6 +45,8 @@ _ROOM = 64 * 1024
 """Bytes of an upload beside the egg."""
 _PATIENCE = 4
 """Times its limit that of a request is read, and thrown away, for its sender to hear why it is refused."""
+_CONNECTIONS = 200
+"""Many more than clients and other nodes need, and few enough to leave a process' usual 1024 files to spiders and Redis."""
 
 
 class Credentials:
@@ -107,13 +117,24 @@ class _WithoutDeploying(Resource):
 
 
 class Gate(Resource):
-    """The root of everything: what is open to all, and the rest for those who give a user name and password."""
+    """The root of everything: what is open to all, and the rest for those who give a user name and password.
 
-    def __init__(self, root: Resource, forbidden: Resource, credentials: Credentials) -> None:
+    Without a password, it is for those who call the node by its own name: a page of another site could else have its name lead
+    to this machine, and so use its visitor's browser to reach the node.
+    """
+
+    def __init__(self, root: Root, options: NodeOptions, credentials: Credentials) -> None:
         super().__init__()
         self._root = root
         self._guarded: Any = root
+        self._misnamed = Forbidden(
+            root, "without a password, a node answers only by its own name, its address or as localhost"
+        )
+        self._names = (
+            None if credentials.needed else {"localhost", options.node_name.lower(), urlsplit(options.url).hostname}
+        )
         if credentials.needed:
+            forbidden = Forbidden(root, "this takes the user name and password for deploying")
             realm: Any = _Realm({"deployer": root, "user": _WithoutDeploying(root, forbidden)})
             checker: Any = _Checker(credentials)  # zope's interfaces are no types
             portal = Portal(realm, [checker])
@@ -121,7 +142,19 @@ class Gate(Resource):
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:  # noqa: N802
         """Let through what is open, and ask for a password otherwise."""
-        return (self._root if path in _OPEN else self._guarded).getChildWithDefault(path, request)
+        if path in _OPEN:
+            return self._root.getChildWithDefault(path, request)
+        if self._names is not None and not self._is_named(request):
+            return self._misnamed
+        return self._guarded.getChildWithDefault(path, request)
+
+    def _is_named(self, request: Any) -> bool:
+        assert self._names is not None  # noqa: S101 - else nobody asks
+        try:
+            host = urlsplit(f"//{request.getHeader('host') or ''}").hostname or ""
+            return host in self._names or bool(ip_address(host))
+        except ValueError:
+            return False
 
 
 class _Nowhere(BytesIO):
@@ -190,3 +223,27 @@ class LimitedSite(Site):
         """Log a request, but not those that come every few seconds."""
         if request.path.strip(b"/") not in {*_OPEN, b"metrics"}:
             super().log(request)
+
+
+class Connections(WrappingFactory):
+    """Keeps a bounded number of connections: one more ends the oldest, as a stranger may open any number and say nothing."""
+
+    noisy = False
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._kept: dict[Any, None] = {}  # the oldest first; `protocols` has those, too, that are about to end
+
+    def registerProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802 - Twisted's own name
+        """Take note of a new connection."""
+        super().registerProtocol(p)
+        self._kept[p] = None
+        if len(self._kept) > _CONNECTIONS:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            oldest.abortConnection()
+
+    def unregisterProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802 - Twisted's own name
+        """Take note of the end of one."""
+        super().unregisterProtocol(p)
+        self._kept.pop(p, None)

@@ -50,6 +50,9 @@ local function give_back(key, record, how, why, max_deaths, keep)
         return
     end
     count(how)
+    if how == 'recycled' or now_ms() - record.at > 86400000 then
+        redis.call('HDEL', DEATHS, key)  -- it gets somewhere, and a job that runs for months may see some nodes die
+    end
     if how == 'died' and redis.call('HINCRBY', DEATHS, key, 1) > max_deaths then
         finish(key, told(record, 'gave up: it was started ' .. (max_deaths + 1) .. ' times; the last end: ' .. why), keep)
         count('gave_up')

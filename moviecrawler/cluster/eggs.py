@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
@@ -150,7 +151,8 @@ class EggStore:
         if before is not None:
             self._delete_unused(msgspec.json.decode(before, type=Egg).sha256)
         for old in self.list(project)[: -self._keep]:
-            self.delete(project, old)
+            with suppress(UnknownVersionError):  # another node's deploy was faster
+                self.delete(project, old)
         return egg
 
     def delete(self, project: str, version: str | None = None) -> None:
@@ -210,7 +212,13 @@ class EggStore:
             # Another thread, or node of this folder, may have been faster.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
-        except BadZipFile as error:
+        except (
+            BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:  # the last: it is encrypted
             raise BadEggError(f"the egg is damaged: {error}") from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -29,8 +29,10 @@ _LONGEST_RUN = 64
 """Characters of the name of a crawl in a shared frontier."""
 _URGENT = 1e15
 """Above it whole numbers are no longer exact."""
-_SECRET = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key|_auth$", re.IGNORECASE)
-_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_WORDS = r"passw|secret|token|credential|api_?key|access_?key|private_?key"
+_SECRET = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
+_IN_JSON = re.compile(rf'"[\w-]*(?:{_WORDS})[\w-]*"\s*:', re.IGNORECASE)
+_IN_URL = re.compile(r"://[^/\s:@]*:[^/\s]+@")  # to the last @, as a password may have one
 _FROM_NODE = {"LOG_FILE", "LOG_STDOUT", "LOG_FILE_APPEND", "JOBDIR", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"}
 """Settings that are the node's to make."""
 _ANEW = {"frontier_unreachable", "frontier_gone"}
@@ -152,7 +154,7 @@ def _check_value(what: str, name: str, value: str) -> None:
         raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_LONGEST:,}")
     if "\x00" in value:
         raise ConfigurationError(f"{what} {name} has a NUL character in it")
-    if _SECRET.search(name) or _IN_URL.search(value):
+    if _SECRET.search(name) or _IN_URL.search(value) or _IN_JSON.search(value):
         raise ConfigurationError(
             f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
         )

@@ -47,7 +47,7 @@ class Keys:
 
     @property
     def deaths(self) -> str:
-        """HASH: key → how many times the job's node or process died, of those pending and running."""
+        """HASH: key → how many times in a row the job's node or process died, of those pending and running."""
         return self._of("deaths")
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,14 +40,18 @@ _FETCHES = 2
 """Eggs that are fetched at a time."""
 _TRY_AGAIN = 1.0
 """Seconds after which Redis is asked again."""
-_NOT_STARTED = 2.0
-"""Seconds that a job whose egg can't be had waits, before it is anybody's again."""
+_REST, _DOUBLINGS = 2.0, 4
+"""Seconds for which a slot takes no job after one that can't be started here, and how often in a row that is twice as long."""
 _LAST_WORDS = 5.0
 """Seconds that a leaving node tries to reach Redis."""
 _LOOK_AGAIN = 0.05
 """Seconds between two looks at what still runs, by a node that ends."""
 _SOON = 0.2
 """Seconds after a change in which a heartbeat tells of it."""
+
+
+class _NotStartedError(Exception):
+    """A job can't be started on this node, through no fault of the job's."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -84,6 +89,7 @@ class ClusterLauncher(Service):
         """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
         self._started_at = time.time()
         self._held: dict[str, _Held] = {}
+        self._in_vain: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
         # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
         self._telling = DeferredLock()
         self._beats = LoopingCall(self.beat)
@@ -151,12 +157,21 @@ class ClusterLauncher(Service):
     async def _run(self, held: _Held, slot: int) -> None:
         try:
             how, reason = await self._crawl(held, slot)
+        except _NotStartedError as error:
+            journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
+            how, reason = "handed_back", "its node can't start it"
+            self._in_vain[slot] += 1
         except Exception:  # noqa: BLE001 - whatever it is, the job must not be this slot's for ever
             journal.failure("Running {job} failed", job=held.job.key)
             how, reason = "died", "its node failed"
         finally:
             self.processes.pop(slot, None)
         await self._settle(held, how, reason)
+        if held.process is not None:
+            del self._in_vain[slot]
+        elif self._in_vain[slot]:
+            # Others may do better, and this node soon: its disk is full, say, or Redis is away.
+            await pause(_REST * 2 ** min(self._in_vain[slot] - 1, _DOUBLINGS))
         self._vacate(slot)
 
     async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
@@ -168,16 +183,17 @@ class ClusterLauncher(Service):
             settings = await run(spider_settings, self.options, job)
         except (UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
-        except Exception as error:  # noqa: BLE001 - Redis', the disk's and botocore's
-            journal.warn("{job} can't be started here: {error}", job=job.key, error=error)
-            await pause(_NOT_STARTED)
-            return "handed_back", "its egg can't be had"
+        except Exception as error:  # Redis', the disk's or botocore's
+            raise _NotStartedError(error) from error
         if held.cancels:
             return "cancelled", "cancelled"
         if held.stopped or self.draining:
             return "handed_back", "its node was stopped"
         process = SpiderProcess(job, path, settings, spider_environment(os.environ))
-        process.start()
+        try:
+            process.start()
+        except OSError as error:  # out of memory, processes or open files
+            raise _NotStartedError(error) from error
         held.process = self.processes[slot] = process
         self._beat_soon()
         await process.ended

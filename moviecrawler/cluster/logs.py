@@ -12,6 +12,7 @@ from twisted.protocols.policies import TimeoutMixin
 from twisted.web import http
 from twisted.web.client import Agent
 from twisted.web.http_headers import Headers
+from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 
 from moviecrawler.cluster.environment import log_path
@@ -49,6 +50,8 @@ class Logs(Resource):
             if inside and not log_path(self._root.options, project, spider, job).exists():
                 request.postpath.clear()
                 return RemoteLog(self._root, project, spider, job)
+        if any("\0" in name for name in names):
+            return notFound()
         Path(self._root.options.logs_dir).mkdir(parents=True, exist_ok=True)
         self._files.restat(False)
         return self._files.getChildWithDefault(path, request)

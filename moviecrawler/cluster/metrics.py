@@ -17,7 +17,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.cluster.webservice import ClusterResource, frontier_parameters
 from moviecrawler.monitors.books import RedisBook
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ class _Cluster(Collector):
         family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
         url = os.environ.get("REDIS_URL")
         if url:
-            with closing(RedisBook(url)) as book:
+            with closing(RedisBook(url, frontier_parameters())) as book:
                 numbers = Counter((alarm.site, alarm.kind) for alarm in book.open_alarms())
             for labels, number in sorted(numbers.items()):
                 family.add_metric(labels, number)
         return family
 
     def _runs(self) -> Iterable[Metric]:
-        runs = [run for run in self._root.runs_if_shared() if is_told(run)]
+        runs = [run for run in self._root.current_runs() if is_told(run)]
         for name, text in (
             ("done", "Requests of a crawl that ended well."),
             ("failed", "Requests of a crawl that did not."),

@@ -63,7 +63,7 @@ class NodeOptions:
     max_proc: int = 6
     """Jobs that the node runs at a time."""
     max_deaths: int = 3
-    """How often a job whose node or process died is started again."""
+    """How often a job whose node or process died is started again; anew once it was recycled or has run for a day."""
     lease_seconds: float = 20.0
     """Without a heartbeat after which a node counts as dead."""
     poll_interval: float = 5.0

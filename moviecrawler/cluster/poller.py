@@ -127,7 +127,7 @@ class RedisPoller:
                     while not self._stopped:
                         message = events.get_message(timeout=_LOOK_UP)
                         if message is not None:
-                            reactor.callFromThread(self._heard, message["data"].decode())
+                            reactor.callFromThread(self._heard, message["data"].decode(errors="replace"))
             except redis.exceptions.RedisError:
                 time.sleep(_LISTEN_AGAIN)
         client.close()

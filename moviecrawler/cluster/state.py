@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from redis.retry import Retry
 
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
 from moviecrawler.cluster.keys import Keys
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -125,6 +126,16 @@ def connect(options: NodeOptions, **parameters: Any) -> Any:
         "max_connections": _CONNECTIONS,
     }
     return redis.Redis.from_url(options.redis_url, **{**usual, **parameters})
+
+
+def check_server(client: Any) -> None:
+    """Raise ConfigurationError when a client's server is one that nodes can't use; one that is away for now may be any."""
+    with suppress(redis.exceptions.RedisError):
+        if client.info("cluster").get("cluster_enabled"):
+            raise ConfigurationError(
+                "REDIS_URL names a Redis Cluster, which nodes can't keep their jobs in, though spiders may share one; "
+                "set SCRAPYD_REDIS_URL to a single Redis"
+            )
 
 
 class ClusterState:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import traceback
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -26,7 +26,7 @@ from moviecrawler.cluster.components import local_time
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.queue import connect
-from moviecrawler.frontier.report import read_runs
+from moviecrawler.frontier.report import read_current_runs, read_runs
 
 if TYPE_CHECKING:
     from twisted.web.server import Request
@@ -155,7 +155,7 @@ def _from_elsewhere(request: Request) -> bool:
     if origin is None:
         return request.getHeader("Sec-Fetch-Site") == "cross-site"
     ours = {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")}
-    return urlsplit(origin).netloc not in ours
+    return origin.partition("://")[2] not in ours - {None, ""}
 
 
 # --- Scrapyd's -------------------------------------------------------------------------------------------------------
@@ -409,18 +409,29 @@ class Ready(ClusterResource):
 
 
 class Forbidden(ClusterResource):
-    """What those get who may not deploy, where one deploys."""
+    """What those get who may not have what they ask for."""
+
+    def __init__(self, root: Root, why: str) -> None:
+        super().__init__(root)
+        self._why = why
 
     def answer(self, request: Request) -> tuple[int, Any]:  # noqa: ARG002
-        """Refuse."""
-        return http.FORBIDDEN, {"status": "error", "message": "this takes the user name and password for deploying"}
+        """Refuse, and say why."""
+        return http.FORBIDDEN, {"status": "error", "message": self._why}
 
 
-def read_frontier(url: str) -> list[dict[str, Any]]:
-    """Return the frontier's runs as plain data. Raises redis.RedisError."""
+def frontier_parameters() -> dict[str, Any]:
+    """Return what clients of the frontier's Redis are made with: REDIS_PARAMS, as spiders are given it."""
+    found: dict[str, Any] = json.loads(os.environ.get("REDIS_PARAMS") or "{}")
+    return found
+
+
+def read_frontier(url: str, *, current: bool = False) -> list[dict[str, Any]]:
+    """Return the frontier's runs as plain data, or the `current` ones only. Raises redis.RedisError."""
 
     async def read() -> list[dict[str, Any]]:
-        async with aclosing(connect(url)) as client:
-            return [{**asdict(run), "to_go": run.to_go} for run in await read_runs(client)]
+        async with aclosing(connect(url, **frontier_parameters())) as client:
+            runs = (await read_current_runs(client)).runs if current else await read_runs(client)
+            return [{**asdict(run), "to_go": run.to_go} for run in runs]
 
     return asyncio.run(read())

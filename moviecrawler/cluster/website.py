@@ -90,9 +90,10 @@ class Root(Resource):
             raise wrong("REDIS_URL is not set in the node's environment, so spiders share no frontier")
         return read_frontier(url)
 
-    def runs_if_shared(self) -> list[dict[str, Any]]:
-        """Return the frontier's runs; none when spiders share no frontier."""
-        return self.runs() if os.environ.get("REDIS_URL") else []
+    def current_runs(self) -> list[dict[str, Any]]:
+        """Return the runs that are not over, or only just; none when spiders share no frontier."""
+        url = os.environ.get("REDIS_URL")
+        return read_frontier(url, current=True) if url else []
 
 
 # --- Pages -----------------------------------------------------------------------------------------------------------

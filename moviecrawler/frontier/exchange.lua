@@ -14,6 +14,8 @@
 --   leave       whether it ends here
 --   lease, window           ms
 --   pushes      {{level, id, request, whether it must pass the dupefilter, whether it is a title}, …}
+--   first       how many pushes of this worker were queued before these, as far as it knows: when an answer was lost, it tells some
+--               twice; false to queue all
 --   digest, limit           of the arguments: at most so many titles are queued under that digest; 0 for any number
 --   capacity, error         of a Bloom filter; capacity 0 for an exact set
 --   ends        {{id, how: "done" | "failed" | "back" | "dead", reason}, …}
@@ -112,8 +114,12 @@ end
 local titles = 'titles:' .. given.digest
 local titles_so_far = given.limit > 0 and tonumber(redis.call('HGET', state, titles) or 0)
 local queued, titles_queued, dropped = 0, 0, 0
-for _, push in ipairs(given.pushes) do
-    local level, id, request, filtered, is_title = unpack(push)
+local pushed, told_before = 'pushed:' .. given.worker, 0
+if given.first and #given.pushes > 0 then
+    told_before = math.max(0, (redis.call('HGET', state, pushed) or 0) - given.first)
+end
+for number = told_before + 1, #given.pushes do
+    local level, id, request, filtered, is_title = unpack(given.pushes[number])
     local above = titles_so_far and is_title and titles_so_far + titles_queued >= given.limit
     if above or (known(id) and filtered) then
         dropped = dropped + 1
@@ -122,6 +128,9 @@ for _, push in ipairs(given.pushes) do
         queued = queued + 1
         titles_queued = titles_queued + (is_title and 1 or 0)
     end
+end
+if given.first and #given.pushes > 0 and not lost then
+    redis.call('HSET', state, pushed, given.first + #given.pushes)
 end
 if queued > 0 then
     redis.call('HINCRBY', state, 'total', queued)
@@ -236,12 +245,9 @@ local pops = tonumber(redis.call('HGET', state, 'pops') or 0)
 
 local function next_entry()
     pops = pops + 1
-    -- One in eight is taken from the other end, so that no level starves.
-    local from, to, step = 0, 2, 1
-    if pops % 8 == 0 then
-        from, to, step = 2, 0, -1
-    end
-    for level = from, to, step do
+    -- One in eight is taken from the lowest level, and one from that in the middle, so that none starves.
+    local first = pops % 8 == 0 and 2 or pops % 8 == 4 and 1 or 0
+    for _, level in ipairs({first, 0, 1, 2}) do
         if lengths[level] > 0 then
             lengths[level] = lengths[level] - 1
             return redis.call('LPOP', KEYS[4 + level])
@@ -317,13 +323,15 @@ end
 if ended.done + failed > 0 then
     redis.call('HSET', state, 'ended_at', string.format('%.0f', now))
 end
+local kept = math.max(2 * given.window, 86400000)  -- a day, as workers may wait longer than a short window
 for number = 1, 11 do  -- those of the run
-    redis.call('PEXPIRE', KEYS[number], 2 * given.window)
+    redis.call('PEXPIRE', KEYS[number], kept)
 end
 
 held = held + taken
 if given.leave and held == 0 then
     redis.call('ZREM', workers, given.worker)
+    redis.call('HDEL', state, pushed)
 end
 
 local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
@@ -344,7 +352,11 @@ local reply = {
     probing = trying,
     start = math.max(0, math.ceil(start - now)),
     dropped = dropped,
+    workers = sharing,
 }
+if given.per_day > 0 then
+    reply.left = math.max(0, given.per_day - used)
+end
 if #gone > 0 then
     reply.gone = gone
 end

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Keys:
     """The keys of one run of one site's crawl.
 
-    Those of the run expire when no worker has been at it for two windows of the dupefilter, as each exchange puts that off;
-    those of the site as said.
+    Those of the run expire when no worker has been at it for two windows of the dupefilter and for a day, as each exchange puts
+    that off; those of the site as said.
     """
 
     site: Site
@@ -40,7 +40,7 @@ class Keys:
 
         `born` (a nonce), `started_at` (ms), `ended_at` (ms, when the latest request ended), the counters `total`, `done`, `failed`, `dropped` and `pops`, the dupefilter's
         `generation`, and by the arguments' digest `seeded:…` (the worker that does it, or `done` and when, in ms) and
-        `titles:…` (how many were queued).
+        `titles:…` (how many were queued), and by worker, while it is at the run, `pushed:…` (how many requests it has queued).
         """
         return self._of_run("state")
 
@@ -87,6 +87,11 @@ class Keys:
     def runs(self) -> str:
         """ZSET: run → when it was started (ms). A run is taken out when its keys have expired."""
         return self._of_site("runs")
+
+    @property
+    def current(self) -> str:
+        """ZSET: run → when a worker last began with it (ms), of runs that may not be over. Who finds one over takes it out."""
+        return self._of_site("current")
 
     @property
     def budget(self) -> str:

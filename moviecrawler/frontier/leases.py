@@ -183,7 +183,9 @@ class Ledger:
             lease.open = False
             lease.how, lease.reason = "dead", reason
 
-    def _item_settled(self, item: Any, store: str, outcome: Outcome) -> None:
+    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
+        if earlier:
+            return  # no request waits for it
         entry = self._items.setdefault(id(item), _Item(item))
         entry.told[store] = outcome
         self._check_item(entry)

@@ -1,6 +1,6 @@
 -- Open a run, or join it; with a digest, also ask to seed it.
 --
--- KEYS  1 state  2 workers  3 runs
+-- KEYS  1 state  2 workers  3 runs  4 current runs
 -- ARGV  1 nonce to give a new run  2 run  3 worker  4 digest of the arguments, or ''  5 whether its seeds are queued (0 or 1)
 --       6 window (ms)
 -- Returns {nonce of the run, 'seed' | 'wait' | 'done'}: to seed now, to ask again later as a worker does it, or that it was
@@ -11,8 +11,10 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if redis.call('HSETNX', state, 'born', ARGV[1]) == 1 then
     redis.call('HSET', state, 'started_at', now)
+    redis.call('PEXPIRE', state, math.max(2 * ARGV[6], 86400000))  -- as each exchange does, of which there may be none
     redis.call('ZADD', KEYS[3], now, ARGV[2])
 end
+redis.call('ZADD', KEYS[4], now, ARGV[2])
 local born = redis.call('HGET', state, 'born')
 if ARGV[4] == '' then
     return {born, 'wait'}

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.queue import connect
 
 if TYPE_CHECKING:
     from typing import Self
@@ -120,15 +121,18 @@ class FrontierOptions:
             given["idle"] = settings["SCHEDULER_IDLE_BEFORE_CLOSE"]
         if settings.get("REDIS_START_URLS_KEY"):
             given["start_urls_key"] = settings["REDIS_START_URLS_KEY"]
-        _mapping(settings, "REDIS_PARAMS")
+        parameters = _mapping(settings, "REDIS_PARAMS")
         budget = site_budget(settings, home)
         try:
-            return msgspec.convert({**given, "url": settings["REDIS_URL"], "budget": budget}, cls, strict=False)
+            options = msgspec.convert({**given, "url": settings["REDIS_URL"], "budget": budget}, cls, strict=False)
         except msgspec.ValidationError as error:
             name = str(error).rpartition("$.")[2].rstrip("`").upper()
             raise ConfigurationError(
                 f"{_PREFIX}{name} is {settings.get(_PREFIX + name)!r}: {str(error).partition(' - ')[0]}"
             ) from None
+        if "redis_cls" in parameters:
+            connect(options.url, **parameters)  # connects with its first use, but complains of what can't be
+        return options
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"redis", "rediss", "unix"}:

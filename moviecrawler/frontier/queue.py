@@ -14,10 +14,11 @@ from redis.backoff import NoBackoff
 from scrapy.utils.misc import load_object
 from scrapy_redis.connection import get_redis
 
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Self
 
     from redis.commands.core import AsyncScript
 
@@ -56,6 +57,8 @@ class Batch:
     """What a worker has to tell in an exchange, and to ask for."""
 
     pushes: Sequence[Push] = ()
+    first: int | None = None
+    """How many pushes the worker knows to be queued before these, so that those that it tells again are not; None to queue all."""
     ends: Sequence[tuple[str, How, str]] = ()
     spent: int = 0
     unsent: int = 0
@@ -91,21 +94,55 @@ class Reply(msgspec.Struct):
     """When the budget allows the next request."""
     dropped: int
     """How many of the pushes were known, or above the limit."""
+    workers: int
+    """How many share the crawl."""
+    left: int | None = None
+    """How many requests the budget of the day still allows to hand out; None for any number."""
     gone: list[str] = msgspec.field(default_factory=list)
     """Workers whose leases have ended."""
     handed_out: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
     """Entries, and when each may be sent."""
 
 
+class _Cluster(redis.asyncio.RedisCluster):
+    """A client of a Redis Cluster whose errors are RedisErrors, as those of a single Redis are, also when no node answers."""
+
+    async def initialize(self, *arguments: Any, **named: Any) -> Self:
+        """Learn what nodes there are."""
+        try:
+            await super().initialize(*arguments, **named)
+        except redis.exceptions.RedisClusterException as error:
+            raise redis.exceptions.ConnectionError(str(error)) from error
+        return self
+
+
 def connect(url: str, **parameters: Any) -> Any:
     """Return scrapy-redis' client for a URL, with what suits an event loop; `parameters` are its REDIS_PARAMS.
 
     `redis_cls` may be redis.asyncio's RedisCluster. A command that fails is not tried again here, as a script may have run.
+    Raises ValueError, and ConfigurationError for a class that there is not or a URL that a cluster can't have.
     """
     usual = {"socket_connect_timeout": _CONNECT_WITHIN, "socket_timeout": _ANSWER_WITHIN}
     given = {"redis_cls": redis.asyncio.Redis, **parameters}
-    given["redis_cls"] = load_object(given["redis_cls"])
-    return get_redis(url=url, **{**usual, **given, "decode_responses": False, "retry": Retry(NoBackoff(), 0)})
+    try:
+        given["redis_cls"] = load_object(given["redis_cls"])
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"REDIS_PARAMS has a redis_cls that there is not: {error}") from None
+    if issubclass(given["redis_cls"], redis.asyncio.RedisCluster):
+        given["redis_cls"] = type("Cluster", (_Cluster, given["redis_cls"]), {})
+    try:
+        return get_redis(url=url, **{**usual, **given, "decode_responses": False, "retry": Retry(NoBackoff(), 0)})
+    except redis.exceptions.RedisClusterException as error:
+        raise ConfigurationError(
+            f"REDIS_URL is not that of a Redis Cluster, which REDIS_PARAMS asks for: {error}"
+        ) from None
+
+
+def trouble_of(error: Exception, otherwise: str = "") -> str:
+    """Return why Redis can't do what it was asked, with what to do where that is certain, and else what is usually to be done."""
+    if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
+        return 'it is a Redis Cluster; set REDIS_PARAMS to {"redis_cls": "redis.asyncio.RedisCluster"}'
+    return f"{error}{otherwise}"
 
 
 async def requeue(client: Any, keys: Keys, letter: str) -> bool:
@@ -161,7 +198,7 @@ class SharedQueue:
         nonce, digest, done = arguments
         answer = await self._run(
             "open",
-            [self.keys.state, self.keys.workers, self.keys.runs],
+            [self.keys.state, self.keys.workers, self.keys.runs, self.keys.current],
             [nonce, self.keys.run, self.worker, digest, done, round(self._options.window * _MS)],
         )
         return [part.decode() for part in answer]
@@ -178,6 +215,7 @@ class SharedQueue:
             "lease": round(options.lease * _MS),
             "window": round(options.window * _MS),
             "pushes": batch.pushes,
+            "first": False if batch.first is None else batch.first,
             "digest": self._digest,
             "limit": self._limit or 0,
             "capacity": options.capacity if options.dupefilter == "bloom" else 0,

@@ -14,18 +14,19 @@ local back, dead = 0, 0
 local leases = redis.call('HGETALL', KEYS[3])
 for i = 1, #leases, 2 do
     local id, entry = leases[i], leases[i + 1]
-    local level, deliveries = entry:match('^(%d)(%d%d)')
-    if tonumber(deliveries) >= tonumber(ARGV[2]) then
+    local level, deliveries = entry:match('^([012])(%d%d)')
+    if level and tonumber(deliveries) >= tonumber(ARGV[2]) then
         local reason = 'handed out ' .. tonumber(deliveries) .. ' times, each time to a worker that died of it or with it'
         redis.call('HSET', KEYS[7], id, cjson.encode({reason = reason, at = now}) .. '\n' .. entry)
         dead = dead + 1
     else
-        redis.call('LPUSH', KEYS[4 + level], entry)
+        redis.call('LPUSH', KEYS[4 + (level or 2)], entry)  -- what is damaged is set aside when it is handed out
         back = back + 1
     end
 end
 redis.call('DEL', KEYS[3])
 redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[1], 'pushed:' .. ARGV[1])
 if dead > 0 then
     redis.call('HINCRBY', KEYS[1], 'failed', dead)
 end

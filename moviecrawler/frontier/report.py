@@ -1,4 +1,4 @@
-"""How far the shared crawls are, and what was set aside: read from Redis, for people and their programs."""
+"""How far the shared crawls are: read from Redis, for people and their programs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
 import redis.exceptions
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import Budget, FrontierOptions
-from moviecrawler.frontier.queue import LEVELS, connect
+from moviecrawler.frontier.queue import LEVELS, connect, trouble_of
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -31,6 +31,13 @@ and one request finds out whether it answers again. `budget spent`: that of the 
 _SMOOTHED_OVER = 30.0
 """Seconds after which a rate is mostly the latest one."""
 _DAY = 86_400
+_RECENTLY = 3600.0
+"""Seconds for which a run that is over still is one of the current ones."""
+MOST_CURRENT = 300
+"""Of a site; more would be runs of which hundreds were broken off."""
+_NEWEST = 10
+_AT_ONCE = 100
+"""Runs of which all is asked in one pipeline."""
 
 
 class FrontierAwayError(MovieCrawlerError):
@@ -89,6 +96,12 @@ class RunReport:
         return self.now if self.workers else self.ended_at or self.started_at
 
     @property
+    def is_current(self) -> bool:
+        """Whether it is not over, or has ended just now."""
+        left = self.workers or self.to_go or self.queued or self.dead_letters
+        return bool(left) or self.now - self.active_until <= _RECENTLY
+
+    @property
     def state(self) -> State:
         """What holds it up, if anything does."""
         if not self.to_go:
@@ -125,47 +138,6 @@ class Rate:
         return to_go / self.per_second if self.per_second else None
 
 
-@dataclass(slots=True, kw_only=True)
-class DeadLetter:
-    """A request or a seed that was set aside."""
-
-    site: Site
-    run: str
-    id: str
-    reason: str
-    at: float | None
-    """Seconds since 1970; None for a seed."""
-    entry: str
-    """What stood in the queue, with what is not UTF-8 escaped."""
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of its run."""
-        return Keys(self.site, self.run)
-
-    @property
-    def request(self) -> dict[str, Any] | None:
-        """What the entry says of the request, as far as it can be read; None when it is none."""
-        try:
-            version, url, site, callback, errback, cb_kwargs, expects, priority, depth, created_at, retries, *_ = (
-                msgspec.json.decode(self.entry[35:])
-            )
-        except (msgspec.DecodeError, ValueError, TypeError):
-            return None
-        del version, site, expects
-        return {
-            "url": url,
-            "callback": callback,
-            "errback": errback,
-            "cb_kwargs": cb_kwargs,
-            "priority": priority,
-            "depth": depth,
-            "created_at": created_at,
-            "retries": retries,
-            "deliveries": self.entry[1:3],
-        }
-
-
 def budgets(settings: BaseSettings) -> dict[Site, Budget]:
     """Return each site's budget by the settings. Raises ConfigurationError, as for REDIS_URL and all other ones."""
     return {site: FrontierOptions.from_settings(settings, settings[f"{site.upper()}_URL"]).budget for site in HOMES}
@@ -181,7 +153,7 @@ async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
     try:
         yield client
     except redis.exceptions.RedisError as error:
-        raise FrontierAwayError(f"Redis at REDIS_URL can't be asked: {error}") from error
+        raise FrontierAwayError(f"Redis at REDIS_URL can't be asked: {trouble_of(error)}") from error
     finally:
         await client.aclose()
 
@@ -189,40 +161,153 @@ async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
 async def read_runs(
     client: Any, site: Site | None = None, run: str | None = None, budget: Mapping[Site, Budget] | None = None
 ) -> list[RunReport]:
-    """Return every run that Redis holds, of that site and of that name if given, by site and then by age."""
+    """Return every run that Redis holds, of that site and of that name if given, by site and then by age.
+
+    There may be ten thousand, as each job of a cluster is one for two windows: what only asks for some says so.
+    """
+    pipe = client.pipeline(transaction=False)
+    asked = [one for one in HOMES if site in {None, one}]
+    if run is not None:
+        return await _read(client, {Keys(one, run): None for one in asked}, budget)
+    for one in asked:
+        pipe.zrange(Keys(one, "").runs, 0, -1)
+    names = await pipe.execute()
+    listed: dict[Keys, float | None] = {
+        Keys(one, name.decode()): None for one, of_site in zip(asked, names, strict=True) for name in of_site
+    }
+    return await _read(client, listed, budget)
+
+
+class Current(NamedTuple):
+    """The runs that matter now."""
+
+    runs: list[RunReport]
+    """By site and then by age."""
+    left_out: int
+    """How many others may not be over, with which workers began before all of these."""
+
+
+async def read_current_runs(
+    client: Any, budget: Mapping[Site, Budget] | None = None, most: int = MOST_CURRENT
+) -> Current:
+    """Return the runs that are not over, or ended within the last hour; of each site at most those begun with last.
+
+    What it costs does not grow with the runs that are over.
+    """
+    pipe = client.pipeline(transaction=False)
+    for site in HOMES:
+        keys = Keys(site, "")
+        pipe.zrange(keys.current, 0, most - 1, desc=True, withscores=True)
+        pipe.zcard(keys.current)
+        pipe.zrange(keys.runs, 0, _NEWEST - 1, desc=True)
+        pipe.zrandmember(keys.runs, _NEWEST)
+    answers = iter(await pipe.execute())
+    listed: dict[Keys, float | None] = {}
+    left_out = 0
+    for site, current, count, newest, some in zip(HOMES, *[answers] * 4, strict=True):
+        opened = {name.decode(): when for name, when in current}
+        left_out += count - len(opened)
+        # Some of the others each time, so that those are forgotten that have expired.
+        names = dict.fromkeys([*opened, *(name.decode() for name in (*newest, *some))])
+        listed.update({Keys(site, name): opened.get(name) for name in names})
+    reports = await _read(client, listed, budget)
+    return Current([report for report in reports if report.is_current], left_out)
+
+
+async def read_earlier_runs(
+    client: Any, before: float | None, size: int, budget: Mapping[Site, Budget] | None = None
+) -> tuple[list[RunReport], float | None]:
+    """Return runs that are over for more than an hour, the latest first, and where the next ones begin; None for the end.
+
+    They are those among about `size` runs that were started before a time (ms); without one, among the latest.
+    """
+    pipe = client.pipeline(transaction=False)
+    for site in HOMES:
+        top = "+inf" if before is None else f"({before:.0f}"
+        pipe.zrange(Keys(site, "").runs, top, "-inf", desc=True, byscore=True, offset=0, num=size + 1, withscores=True)
+    started = sorted(
+        (
+            (when, Keys(site, name.decode()))
+            for site, of_site in zip(HOMES, await pipe.execute(), strict=True)
+            for name, when in of_site
+        ),
+        key=lambda one: -one[0],
+    )
+    # With all that began at the same moment as the last one, which a next page would not have.
+    last = started[min(size, len(started)) - 1][0] if started else 0.0
+    page = {keys: None for when, keys in started if when >= last}
+    reports = await _read(client, dict(page), budget)
+    over = sorted((report for report in reports if not report.is_current), key=lambda report: -report.started_at)
+    return over, last if len(page) < len(started) else None
+
+
+async def _read(
+    client: Any, listed: Mapping[Keys, float | None], budget: Mapping[Site, Budget] | None
+) -> list[RunReport]:
+    """Return the reports of runs, by site and then by age; forget those of which nothing is left.
+
+    With each run stands when a worker last began with it (ms), if it is to be taken out of the current ones once it is over.
+    """
     now_s, now_us = await client.time()
-    reports = []
-    for keys in await _runs(client, site, run):
-        report = await _read_run(client, keys, now_s + now_us / 1e6)
-        if report is None:
-            await client.zrem(keys.runs, keys.run)
-        else:
+    now = now_s + now_us / 1e6
+    pipe = client.pipeline(transaction=False)
+    for site in HOMES:
+        pipe.hgetall(Keys(site, "").circuit)
+        pipe.hgetall(Keys(site, "").budget)
+    answers = iter(await pipe.execute())
+    sites = {site: (circuit, spent) for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True)}
+    reports: list[RunReport] = []
+    gone: list[tuple[Keys, str]] = []
+    keys_of = list(listed)
+    for first in range(0, len(keys_of), _AT_ONCE):
+        some = keys_of[first : first + _AT_ONCE]
+        for keys, answer in zip(some, await _ask(client, some, now), strict=True):
+            report = _report(keys, answer, *sites[keys.site], now)
+            if report is None:
+                gone.append((keys, ""))
+                continue
             report.budget = (budget or {}).get(keys.site, report.budget)
             reports.append(report)
-    return reports
+            opened = listed[keys]
+            if opened is not None and not report.is_current:
+                gone.append((keys, f"{opened:.0f}"))
+    await _forget(client, gone)
+    order = {site: place for place, site in enumerate(HOMES)}
+    return sorted(reports, key=lambda report: (order[report.site], report.started_at, report.run))
 
 
-async def _runs(client: Any, site: Site | None, run: str | None) -> list[Keys]:
-    return [
-        Keys(one, name.decode())
-        for one in HOMES
-        if site in {None, one}
-        for name in await client.zrange(Keys(one, "").runs, 0, -1)
-        if run in {None, name.decode()}
-    ]
-
-
-async def _read_run(client: Any, keys: Keys, now: float) -> RunReport | None:
+async def _ask(client: Any, some: Sequence[Keys], now: float) -> list[list[Any]]:
+    """Return what is kept of each run, in one pipeline."""
     pipe = client.pipeline(transaction=False)
-    pipe.hgetall(keys.state)
-    pipe.hgetall(keys.nodes)
-    pipe.hgetall(keys.circuit)
-    pipe.hgetall(keys.budget)
-    pipe.hlen(keys.dead_letters)
-    pipe.zcount(keys.workers, now * 1000, "+inf")
-    for level in LEVELS:
-        pipe.llen(keys.requests(level))
-    state, nodes, circuit, spent, dead_letters, workers, *lengths = await pipe.execute()
+    for keys in some:
+        pipe.hgetall(keys.state)
+        pipe.hgetall(keys.nodes)
+        pipe.hlen(keys.dead_letters)
+        pipe.zcount(keys.workers, now * 1000, "+inf")
+        for level in LEVELS:
+            pipe.llen(keys.requests(level))
+    answers = await pipe.execute()
+    each = len(answers) // len(some)
+    return [answers[place : place + each] for place in range(0, len(answers), each)]
+
+
+async def _forget(client: Any, gone: Sequence[tuple[Keys, str]]) -> None:
+    script = client.register_script(files(__package__).joinpath("forget.lua").read_text("utf-8"))
+    for site in HOMES:
+        of_site = [(keys, opened) for keys, opened in gone if keys.site == site]
+        for first in range(0, len(of_site), _AT_ONCE):
+            some = of_site[first : first + _AT_ONCE]
+            await script(
+                keys=[some[0][0].runs, some[0][0].current, *(keys.state for keys, _ in some)],
+                args=[argument for keys, opened in some for argument in (keys.run, opened)],
+            )
+
+
+def _report(
+    keys: Keys, answer: Sequence[Any], circuit: Mapping[bytes, bytes], spent: Mapping[bytes, bytes], now: float
+) -> RunReport | None:
+    """Return a run's report; None when nothing of it is left."""
+    state, nodes, letters, workers, *lengths = answer
     if not state:
         return None
     total, done, failed, dropped = (int(state.get(name, 0)) for name in (b"total", b"done", b"failed", b"dropped"))
@@ -238,7 +323,7 @@ async def _read_run(client: Any, keys: Keys, now: float) -> RunReport | None:
         failed=failed,
         dropped=dropped,
         queued=sum(lengths),
-        dead_letters=dead_letters,
+        dead_letters=letters,
         workers=workers,
         started_at=int(state[b"started_at"]) / 1000,
         ended_at=int(state[b"ended_at"]) / 1000 if b"ended_at" in state else None,
@@ -248,31 +333,6 @@ async def _read_run(client: Any, keys: Keys, now: float) -> RunReport | None:
         stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
         used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
     )
-
-
-async def dead_letters(client: Any, site: Site | None = None, run: str | None = None) -> AsyncIterator[DeadLetter]:
-    """Yield what was set aside, in no order; in all runs, or in those of that site and of that name."""
-    for keys in await _runs(client, site, run):
-        async for letter_id, letter in client.hscan_iter(keys.dead_letters):
-            yield _dead_letter(keys, letter_id, letter)
-
-
-def _dead_letter(keys: Keys, letter_id: bytes, letter: bytes) -> DeadLetter:
-    head, _, entry = letter.partition(b"\n")
-    told = msgspec.json.decode(head)
-    return DeadLetter(
-        site=keys.site,
-        run=keys.run,
-        id=letter_id.decode(errors="backslashreplace"),
-        reason=told["reason"],
-        at=told["at"] and told["at"] / 1000,
-        entry=entry.decode(errors="backslashreplace"),
-    )
-
-
-async def drop(client: Any, letter: DeadLetter) -> bool:
-    """Forget a dead letter; return whether it was there. What it was for stays counted as failed."""
-    return bool(await client.hdel(letter.keys.dead_letters, letter.id))
 
 
 def line_of(report: RunReport, rate: Rate) -> str:

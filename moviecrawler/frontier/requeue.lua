@@ -13,6 +13,10 @@ if not id or (id .. request):sub(1, 32) ~= ARGV[1] then
     return 0
 end
 redis.call('RPUSH', KEYS[3 + level], level .. '00' .. id .. request)
+local left = redis.call('PTTL', KEYS[2])
+if left > 0 then
+    redis.call('PEXPIRE', KEYS[3 + level], left)  -- with the rest of the run, if nobody goes on with it
+end
 redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('HINCRBY', KEYS[1], 'failed', -1)
 return 1

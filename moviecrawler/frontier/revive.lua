@@ -12,7 +12,8 @@ end
 local some = redis.call('HRANDFIELD', KEYS[2], ARGV[1], 'WITHVALUES')
 for i = 1, #some, 2 do
     local level, rest = some[i + 1]:match('^([012])%d%d(.*)$')
-    redis.call('RPUSH', KEYS[3 + level], level .. '00' .. rest)
+    -- What is damaged is set aside when it is handed out.
+    redis.call('RPUSH', KEYS[3 + (level or 2)], level and level .. '00' .. rest or some[i + 1])
     redis.call('HDEL', KEYS[2], some[i])
 end
 if #some > 0 then

@@ -27,7 +27,7 @@ from moviecrawler.frontier.engine import EngineSlot
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.leases import META, REFUSED, Ledger
 from moviecrawler.frontier.options import FrontierOptions
-from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect
+from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, trouble_of
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
 from moviecrawler.signals import lease_ended
@@ -157,7 +157,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 told = "Redis throws keys away when it is full (%s), and with them what is queued; set maxmemory-policy to noeviction"
                 self._log(logging.WARNING, told, policy)
         except redis.exceptions.RedisError as error:
-            self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s; start it, or remove REDIS_URL", error)
+            why = trouble_of(error, "; start it, or remove REDIS_URL")
+            self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s", why)
             self.crawler.signals.connect(self._close_at_once, signals.spider_opened)
         else:
             self._task = self._loop.create_task(self._exchange_forever())
@@ -314,6 +315,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return self.queue.pushes + (self.queue.reply.waiting if self.queue.reply is not None else 0)
 
     @property
+    def budget_left(self) -> int | None:
+        """How many requests this worker may still queue today, beside what waits and what others queue; None for any number."""
+        reply = self.queue.reply
+        if reply is None or reply.left is None:
+            return None
+        return -(-max(0, reply.left - self.waiting) // max(1, reply.workers))
+
+    @property
     def shut(self) -> bool:
         """Whether nothing is handed out now, because the site has refused us or the day's budget is spent."""
         return self.queue.reply is not None and self.queue.reply.shut > 0
@@ -333,7 +342,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         seeds = await self.shared.seeds(_SEEDS)
         for seed in seeds:
             try:
-                self.queue.push(self.spider.seed_request(seed))
+                self.queue.push(self.spider.seed_request(seed), limited=False)
             except (ConfigurationError, SerialisationError) as error:
                 bad[seed] = str(error)
                 self._log(logging.ERROR, "A bad seed is set aside: %s", error)
@@ -487,7 +496,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._wake.set()
 
     def _heed(self, reply: Reply) -> None:
-        """Stop asking a site that has refused us or whose budget is spent; end when that takes longer than our patience."""
+        """Stop asking a site that has refused us or whose budget is spent; end when that takes longer than our patience.
+
+        What was handed out before the budget was spent is a part of it, so that it is done first.
+        """
         circuit = self.circuit
         if circuit.tell_refusal is not None or circuit.tell_answered:
             return  # Redis does not know yet what we know
@@ -495,13 +507,20 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         circuit.probing, circuit.reason = reply.probing, reply.reason if refused else None
         if not reply.shut or reply.probing or (refused and self.spider.has_other_source):
             return
+        if not self._was_running:
+            return  # what is being opened must not be closed meanwhile; the next reply says the same
+        why = (
+            f"{reply.reason}; nothing is handed out for {reply.shut / 3_600_000:.1f} h, and what is queued stays queued"
+        )
+        if reply.spent:
+            patience = max(self.options.patience, self.spider.stays)
+            if reply.shut / 1000 > patience and self._is_idle() and not self._nothing_left():
+                # Of what is due, as much was done as may be.
+                self._end("budget_spent", why, logging.INFO if self.spider.tops_up else logging.ERROR)
+            return
         self.queue.give_back_ready()
         if reply.shut / 1000 > self.options.patience:
-            hours = reply.shut / 3_600_000
-            self._end(
-                "budget_spent" if reply.spent else "site_stopped",
-                f"{reply.reason}; nothing is handed out for {hours:.1f} h, and what is queued stays queued",
-            )
+            self._end("site_stopped", why)
 
     # --- Endings ------------------------------------------------------------------------------------------------------
 
@@ -519,12 +538,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         pages, seconds = self.options.max_pages, self.options.max_seconds
         return bool((pages and self._pages >= pages) or (seconds and now - self._started >= seconds))
 
-    def _end(self, reason: str, why: str | None = None) -> None:
+    def _end(self, reason: str, why: str | None = None, level: int = logging.ERROR) -> None:
         if self._ending is not None:
             return
         self._ending, self._drained_at = reason, self._loop.time() + _DRAIN
         if why is not None:
-            self._log(logging.ERROR, "%s", why)
+            self._log(level, "%s", why)
         self._close_task = self._loop.create_task(self.crawler.engine.close_spider_async(reason=reason))
 
     def _spider_idle(self) -> None:

@@ -1,7 +1,8 @@
 """Requests as they stand in the queue: plain data, checked when it comes back, never code.
 
-What is read from Redis may have been forged or damaged, so a request comes back only with a callback from a fixed list, to a
-host of its spider. Headers, cookies, bodies and unknown `meta` don't travel: nothing secret can get into the queue.
+What is read from Redis may have been forged or damaged, so a request comes back only with a callback from a fixed list, with
+arguments that this one takes, to a host of its spider. Headers, cookies, bodies and unknown `meta` don't travel: nothing secret
+can get into the queue.
 """
 
 from __future__ import annotations
@@ -13,16 +14,44 @@ import msgspec
 from scrapy import Request
 
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from moviecrawler.frontier.spider import SharedSpider
 
-CALLBACKS = frozenset({"parse_title", "parse_list", "parse_sitemap"})
-ERRBACKS = frozenset({"title_failed", "list_failed"})
+ERRBACKS = {"parse_title": "title_failed", "parse_list": "list_failed", "parse_sitemap": "list_failed"}
+"""That of each callback that the queue knows."""
 
 
 class SerialisationError(MovieCrawlerError):
     """A request can't be queued, or what was queued is no request of this spider."""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """What the list that led to a title says of it."""
+
+    list_name: str
+    list_rank: int
+    entry: Entry
+
+
+class _OfTitle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `parse_title` takes."""
+
+    site_id: str
+    found: _Found | None
+    due: dict[str, Any] | None = None
+
+
+class _OfList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `parse_list` and `parse_sitemap` take; each spider's some of it."""
+
+    name: str = ""
+    offset: int = 0
+    before: int = 0
+    seen: list[str] = []
+    later: list[str] = []
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -80,7 +109,7 @@ def encode(request: Request, now: float) -> str:
 
 
 def _trouble(request: Request, callback: str, errback: str) -> str | None:
-    if callback not in CALLBACKS or errback not in ERRBACKS:
+    if ERRBACKS.get(callback) != errback:
         return f"callback {callback!r} or errback {errback!r} is none that the queue knows"
     if request.method != "GET" or request.body or request.cookies:
         return "only a GET without cookies can be queued"
@@ -93,9 +122,9 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
     """Return the request that `encode` wrote. Raises SerialisationError for anything else, and for a host not the spider's."""
     try:
         envelope = _decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SerialisationError(f"damaged, or written by another version: {error}") from None
-    if envelope.callback not in CALLBACKS or envelope.errback not in ERRBACKS:
+    if ERRBACKS.get(envelope.callback) != envelope.errback:
         raise SerialisationError(f"callback {envelope.callback!r} or errback {envelope.errback!r} is not allowed")
     try:
         parts = urlsplit(envelope.url)
@@ -104,6 +133,8 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
         host = None
     if host is None or parts.scheme not in {"http", "https"} or host not in spider.allowed_domains:
         raise SerialisationError(f"{envelope.url!r} is not on a host of {spider.name}")
+    if envelope.site != spider.site:
+        raise SerialisationError(f"it is for {envelope.site}, and not for {spider.site}")
     optional = {
         "retry_times": envelope.retries or None,
         "max_retry_times": envelope.max_retries,
@@ -116,7 +147,7 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
         **{name: value for name, value in optional.items() if value is not None},
     }
     try:
-        return Request(
+        request = Request(
             envelope.url,
             callback=getattr(spider, envelope.callback),
             errback=getattr(spider, envelope.errback),
@@ -124,5 +155,17 @@ def decode(payload: bytes, spider: SharedSpider) -> Request:
             meta=meta,
             priority=envelope.priority,
         )
-    except (AttributeError, TypeError, ValueError) as error:
+        _check_arguments(request, envelope, spider)
+    except (AttributeError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise SerialisationError(f"no request of {spider.name}: {error}") from None
+    return request
+
+
+def _check_arguments(request: Request, envelope: Envelope, spider: SharedSpider) -> None:
+    """Raise ValueError for arguments that the callback does not take: what it yields goes into stores that take no other types."""
+    if envelope.callback != "parse_title":
+        msgspec.convert(envelope.cb_kwargs, _OfList)
+        return
+    site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
+    if not site_id.isprintable() or Request(title_url(spider.site, site_id, spider.home)).url != request.url:
+        raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")

@@ -30,6 +30,8 @@ class SharedSpider(Protocol):
     """The same for all workers that were given the same titles and lists."""
     tops_up: bool
     """Whether every worker runs its `start`, which queues more as the queue runs low, instead of one for all."""
+    stays: float
+    """Seconds that it waits for more to do, when there is nothing."""
     has_other_source: bool
     """Whether titles that the site refuses us are read elsewhere."""
 

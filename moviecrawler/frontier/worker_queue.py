@@ -85,12 +85,16 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         waiting = self.reply.waiting if self.reply is not None else 0
         return len(self._local) + len(self._ready) + len(self._pushes) + waiting
 
-    def push(self, request: Request) -> None:
-        """Have a request queued for whichever worker. Raises SerialisationError."""
+    def push(self, request: Request, *, limited: bool = True) -> None:
+        """Have a request queued for whichever worker; a title within the crawl's limit only, if `limited`.
+
+        Raises SerialisationError.
+        """
         assert self._df is not None  # noqa: S101 - every scheduler has one
         payload = self._encode_request(request)
         fingerprint = self._df.request_fingerprint(request)
-        self.add(Push(_level(request), fingerprint, payload, not request.dont_filter, is_title(request)))
+        counted = limited and is_title(request)
+        self.add(Push(_level(request), fingerprint, payload, not request.dont_filter, counted))
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - scrapy-redis' own signature
         """Return a request that may be sent now, else None, at once."""
@@ -184,7 +188,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         Raises RedisError or RunGoneError; then it is told again.
         """
         batch.join = self._join
-        batch.pushes = list(islice(self._pushes, _PUSHES))
+        batch.pushes, batch.first = list(islice(self._pushes, _PUSHES)), self._accepted
         batch.spent, batch.unsent = self._spent, self._unsent
         ends = self._ends_after(len(batch.pushes))
         batch.ends = [*ends, *((orphan, "back", "") for orphan in self._orphans)]

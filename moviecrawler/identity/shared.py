@@ -7,17 +7,19 @@ import logging
 import time
 import uuid
 from contextlib import suppress
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import redis.asyncio
 import redis.exceptions
 
+from moviecrawler.frontier import queue
 from moviecrawler.identity.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Figures, Quarantine
 from moviecrawler.identity.keys import HOUR, HOURS_KEPT, Keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from moviecrawler.identity.health import Health
 
@@ -38,9 +40,10 @@ _HOURS_USED = 2
 
 
 def connect(url: str, **parameters: Any) -> redis.asyncio.Redis:
-    """Return a client with time-outs; `parameters` are its REDIS_PARAMS."""
+    """Return the frontier's kind of client, which gives up sooner; `parameters` are its REDIS_PARAMS."""
     usual = {"socket_connect_timeout": _TIMEOUT, "socket_timeout": _TIMEOUT, "max_connections": 2}
-    return redis.asyncio.Redis.from_url(url, **{**usual, **parameters})
+    client: redis.asyncio.Redis = queue.connect(url, **{**usual, **parameters})
+    return client
 
 
 class SharedHealth:
@@ -51,6 +54,7 @@ class SharedHealth:
     ) -> None:
         """Take how long a probe may take (s), and what to call when something of `health` has changed."""
         self._client = client
+        self._script = client.register_script(files(__package__).joinpath("exchange.lua").read_text("utf-8"))
         self._keys = Keys(site)
         self._health = health
         self._probe_ms = round(probe_within * _MS)
@@ -94,7 +98,7 @@ class SharedHealth:
             except redis.exceptions.RedisError as error:
                 if working:
                     logger.warning("Redis can't be told of exits: %s; going on alone and trying again", error)
-                await self._client.connection_pool.disconnect()
+                await self._client.aclose()  # drops its connections; the next command makes new ones
                 pause, working = min(_LONGEST_RETRY, 2 * pause), False
             except Exception:
                 logger.exception("Exits can't be shared; going on alone and trying again")
@@ -106,43 +110,46 @@ class SharedHealth:
         figures, quarantines = health.tell()
         hour = int(health.now() // HOUR)
         wanted = sorted(health.wanted)
-        pipe = self._client.pipeline(transaction=True)
-        pipe.time()
-        for exit_id in wanted:
-            pipe.set(keys.probe(exit_id), self._me, nx=True, px=self._probe_ms)
-        for exit_id, more in figures.items():
-            for name, number in zip(_FIGURES, _numbers(more), strict=True):
-                if number:
-                    pipe.hincrby(keys.figures(hour), f"{exit_id} {name}", number)
-        if figures:
-            pipe.expire(keys.figures(hour), (HOURS_KEPT + 1) * HOUR)
-        for exit_id, quarantine in quarantines.items():
-            pipe.hset(keys.quarantines, exit_id, msgspec.json.encode(quarantine))
-            pipe.delete(keys.probe(exit_id))
-        if quarantines:
-            pipe.expire(keys.quarantines, round(2 * LONGEST_QUARANTINE))
         looked_at = time.monotonic()
         hours = _HOURS_USED if looked_at - self._figures_at >= _FIGURES_EVERY else 0
-        for before in range(hours):
-            pipe.hgetall(keys.figures(hour - before))
-        pipe.hgetall(keys.quarantines)
+        arguments = {
+            "me": self._me,
+            "probe": self._probe_ms,
+            "wanted": len(wanted),
+            "figures": [
+                (f"{exit_id} {name}", number)
+                for exit_id, more in figures.items()
+                for name, number in zip(_FIGURES, _numbers(more), strict=True)
+                if number
+            ],
+            "quarantines": [(exit_id, msgspec.json.encode(one).decode()) for exit_id, one in quarantines.items()],
+            "keep_figures": (HOURS_KEPT + 1) * HOUR,
+            "keep_quarantines": round(2 * LONGEST_QUARANTINE),
+            "hours": hours,
+        }
         try:
-            answers = await pipe.execute()
+            seconds, micro, granted_to_us, told, *figures_told = await self._script(
+                keys=[
+                    keys.quarantines,
+                    *(keys.figures(hour - before) for before in range(_HOURS_USED)),
+                    *map(keys.probe, [*wanted, *quarantines]),
+                ],
+                args=[msgspec.msgpack.encode(arguments)],
+            )
         except BaseException:  # also when it is cancelled
             health.untell(figures, quarantines)
             raise
         told_at = time.time()
-        (seconds, micro), *_ = answers
-        health.shift = seconds + micro / 1e6 - told_at
+        health.shift = int(seconds) + int(micro) / 1e6 - told_at
         now = health.now()
         health.wanted.clear()
-        for exit_id, granted in zip(wanted, answers[1:], strict=False):
+        for exit_id, granted in zip(wanted, granted_to_us, strict=True):
             if granted:
                 health.granted[exit_id] = now + self._probe_ms / _MS
-        known = _quarantines(answers[-1])
+        known = _quarantines(_fields(told))
         if hours:
             self._figures_at = looked_at
-        changed = health.learn(_sum(answers[-1 - hours : -1]) if hours else None, known)
+        changed = health.learn(_sum(map(_fields, figures_told)) if hours else None, known)
         if changed or wanted:
             self._told_changed()
         old = [exit_id for exit_id, one in known.items() if now - one.until > FORGIVEN_AFTER]
@@ -152,6 +159,11 @@ class SharedHealth:
 
 def _numbers(figures: Figures) -> tuple[int, int, int, int]:
     return figures.successes, figures.failures, figures.bans, round(figures.seconds * _MS)
+
+
+def _fields(told: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return a hash as a script tells it: names and values by turns."""
+    return dict(zip(told[::2], told[1::2], strict=True))
 
 
 def _sum(hours: Iterable[dict[bytes, bytes]]) -> dict[str, Figures]:

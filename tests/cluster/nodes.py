@@ -10,18 +10,18 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from tests.conftest import PROJECT
+from tests.waiting import wait_for
 
 QUICK = {
     "SCRAPYD_LEASE_SECONDS": "4",
@@ -301,14 +301,6 @@ def cluster(folder: Path, redis_url: str, count: int, **options: Any) -> Iterato
         for node in running.nodes:
             node.wait_until_ready()
         yield running
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0, told: Callable[[], str] = lambda: "") -> None:
-    """Wait until a condition holds; fail when it takes too long, with what else there is to tell."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not come to pass in time\n{told()[-5000:]}"
-        time.sleep(0.05)
 
 
 def alive(pid: int) -> bool:

@@ -21,13 +21,14 @@ from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Cluster, Node, cluster, wait_for
+from tests.cluster.nodes import Cluster, Node, cluster
 from tests.crawling import FAST, counts, reset
 from tests.deploy.checkout import checkout, project_egg
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
 from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
+from tests.waiting import wait_for
 
 __all__ = ["checkout", "project_egg"]
 

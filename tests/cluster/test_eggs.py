@@ -73,6 +73,25 @@ def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(st
     assert store.list("toy")[-1] == "1763730000"
 
 
+def test_two_deploys_at_once_may_remove_the_same_old_version(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, redis_url, monkeypatch, versions_to_keep=1)
+    put(store, "1")
+    listed = EggStore.list
+
+    def list_and_be_overtaken(self: EggStore, project: str) -> list[str]:
+        versions = listed(self, project)
+        if "1" in versions:
+            self.delete(project, "1")
+        return versions
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EggStore, "list", list_and_be_overtaken)
+        put(store, "2")
+    assert store.list("toy") == ["2"]
+
+
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
     tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,8 @@ def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
         ({"settings": {"DATABASE_URL": "postgresql://u:hunter2@h/d"}}, "DATABASE_URL holds a secret"),
         ({"settings": {"AWS_SECRET_ACCESS_KEY": "x"}}, "holds a secret"),
         ({"arguments": {"password": "x"}}, "holds a secret"),
+        ({"settings": {"REDIS_PARAMS": '{"db": 1, "Password" : "x"}'}}, "REDIS_PARAMS holds a secret"),
+        ({"settings": {"PROXY_POOLS": '{"a": {"urls": ["http://u:p@ss@h:1"]}}'}}, "holds a secret"),
         ({"arguments": {"_job": "x"}}, "argument is called"),
         ({"arguments": {"a": "x" * 16_385}}, "16,385 characters"),
         ({"arguments": {"a": "\x00"}}, "NUL"),
@@ -94,6 +96,8 @@ def test_version_of_a_branch_is_one() -> None:
 
 def test_credentials_are_taken_out_of_text() -> None:
     assert redacted("no postgresql://me:hunter2@db/x") == "no postgresql://***@db/x"
+    assert redacted("redis://:hunt@er2@h:1,redis://:x@i:2/a@b") == "redis://***@h:1,redis://***@i:2/a@b"
+    assert redacted("http://h:1/a:b@c and u:p@h") == "http://h:1/a:b@c and u:p@h"
 
 
 def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from scrapyd_client import ScrapydClient
 
-from tests.cluster.nodes import Cluster, Node, alive, cluster, toy_egg, wait_for
+from tests.cluster.nodes import Cluster, Node, alive, cluster, toy_egg
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 AUTH = ("operator", "pass:word")
 
@@ -304,6 +305,51 @@ def test_node_that_is_killed_gives_its_jobs_to_the_others_and_its_spiders_end(sm
     for job in jobs:
         second.post("cancel.json", project="toy", job=job)
     second.wait_for_end(*jobs)
+
+
+NO_PROCESSES = """
+import os
+from functools import partial
+
+
+def unless_full(start, *arguments, **more):
+    if os.path.exists("full"):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return start(*arguments, **more)
+
+
+for name in ("fork", "posix_spawn", "posix_spawnp"):
+    setattr(os, name, partial(unless_full, getattr(os, name)))
+"""
+
+
+def test_node_that_can_start_no_process_gives_no_job_up(tmp_path: Path, redis_server_of_ours: RedisServer) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NO_PROCESSES)
+    options = {"PYTHONPATH": str(tmp_path), "SCRAPYD_MAX_DEATHS": "0"}
+    with cluster(tmp_path, redis_server_of_ours.url, 1, prefix="full", **options) as running:
+        [node] = running.nodes
+        node.deploy(toy_egg("1", tmp_path))
+        full = node.folder / "full"
+        full.touch()
+        job = node.schedule("quick", note="after")
+        wait_for(lambda: node.log.count("can't be started here: [Errno 11]") > 1, told=lambda: node.log)
+        assert not ran(tmp_path, "after")
+        full.unlink()
+        [done] = node.wait_for_end(job)
+        assert done["reason"] == "finished"
+
+
+def test_node_without_a_password_answers_by_its_own_name_only(small: Cluster) -> None:
+    [node] = small.nodes
+    for host in ("127.0.0.1", f"localhost:{node.port}", f"[::1]:{node.port}", "node1"):
+        assert node.request("listprojects.json", headers={"Host": host}).json["projects"] == ["toy"]
+    for host in (f"evil.example:{node.port}", "127.0.0.1.evil.example", "[", ""):
+        form = b"project=toy&spider=slow"
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        assert node.request("schedule.json", form, headers).code == 403, host
+        assert node.request("listprojects.json", headers={"Host": host}).code == 403
+        assert node.request("healthz", headers={"Host": host}).code == 200
+    assert node.jobs("pending") == node.jobs("running") == []
 
 
 def test_ten_seconds_without_redis_lose_and_double_nothing(tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 from scrapyd.config import Config
+from scrapyd.exceptions import ConfigError
 
+from moviecrawler.cluster.app import application
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.errors import ConfigurationError
 from tests.conftest import PROJECT
+from tests.services.redis import RedisServer
 
 REDIS = {"REDIS_URL": "redis://:hunter2@127.0.0.1:1/0"}
 SECRET = "hunter2"  # noqa: S105 - a password to look for
@@ -63,6 +66,15 @@ def test_what_can_not_be_right_is_said_in_a_sentence(environment: dict[str, str]
         options(**environment)
     assert told in str(error.value)
     assert "hunter2" not in str(error.value)
+
+
+def test_node_does_not_start_on_a_redis_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    with RedisServer(cluster=True) as server:
+        monkeypatch.setenv("REDIS_URL", server.url)
+        with pytest.raises(
+            ConfigError, match=r"^REDIS_URL names a Redis Cluster, .*; set SCRAPYD_REDIS_URL to a single Redis$"
+        ):
+            application(Config({}))
 
 
 def test_misspelt_option_is_not_passed_over() -> None:

@@ -19,7 +19,8 @@ from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.cluster.timetable import Schedule, read_schedules
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import FrontierOptions
-from tests.cluster.nodes import Cluster, cluster, toy_egg, wait_for
+from tests.cluster.nodes import Cluster, cluster, toy_egg
+from tests.waiting import wait_for
 
 PROJECT = "moviecrawler"
 THREE = datetime(2026, 3, 2, 3, 0, tzinfo=UTC).timestamp()

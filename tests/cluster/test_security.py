@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import html
+import io
+import socket
 import subprocess
 import urllib.parse
+import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.cluster.auth import Credentials
 from moviecrawler.cluster.options import NodeOptions
-from tests.cluster.nodes import Cluster, Node, cluster, toy_egg, wait_for
+from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
 from tests.conftest import PROJECT
+from tests.waiting import wait_for
 
 USER, DEPLOYER = ("operator", "of-operators"), ("robot", "of-robots")
 HOSTILE = "x<img src=x onerror=alert(1)>\"'&"
@@ -129,8 +134,34 @@ def test_stranger_can_not_fill_the_node_s_memory(node: Node) -> None:
     assert node.request("schedule.json", b"a=b&" * 100_000).code == 413
 
 
+def test_strangers_can_not_take_all_connections(node: Node) -> None:
+    with ExitStack() as stack:
+        for _ in range(600):
+            stranger = stack.enter_context(socket.create_connection(("127.0.0.1", node.port), timeout=30))
+            stranger.sendall(b"GET / HTTP/1.1\r\n")  # and no more
+        assert node.get("healthz").code == 200
+        wait_for(lambda: len(list(Path(f"/proc/{node.process.pid}/fd").iterdir())) < 300)
+        [done] = node.wait_for_end(node.schedule("quick"))
+        assert done["reason"] == "finished"
+
+
+def spoilt(at: int, by: int, again: int) -> bytes:
+    """Return an egg of which a byte of its first file's header, and of that in the table at its end, is another one."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("toy/__init__.py", "x = 1\n" * 1000)
+    data = bytearray(written.getvalue())
+    data[at] = data[data.find(b"PK\x01\x02") + again] = by
+    return bytes(data)
+
+
 def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
+    deflated = bytearray(spoilt(6, 0, 8))
+    deflated[45:60] = b"\xff" * 15
     for data, told in (
+        (bytes(deflated), "the egg is damaged: Error -3 while decompressing"),
+        (spoilt(6, 1, 8), "the egg is damaged: File"),  # said to be encrypted
+        (spoilt(8, 99, 10), "the egg is damaged: That compression method is not supported"),
         (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
         (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
     ):
@@ -175,6 +206,8 @@ def test_request_that_is_not_text_is_refused_in_a_sentence(node: Node) -> None:
         node.post("cancel.json", project="toy", job="x", signal="STOP").json["message"].startswith("signal is 'STOP'")
     )
     assert node.get("schedule.json").code == 405
+    assert node.get("logs/toy%00").code == 404
+    assert node.get("logs/toy/slow%00/x.log").code == 404
 
 
 def test_parameters_that_are_missing_are_named_as_scrapyd_does(node: Node) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import redis
 from moviecrawler.cluster.jobs import How, Job, Outcome, QueueFullError
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, LeaseLostError, NodeInfo, Process
-from tests.cluster.nodes import wait_for
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -203,6 +204,31 @@ def test_job_that_is_recycled_or_handed_back_is_never_given_up(state: ClusterSta
         state.settle("a", job(), how, outcome("a"))
     assert state.counts() == (1, 0, 0)
     assert state.counters()["recycled"] == 5
+
+
+@pytest.mark.parametrize("hours", [23.9, 24.1])
+def test_job_that_runs_for_months_outlives_any_number_of_nodes(state: ClusterState, hours: float) -> None:
+    state.beat(info("a"), [])
+    state.schedule(job())
+    deaths = 0
+    for _ in range(9):
+        if state.take("a") is None:
+            break
+        begun = {"node": "a", "score": 0, "at": round((state.now() - hours * 3600) * 1000)}
+        state.client.hset(state.keys.running, job().key, json.dumps(begun))
+        state.settle("a", job(), "died", outcome("a"))
+        deaths += 1
+    assert deaths == (3 if hours < 24 else 9)
+
+
+def test_job_that_is_recycled_is_none_that_dies_each_time(state: ClusterState) -> None:
+    state.beat(info("a"), [])
+    state.schedule(job())
+    ends: tuple[How, ...] = ("died", "died", "recycled") * 3
+    for how in ends:
+        assert state.take("a") is not None
+        state.settle("a", job(), how, outcome("a"))
+    assert state.counts() == (1, 0, 0)
 
 
 def test_silence_of_all_nodes_is_redis_own_and_nobody_s_death(state: ClusterState) -> None:

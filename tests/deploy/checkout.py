@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.nodes import wait_for
 from tests.conftest import PROJECT
+from tests.waiting import wait_for
 
 LONGEST = 120
 """Seconds that a command may take before it counts as hung."""

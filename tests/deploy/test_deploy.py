@@ -23,8 +23,9 @@ import pytest
 
 from moviecrawler.cluster.deployment import DeployError, Target, deploy, egg_spiders, read_target, version_for
 from moviecrawler.errors import ConfigurationError
-from tests.cluster.nodes import Node, cluster, egg, toy_egg, wait_for
+from tests.cluster.nodes import Node, cluster, egg, toy_egg
 from tests.deploy.checkout import run, stock_scrapyd
+from tests.waiting import wait_for
 
 USER = ("moviecrawler", "a-pass$word")
 DEPLOYER = ("deployer", "another-pass$word")

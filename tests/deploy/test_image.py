@@ -20,10 +20,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import wait_for
 from tests.conftest import PROJECT
 from tests.deploy.checkout import copy_project
 from tests.deploy.test_deploy import free_port
+from tests.waiting import wait_for
 
 DOCKERFILES = [PROJECT / "scrapyd" / "Dockerfile", PROJECT / "scrapyd" / "tor" / "Dockerfile"]
 LOCKS = [PROJECT / "scrapyd" / name for name in ("build-requirements.txt", "requirements.txt")]

@@ -25,9 +25,9 @@ from redis.retry import Retry
 from moviecrawler.cluster.deployment import read_target
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.timetable import read_schedules
-from tests.cluster.nodes import wait_for
 from tests.conftest import PROJECT
 from tests.services.redis import executable
+from tests.waiting import wait_for
 
 KUBERNETES = PROJECT / "scrapyd" / "kubernetes"
 MANIFESTS: list[dict[str, Any]] = [

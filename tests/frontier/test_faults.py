@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -16,11 +17,12 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, reset
-from tests.frontier.workers import Workers, wait_for
+from tests.frontier.workers import Workers
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.redis import RedisServer
 from tests.services.s3 import CREDENTIALS, s3_movies
+from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
@@ -119,18 +121,34 @@ def test_killed_workers_lose_no_title_and_double_none(
     assert state(own_redis, "failed") == 0
 
 
+@pytest.mark.parametrize(
+    ("parameters", "seconds"),
+    [({}, 10), ({"redis_cls": "redis.asyncio.RedisCluster"}, 3)],
+    ids=["one", "cluster"],
+)
 def test_redis_may_be_away_for_a_while(
-    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+    replica: ReplicaProcess, ids: Path, tmp_path: Path, parameters: dict[str, str], seconds: float
 ) -> None:
-    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+    with (
+        RedisServer(cluster=bool(parameters)) as server,
+        Workers(
+            *("imdb", f"file={ids}"),
+            data=tmp_path,
+            replica=replica,
+            redis_url=server.url,
+            REDIS_PARAMS=json.dumps(parameters),
+        ) as workers,
+    ):
         workers.start(2)
+        wait_for(partial(have_joined, server, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
-        own_redis.stop()
-        time.sleep(10)
-        own_redis.start()
+        server.stop()
+        time.sleep(seconds)
+        server.start()
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
-    assert state(own_redis, "done") == state(own_redis, "total") == TITLES
+        assert "Traceback" not in workers.log
+        assert state(server, "done") == state(server, "total") == TITLES
 
 
 def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
     assert crawl.ends == [("a", "done")]
 
 
+def test_item_of_an_earlier_run_is_no_request_s(crawl: Crawl) -> None:
+    crawl.send(item_settled, item=movie(), store="csv", outcome="durable", reason=None, earlier=True)
+    assert not crawl.ledger.unsettled
+
+
 def test_equal_items_are_told_apart(crawl: Crawl) -> None:
     requests, items = [crawl.take("a"), crawl.take("b")], [movie(), movie()]
     for request, item in zip(requests, items, strict=True):

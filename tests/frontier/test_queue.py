@@ -14,6 +14,7 @@ import pytest
 import redis.exceptions
 
 from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.letters import dead_letters
 from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import (
     BOOSTED,
@@ -27,7 +28,7 @@ from moviecrawler.frontier.queue import (
     connect,
     requeue,
 )
-from moviecrawler.frontier.report import dead_letters, read_runs
+from moviecrawler.frontier.report import read_runs
 from moviecrawler.frontier.worker_queue import WorkerQueue
 
 HOUR = 3600.0
@@ -100,6 +101,8 @@ def test_upper_levels_come_first_and_starve_none(redis_url: str) -> None:
         await push(worker, *(page(n, LISTS) for n in range(100, 200)))
         await push(worker, page(200, BOOSTED))
         assert await pop(worker, 16) == [200, *range(100, 106), 0, *range(106, 113), 1]
+        await push(worker, *(page(n, BOOSTED) for n in range(300, 400)))
+        assert await pop(worker, 16) == [300, 301, 302, 113, 303, 304, 305, 2, 306, 307, 308, 114, 309, 310, 311, 3]
 
     on_redis(test, redis_url)
 
@@ -255,6 +258,41 @@ def test_entry_that_is_none_is_set_aside_and_stops_nothing(redis_url: str, entry
     on_redis(test, redis_url)
 
 
+def test_damaged_entry_stops_nothing_wherever_it_stands(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        await site.client.hset(site.keys.failed, "x", "damaged")
+        await site.client.hset(site.keys.leases("gone"), "y", "90")
+        await site.client.zadd(site.keys.workers, {"gone": 1})
+        worker = await site.worker("a")
+        assert await worker.revive() == 1
+        assert await worker.reap("gone") == (1, 0)
+        await push(worker, page(1))
+        assert await pop(worker, 5) == [1]
+        letters = [one async for one in dead_letters(site.client)]
+        assert sorted(letter.entry for letter in letters) == ["90", "damaged"]
+
+    on_redis(test, redis_url)
+
+
+def test_all_of_a_run_expires_but_not_while_a_worker_waits(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        of_site = {key.encode() for key in (site.keys.runs, site.keys.current, site.keys.budget)}
+        queue = SharedQueue(site.client, Keys("imdb", "left"), site.options, worker="b")
+        await queue.open("n")
+        await push(worker, page(1), page(2), page(3, LISTS), page(4))
+        await pop(worker, 3)
+        await worker.exchange(Batch(ends=[(fingerprint_of(n), how, "") for n, how in ((1, "dead"), (2, "failed"))]))  # type: ignore[misc]
+        await site.client.delete(*map(site.keys.requests, (BOOSTED, LISTS, TITLES)))
+        assert await requeue(site.client, site.keys, fingerprint_of(1))
+        of_runs = set(await site.client.keys("*")) - of_site
+        assert len(of_runs) == 8
+        for key in of_runs:
+            assert HOUR * 12_000 < await site.client.pttl(key) <= HOUR * 24_000, key
+
+    on_redis(test, redis_url, window=1.0)
+
+
 def test_limit_counts_the_titles_of_all_workers(redis_url: str) -> None:
     async def test(site: Site) -> None:
         a = await site.worker("a", digest="x", limit=3)
@@ -306,6 +344,27 @@ def test_day_has_so_many_requests_and_no_more(redis_url: str) -> None:
         assert reply.reason == "the budget of the day is spent"
 
     on_redis(test, redis_url, budget=Budget(per_day=3))
+
+
+def test_what_is_left_of_the_day_is_told_to_all_workers(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker, other = await site.worker("a"), await site.worker("b")
+        assert (await worker.exchange(Batch())).left == 5
+        await push(worker, *map(page, range(8)))
+        assert len(await pop(worker, 2)) == 2
+        reply = await other.exchange(Batch(spent=1))
+        assert (reply.left, reply.waiting, reply.workers) == (2, 6, 2)
+        assert (await worker.exchange(Batch(spent=4))).left == 0
+
+    on_redis(test, redis_url, budget=Budget(per_day=5))
+
+
+def test_a_site_without_a_budget_has_no_end_of_it(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        assert (await worker.exchange(Batch())).left is None
+
+    on_redis(test, redis_url)
 
 
 def test_requests_given_back_unsent_are_not_taken_from_the_day(redis_url: str) -> None:
@@ -463,6 +522,32 @@ def test_requests_whose_handing_out_never_arrived_go_back(redis_url: str) -> Non
         assert (await ours.exchange(Batch())).waiting == 1
         assert (await ours.exchange(Batch())).waiting == 3
         assert ours.held == {fingerprint_of(0)}
+
+    on_redis(test, redis_url)
+
+
+def test_request_is_queued_once_though_the_answer_was_lost(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a")
+        ours = WorkerQueue(worker, "here")
+        for number in range(3):
+            ours.add(page(number, filtered=False))
+        with monkeypatch.context() as patch:
+            exchange = worker.exchange
+
+            async def lose_the_answer(batch: Batch) -> Reply:
+                await exchange(batch)
+                raise redis.exceptions.TimeoutError
+
+            patch.setattr(worker, "exchange", lose_the_answer)
+            with pytest.raises(redis.exceptions.TimeoutError):
+                await ours.exchange(Batch())
+        ours.add(page(3, filtered=False))
+        assert (await ours.exchange(Batch())).open == 4
+        ours.add(page(0, filtered=False))
+        assert (await ours.exchange(Batch())).open == 5
+        await worker.exchange(Batch(leave=True))
+        assert not [name for name in await site.client.hkeys(site.keys.state) if name.startswith(b"pushed:")]
 
     on_redis(test, redis_url)
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
+import json
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 import pytest
+import redis
+from redis.asyncio.connection import AbstractConnection
 
 from moviecrawler.frontier import report
-from moviecrawler.frontier.options import Budget
-from moviecrawler.frontier.report import Rate, RunReport, printable
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.letters import Place, page_of_dead_letters
+from moviecrawler.frontier.options import Budget, FrontierOptions
+from moviecrawler.frontier.queue import SharedQueue, connect
+from moviecrawler.frontier.report import (
+    Rate,
+    RunReport,
+    printable,
+    read_current_runs,
+    read_earlier_runs,
+    read_runs,
+)
+from moviecrawler.items import Site
+from tests.services.redis import RedisServer
 
 NOW = 1_000_000.0
 
@@ -92,3 +112,213 @@ def test_foreign_text_can_not_move_a_cursor_or_hide_itself() -> None:
     assert shown.isprintable()
     assert shown.startswith("a\\x1b]0;title\\x07")
     assert "\u202e" not in shown
+
+
+# --- Of many runs -------------------------------------------------------------------------------------------------------
+
+HOURS = 3600
+
+
+def ask(url: str, what: Callable[[Any], Awaitable[Any]], **parameters: Any) -> Any:
+    async def asked() -> Any:
+        client = connect(url, **parameters)
+        try:
+            return await what(client)
+        finally:
+            await client.aclose()
+
+    return asyncio.run(asked())
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets an entry whenever something is sent to Redis: the number of commands."""
+    times: list[int] = []
+    send = AbstractConnection.send_packed_command
+
+    async def counted(self: Any, command: Any, *arguments: Any, **more: Any) -> None:
+        packed = command if isinstance(command, bytes) else b"".join(command)
+        times.append(packed.count(b"\r\n*") + 1)
+        await send(self, command, *arguments, **more)
+
+    monkeypatch.setattr(AbstractConnection, "send_packed_command", counted)
+    return times
+
+
+def add(client: Any, site: Site, run: str, *, hours: float, total: int = 1, done: int = 1, letters: int = 0) -> Keys:
+    """Write a run that a worker has begun with so long ago, and that has ended as long ago."""
+    keys = Keys(site, run)
+    at = round((time.time() - hours * HOURS) * 1000)
+    client.hset(keys.state, mapping={"born": "x", "started_at": at, "ended_at": at, "total": total, "done": done})
+    client.zadd(keys.runs, {run: at})
+    client.zadd(keys.current, {run: at})
+    for number in range(letters):
+        entry = f"201{number:032}[1,2]"
+        client.hset(keys.dead_letters, f"{number:032}", json.dumps({"reason": "r" * 70, "at": at}) + "\n" + entry)
+    return keys
+
+
+def test_many_runs_are_read_in_few_round_trips(redis_url: str, redis_client: redis.Redis, sent: list[int]) -> None:
+    for number in range(250):
+        add(redis_client, "imdb", f"r{number:03}", hours=number, total=number)
+    add(redis_client, "metacritic", "x", hours=1)
+    found = ask(redis_url, read_runs)
+    assert 4 <= len(sent) <= 12  # three pipelines of runs, four other questions, and what a new connection says
+    assert max(sent) <= 1000
+    assert [(run.site, run.total) for run in found] == [
+        *(("imdb", number) for number in range(249, -1, -1)),
+        ("metacritic", 1),
+    ]
+    assert [run.run for run in ask(redis_url, lambda client: read_runs(client, run="r007"))] == ["r007"]
+    assert [run.run for run in ask(redis_url, lambda client: read_runs(client, "metacritic"))] == ["x"]
+
+
+def test_current_runs_cost_the_same_however_many_are_over(
+    redis_url: str, redis_client: redis.Redis, sent: list[int]
+) -> None:
+    add(redis_client, "imdb", "default", hours=500, total=9)
+    add(redis_client, "imdb", "set-aside", hours=400, letters=1)
+    for number in range(700):
+        add(redis_client, "imdb", f"over{number}", hours=2 + number / 100)
+    add(redis_client, "imdb", "just-now", hours=0.9)
+    # What is over is told of no more, and not read again: at most as many at once as are read at all.
+    names = [[run.run for run in ask(redis_url, read_current_runs).runs] for _ in range(4)]
+    assert names[-1] == ["default", "set-aside", "just-now"]
+    assert redis_client.zcard(Keys("imdb", "").current) == 3
+    assert redis_client.zcard(Keys("imdb", "").runs) == 703
+    sent.clear()
+    assert len(ask(redis_url, read_current_runs).runs) == 3
+    assert sum(sent) < 250  # those three, twenty others, and the sites' own
+
+
+def test_run_that_a_worker_begins_with_anew_is_current_again(redis_url: str, redis_client: redis.Redis) -> None:
+    keys = add(redis_client, "imdb", "again", hours=30)
+    for number in range(40):  # so that it is not among the latest
+        add(redis_client, "imdb", f"over{number}", hours=2)
+    assert ask(redis_url, read_current_runs).runs == []
+
+    async def open_again(client: Any) -> None:
+        options = FrontierOptions(url=redis_url, run="again", node="here")
+        await SharedQueue(client, keys, options, worker="w").open("n")
+
+    # It was seen as over, and a worker has begun since.
+    redis_client.zadd(keys.current, {"again": 1})
+    ask(redis_url, open_again)
+    redis_client.hset(keys.state, "total", 5)
+
+    async def forget(client: Any) -> None:
+        await report._forget(client, [(keys, "1")])
+
+    ask(redis_url, forget)
+    assert [run.run for run in ask(redis_url, read_current_runs).runs] == ["again"]
+
+
+def test_those_begun_with_last_are_read_and_the_others_counted(redis_url: str, redis_client: redis.Redis) -> None:
+    for number in range(30):
+        add(redis_client, "imdb", f"cut{number:02}", hours=100 - number, total=2)
+    found = ask(redis_url, lambda client: read_current_runs(client, most=20))
+    assert [run.run for run in found.runs if run.run >= "cut10"] == [f"cut{number:02}" for number in range(10, 30)]
+    assert found.left_out == 10
+
+
+def test_expired_runs_are_forgotten_by_whoever_looks(redis_url: str, redis_client: redis.Redis) -> None:
+    for number in range(30):
+        keys = add(redis_client, "imdb", f"r{number}", hours=1)
+        redis_client.delete(keys.state)
+    kept = add(redis_client, "imdb", "kept", hours=0)
+    for _ in range(100):
+        ask(redis_url, read_current_runs)
+        if redis_client.zcard(kept.runs) == 1:
+            break
+    assert redis_client.zrange(kept.runs, 0, -1) == redis_client.zrange(kept.current, 0, -1) == [b"kept"]
+
+
+def test_earlier_runs_are_paged_through_each_once(redis_url: str, redis_client: redis.Redis) -> None:
+    for number in range(60):
+        add(redis_client, ("imdb", "metacritic")[number % 2], f"r{number}", hours=2 + number // 3)
+    add(redis_client, "imdb", "now", hours=0)
+    seen: list[RunReport] = []
+    before: float | None = None
+    for _ in range(20):
+        page, before = ask(redis_url, partial(read_earlier_runs, before=before, size=7))
+        assert len(page) <= 10
+        seen += page
+        if before is None:
+            break
+    assert before is None
+    assert sorted(run.run for run in seen) == sorted(f"r{number}" for number in range(60))
+    assert [run.started_at for run in seen] == sorted((run.started_at for run in seen), reverse=True)
+    assert ask(redis_url, lambda client: read_earlier_runs(client, 1.0, 7)) == ([], None)
+
+
+def test_dead_letters_are_paged_through_each_once_while_others_come_and_go(
+    redis_url: str, redis_client: redis.Redis
+) -> None:
+    expected = set()
+    for site, run, letters in (("imdb", "a", 400), ("imdb", "b", 3), ("metacritic", "a", 150)):
+        keys = add(redis_client, site, run, hours=9, letters=letters)  # type: ignore[arg-type]
+        expected |= {(site, run, f"{number:032}") for number in range(letters)}
+    add(redis_client, "rottentomatoes", "none", hours=9)
+
+    async def page(client: Any, place: Place | None) -> Any:
+        return await page_of_dead_letters(client, await read_runs(client), place, 50)
+
+    seen: list[tuple[str, str, str]] = []
+    place: Place | None = None
+    for turn in range(40):
+        letters, place = ask(redis_url, partial(page, place=place))
+        assert len(letters) < 150
+        seen += [(letter.site, letter.run, letter.id) for letter in letters]
+        redis_client.hset(keys.dead_letters, f"new{turn}", '{"reason":"new","at":null}\nseed')
+        if place is None:
+            break
+        place = Place.parse(str(place))
+    assert place is None
+    assert expected <= set(seen)
+    assert len(seen) < len(expected) + 60
+    # The run that a page begins with has gone.
+    redis_client.delete(Keys("imdb", "b").dead_letters)
+    letters, _ = ask(redis_url, partial(page, place=Place("imdb", "b", 0)))
+    assert {letter.site for letter in letters} == {"metacritic"}
+
+
+@pytest.mark.parametrize("text", ["", "imdb", "imdb/a/x", "nowhere/a/1", "imdb/a/-1", f"imdb/a/{10**19}", "imdb/a/1/2"])
+def test_place_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no place"):
+        Place.parse(text)
+
+
+def test_runs_are_read_of_a_redis_cluster() -> None:
+    with RedisServer(cluster=True) as server:
+        add(server.client, "imdb", "a", hours=2, total=3, letters=2)
+        add(server.client, "metacritic", "b", hours=2)
+        parameters = {"redis_cls": "redis.asyncio.RedisCluster"}
+
+        async def everything(client: Any) -> Any:
+            current = await read_current_runs(client)
+            earlier, _ = await read_earlier_runs(client, None, 5)
+            return current.runs, earlier, await page_of_dead_letters(client, current.runs, None, 5)
+
+        runs, earlier, (letters, place) = ask(server.url, everything, **parameters)
+        assert ([run.run for run in runs], [run.run for run in earlier], place) == (["a"], ["b"], None)
+        assert len(letters) == 2
+
+
+NESTED = "[" * 5000
+
+
+@pytest.mark.parametrize(
+    "letter",
+    ["", "x", NESTED, '{"reason":1}', '{"reason":"r","at":"x"}\n', f'{{"reason":"r","at":1}}\n{"2" * 35}{NESTED}', "\n" * 9,
+     '{"reason":"r","at":1}\n' + "2" * 35 + '[1,[2],"imdb",4,5,6,7,8,9,10,11]'],
+)  # fmt: skip
+def test_what_others_have_set_aside_breaks_nothing(redis_url: str, redis_client: redis.Redis, letter: str) -> None:
+    keys = add(redis_client, "imdb", "a", hours=0)
+    redis_client.hset(keys.dead_letters, b"\xff", letter)
+
+    async def read(client: Any) -> Any:
+        return await page_of_dead_letters(client, await read_runs(client), None, 9)
+
+    [found], _ = ask(redis_url, read)
+    assert (found.id, found.request) == ("\\xff", None)
+    assert found.reason in {"r", "set aside by another program"}

@@ -40,7 +40,7 @@ def envelope(**changes: object) -> bytes:
 
 
 def test_request_comes_back_as_it_was(spider: ImdbSpider) -> None:
-    found = {"list_name": "top", "list_rank": 3, "entry": {"title": "É ☃", "year": None}}
+    found = {"list_name": "top", "list_rank": 3, "entry": {"site_id": "tt0000001", "title": "É ☃"}}
     request = spider.title_request("tt0000001", found).replace(priority=7)
     request.meta.update(depth=2, retry_times=1, max_retry_times=5, proxy_pool="tor", is_start_request=True)
     back = decode(encode(request, 1.5).encode(), spider)
@@ -91,12 +91,25 @@ def test_unknown_meta_does_not_travel(spider: ImdbSpider) -> None:
         envelope(callback="title_failed"),
         envelope(errback="close"),
         envelope(site="example"),
+        envelope(site="metacritic"),
         envelope(url="https://example.com/"),
         envelope(url="file:///etc/passwd"),
         envelope(url="https://[/"),
         envelope(url="https://www.imdb.com.example.com/"),
         envelope(cb_kwargs=[]),
         envelope(priority="high"),
+        envelope(cb_kwargs={}),
+        envelope(cb_kwargs={"site_id": ["tt0000001"], "found": None}),
+        envelope(cb_kwargs={"site_id": "tt0000001\x00", "found": None}),
+        envelope(cb_kwargs={"site_id": "tt0000002", "found": None}),
+        envelope(cb_kwargs={"site_id": "tt0000001", "found": 5}),
+        envelope(cb_kwargs={"site_id": "tt0000001", "found": {"list_name": [], "list_rank": 1, "entry": {}}}),
+        envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "self": None}),
+        envelope(cb_kwargs={"site_id": "tt0000001", "found": None, "due": []}),
+        envelope(callback="parse_list"),
+        envelope(callback="parse_list", errback="list_failed"),
+        envelope(callback="parse_list", errback="list_failed", cb_kwargs={"name": {}}),
+        envelope(cb_kwargs={"deep": 1}).replace(b"1}", b"[" * 5000 + b"]" * 5000 + b"}"),
     ],
 )
 def test_forged_request_is_refused(spider: ImdbSpider, payload: bytes) -> None:

@@ -7,20 +7,25 @@ import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 import redis
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.pipelines.files import write_spool
 from moviecrawler.replica.faults import Fault
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from tests.crawling import Finished, counts, reset, scrapy
-from tests.frontier.workers import Workers, wait_for
+from tests.frontier.workers import Workers
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
@@ -125,24 +130,42 @@ def test_titles_refused_for_a_while_are_stored_once_the_site_answers(redis_url: 
 def test_limit_is_that_of_the_crawl_not_of_each_worker_and_redis_may_be_a_cluster(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    client = {"redis_cls": "redis.asyncio.RedisCluster"}
-    with (
-        RedisServer(cluster=True) as server,
-        Workers(
-            "metacritic",
-            "limit=40",
-            data=tmp_path,
-            replica=replica,
-            redis_url=server.url,
-            REDIS_PARAMS=json.dumps(client),
-        ) as workers,
-    ):
+    with RedisServer(cluster=True) as server:
+        shared: dict[str, Any] = {
+            "REDIS_URL": server.url,
+            "REDIS_PARAMS": '{"redis_cls": "redis.asyncio.RedisCluster"}',
+        }
         server.client.rpush("metacritic:start_urls", "rubbish")
-        workers.start(2)
-        assert workers.wait() == [0, 0], workers.log
-        assert len(workers.movies) == 40
+        with Workers(
+            *("metacritic", "limit=40"), data=tmp_path, replica=replica, redis_url=server.url, environment=shared
+        ) as workers:
+            workers.start(2)
+            assert workers.wait() == [0, 0], workers.log
+            assert len(workers.movies) == 40
         assert server.client.llen("metacritic:start_urls") == 0
-        assert "Redis can't be used" not in workers.log
+        for trouble in ("Redis can't be used", "can't be kept", "is not known for now", "Traceback"):
+            assert trouble not in workers.log
+        # What is told of it comes from the same cluster.
+        assert scrapy("alarms", data=tmp_path, **shared).output == "no alarm stands\n"
+        progress = scrapy("progress", "--json", data=tmp_path, **shared)
+        assert [run["done"] > 40 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
+        assert "a bad seed" in scrapy("deadletters", data=tmp_path, **shared).output
+        assert scrapy("proxies", data=tmp_path, **shared).code == 0
+
+
+def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    earlier = truth(CATALOGUE, "imdb", TITLES - 1)
+    assert earlier is not None
+    earlier.scraped_at = datetime.now(UTC)
+    write_spool(tmp_path, "csv", [msgspec.json.encode({"type": "Movie", "item": earlier})])
+    # Its seeding is over only when nothing that datasets gave is on its way to a store.
+    arguments = ("imdb", "via=datasets", f"ids={','.join(ids(5))}")
+    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        assert {movie.site_id for movie in workers.movies} == {*ids(5), earlier.site_id}
 
 
 def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
@@ -170,7 +193,27 @@ def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
 def test_forged_requests_are_set_aside_and_can_be_looked_at(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    redis_client.rpush("{imdb}:default:requests:2", b"\x80\x04pickle", "200" + "0" * 32 + '[1,"https://example.com/"]')
+    home = replica.settings["IMDB_URL"]
+    title = [
+        "imdb",
+        "parse_title",
+        "title_failed",
+        {"site_id": ["tt1"], "found": None},
+        "page",
+        0,
+        0,
+        0.0,
+        0,
+        None,
+        None,
+    ]
+    redis_client.rpush(
+        "{imdb}:default:requests:2",
+        *(b"\x80\x04pickle", "200" + "0" * 32 + '[1,"https://example.com/"]'),
+        "200" + "1" * 32 + "[" * 5000 + "]" * 5000,
+        # What stores would take no item for.
+        "200" + "2" * 32 + json.dumps([1, f"{home}/title/{ids(1)[0]}/", *title]),
+    )
     with Workers("imdb", f"ids={ids(1)[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
@@ -178,8 +221,8 @@ def test_forged_requests_are_set_aside_and_can_be_looked_at(
     told = scrapy("deadletters", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert told.code == 0
     reasons = sorted(json.loads(line)["reason"] for line in told.output.splitlines())
-    assert len(reasons) == 2
-    assert reasons[1] == "not an entry of this queue"
+    assert len(reasons) == 4
+    assert "not an entry of this queue" in reasons
 
 
 def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
@@ -277,7 +320,13 @@ def test_clocks_of_workers_may_differ(replica: ReplicaProcess, redis_url: str, t
     skewed = tmp_path / "skewed"
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
-    with Workers("imdb", f"ids={','.join(ids())}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with Workers(
+        *("imdb", f"ids={','.join(ids())}"),
+        data=tmp_path,
+        replica=replica,
+        redis_url=redis_url,
+        SITE_BUDGETS='{"127.0.0.1": {"per_second": 16}}',  # so that something is left for the one that is up later
+    ) as workers:
         workers.start()
         workers.start(environment={"PYTHONPATH": str(skewed)})
         assert workers.wait() == [0, 0], workers.log
@@ -312,3 +361,19 @@ def test_wrong_setting_stops_the_crawl_with_a_sentence(replica: ReplicaProcess, 
     ended = scrapy("crawl", "imdb", "-s", "REDIS_URL=localhost:6379", data=tmp_path, replica=replica)
     assert ended.code == 2
     assert "REDIS_URL is no Redis URL" in ended.log
+
+
+def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
+    redis_url: str, redis_client: redis.Redis, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    until = (datetime.now(UTC).timestamp() + 3600) * 1000
+    redis_client.hset(
+        Keys("metacritic", "default").circuit,
+        mapping={"until": f"{until:.0f}", "reason": "metacritic refused us", "trips": 1},
+    )
+    finished = scrapy("crawl", "metacritic", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
+    assert finished.code == 1
+    assert "metacritic refused us; nothing is handed out for 1.0 h" in finished.log
+    assert "(site_stopped)" in finished.log
+    assert "Traceback" not in finished.log, finished.log
+    assert counts(replica, "metacritic")["requests"] == 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import redis
@@ -14,15 +15,17 @@ from moviecrawler.identity.health import Health
 from moviecrawler.identity.keys import Keys
 from moviecrawler.identity.shared import SharedHealth, clear_quarantines, connect, read_health
 from tests.services.redis import RedisServer
+from tests.waiting import until
 
 SITE = "imdb"
+CLUSTER: dict[str, Any] = {"redis_cls": "redis.asyncio.RedisCluster"}
 
 
 class Worker:
-    def __init__(self, url: str, quarantine: float = 1800, site: str = SITE) -> None:
+    def __init__(self, url: str, quarantine: float = 1800, site: str = SITE, **parameters: Any) -> None:
         self.health = Health(quarantine, 3)
         self.changes = 0
-        self.shared = SharedHealth(connect(url), site, self.health, 5, self.changed)
+        self.shared = SharedHealth(connect(url, **parameters), site, self.health, 5, self.changed)
 
     def changed(self) -> None:
         self.changes += 1
@@ -39,8 +42,8 @@ class Worker:
 
 
 @asynccontextmanager
-async def two(url: str, quarantine: float = 1800) -> AsyncIterator[tuple[Worker, Worker]]:
-    one, other = Worker(url, quarantine), Worker(url, quarantine)
+async def two(url: str, quarantine: float = 1800, **parameters: Any) -> AsyncIterator[tuple[Worker, Worker]]:
+    one, other = Worker(url, quarantine, **parameters), Worker(url, quarantine, **parameters)
     await one.shared.start()
     await other.shared.start()
     try:
@@ -50,22 +53,13 @@ async def two(url: str, quarantine: float = 1800) -> AsyncIterator[tuple[Worker,
         await other.shared.close()
 
 
-async def wait_for(condition: Callable[[], bool], within: float = 10) -> float:
-    """Return after how many seconds the condition held."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < within
-        await asyncio.sleep(0.01)
-    return time.monotonic() - began
-
-
 def test_a_quarantine_is_known_to_others_within_a_second(redis_url: str) -> None:
     async def run() -> list[float]:
         took = []
         async with two(redis_url) as (one, other):
             for n in range(5):
                 one.refuse(f"datacenter:{n}")
-                took.append(await wait_for(lambda n=n: other.sees(f"datacenter:{n}") == "quarantined"))  # type: ignore[misc]
+                took.append(await until(lambda n=n: other.sees(f"datacenter:{n}") == "quarantined"))  # type: ignore[misc]
                 assert other.health.quarantines[f"datacenter:{n}"] == one.health.quarantines[f"datacenter:{n}"]
         return took
 
@@ -81,7 +75,7 @@ def test_figures_of_all_processes_add_up_and_survive_them(redis_url: str) -> Non
                 other.health.succeeded("datacenter:1", 0.75, 0)
             other.health.failed("datacenter:1", "timeout", time.time(), sites_fault=True, certain=False)
             for worker in (one, other):
-                await wait_for(lambda worker=worker: worker.health.figures("datacenter:1").requests == 7)  # type: ignore[misc]
+                await until(lambda worker=worker: worker.health.figures("datacenter:1").requests == 7)  # type: ignore[misc]
                 assert worker.health.figures("datacenter:1").latency == pytest.approx(0.5)
         client = connect(redis_url)
         _, figures, _ = await read_health(client, SITE)
@@ -108,14 +102,14 @@ def test_one_process_of_all_tries_an_exit_whose_quarantine_is_over(redis_url: st
     async def run() -> None:
         async with two(redis_url, quarantine=0.5) as (one, other):
             one.refuse("datacenter:1")
-            await wait_for(lambda: "datacenter:1" in other.health.quarantines)
+            await until(lambda: "datacenter:1" in other.health.quarantines)
             now = one.health.now
-            await wait_for(lambda: one.health.state("datacenter:1", now()) == "recovering")
+            await until(lambda: one.health.state("datacenter:1", now()) == "recovering")
 
             def probing() -> list[Worker]:
                 return [worker for worker in (one, other) if worker.health.may_probe("datacenter:1", now())]
 
-            await wait_for(lambda: bool(probing()))
+            await until(lambda: bool(probing()))
             for _ in range(10):
                 await asyncio.sleep(0.1)
                 assert len(probing()) == 1
@@ -123,7 +117,7 @@ def test_one_process_of_all_tries_an_exit_whose_quarantine_is_over(redis_url: st
             (waiting,) = {one, other} - {prober}
             prober.health.succeeded("datacenter:1", 0.1, prober.health.now())
             prober.changed()
-            await wait_for(lambda: waiting.health.state("datacenter:1", now()) == "well")
+            await until(lambda: waiting.health.state("datacenter:1", now()) == "well")
             assert waiting.health.proven("datacenter:1")
 
     asyncio.run(run())
@@ -133,18 +127,46 @@ def test_clearing_lets_an_exit_be_used_at_once(redis_url: str) -> None:
     async def run() -> None:
         async with two(redis_url) as (one, _):
             one.refuse("datacenter:1")
-            await wait_for(lambda: not one.health.urgent)
+            await until(lambda: not one.health.urgent)
             client = connect(redis_url)
             assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:2"]) == 1
             await client.aclose()
-            await wait_for(lambda: one.sees("datacenter:1") == "well")
+            await until(lambda: one.sees("datacenter:1") == "well")
 
     asyncio.run(run())
 
 
-def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
+def test_redis_may_be_a_cluster() -> None:
+    async def run(url: str) -> None:
+        async with two(url, quarantine=0.5, **CLUSTER) as (one, other):
+            now = one.health.now
+            assert abs(now() - time.time()) < 60
+            for worker in (one, other):
+                worker.health.succeeded("datacenter:2", 0.5, 0)
+            one.refuse("datacenter:1")
+            await until(lambda: "datacenter:1" in other.health.quarantines)
+            await until(lambda: one.health.figures("datacenter:2").successes == 2)
+            await until(lambda: one.health.state("datacenter:1", now()) == "recovering")
+            await until(lambda: one.health.may_probe("datacenter:1", now()))
+            await other.shared.exchange()
+            assert not other.health.may_probe("datacenter:1", now())
+            client = connect(url, **CLUSTER)
+            seconds, figures, quarantines = await read_health(client, SITE)
+            assert abs(seconds - time.time()) < 60
+            assert figures["datacenter:2"].successes == 2
+            assert list(quarantines) == ["datacenter:1"]
+            assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:3"]) == 1
+            await client.aclose()
+            await until(lambda: other.sees("datacenter:1") == "well")
+
+    with RedisServer(cluster=True) as server:
+        asyncio.run(run(server.url))
+
+
+@pytest.mark.parametrize("parameters", [{}, CLUSTER], ids=["one", "cluster"])
+def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later(parameters: dict[str, Any]) -> None:
     async def run(server: RedisServer) -> None:
-        async with two(server.url) as (one, other):
+        async with two(server.url, **parameters) as (one, other):
             await asyncio.to_thread(server.stop)
             one.refuse("datacenter:1")
             one.health.succeeded("datacenter:2", 0.1, 0)
@@ -152,10 +174,10 @@ def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
             assert one.sees("datacenter:1") == "quarantined"
             assert one.health.figures("datacenter:2").successes == 1
             await asyncio.to_thread(server.start)
-            await wait_for(lambda: "datacenter:1" in other.health.quarantines, within=20)
-            await wait_for(lambda: other.health.figures("datacenter:2").successes == 1)
+            await until(lambda: "datacenter:1" in other.health.quarantines)
+            await until(lambda: other.health.figures("datacenter:2").successes == 1)
 
-    with RedisServer() as server:
+    with RedisServer(cluster=bool(parameters)) as server:
         asyncio.run(run(server))
 
 
@@ -164,8 +186,8 @@ def test_every_key_expires(redis_url: str, redis_client: redis.Redis) -> None:
         async with two(redis_url, quarantine=0.1) as (one, _):
             one.refuse("datacenter:1")
             one.health.succeeded("datacenter:2", 0.1, 0)
-            await wait_for(lambda: one.sees("datacenter:1") == "recovering")
-            await wait_for(lambda: one.health.may_probe("datacenter:1", one.health.now()))
+            await until(lambda: one.sees("datacenter:1") == "recovering")
+            await until(lambda: one.health.may_probe("datacenter:1", one.health.now()))
 
     asyncio.run(run())
     hour = int(time.time() // 3600)

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import http.client
-import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from moviecrawler.replica.counts import Counts
 from moviecrawler.replica.movies import Catalogue
 from tests.replica.client import Control, ask
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from moviecrawler.replica.process import ReplicaProcess
@@ -48,11 +48,8 @@ def test_requests_in_flight_are_counted(replica: ReplicaProcess, control: Contro
     connections = [http.client.HTTPConnection(urlsplit(replica.urls["imdb"]).netloc) for _ in range(3)]
     for connection in connections:
         connection.request("GET", PATH)
-    deadline = time.monotonic() + 5
-    while control.counts()["in_flight"] < 3:
-        assert time.monotonic() < deadline
+    wait_for(lambda: control.counts()["in_flight"] == 3)
     for connection in connections:
         connection.close()
-    while control.counts()["in_flight"]:
-        assert time.monotonic() < deadline
+    wait_for(lambda: not control.counts()["in_flight"])
     assert control.counts()["max_in_flight"] == 3

@@ -1,0 +1,33 @@
+"""Waiting for what comes to pass by itself, with a limit, in place of sleeping for luck."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST = 60.0
+"""Seconds: a machine that runs tests may be busy with others."""
+_LOOK_AGAIN = 0.02
+
+
+def wait_for(
+    condition: Callable[[], object], seconds: float = LONGEST, told: Callable[[], object] = lambda: ""
+) -> None:
+    """Wait until a condition holds; when it does not in time, fail with the end of what is `told`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not come to pass in {seconds:g} s\n{str(told())[-5000:]}"
+        time.sleep(_LOOK_AGAIN)
+
+
+async def until(condition: Callable[[], object], seconds: float = LONGEST) -> float:
+    """Wait without blocking the event loop until a condition holds, and return the seconds that it took."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < seconds, f"it did not come to pass in {seconds:g} s"
+        await asyncio.sleep(_LOOK_AGAIN / 2)
+    return time.monotonic() - began
