@@ -163,7 +163,7 @@ class Movie:
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
     unsure: dict[str, Doubt] = field(default_factory=dict)
-    """What the page lacked although pages like it have it, such as `year` or `scores.imdb`. A value that stands there all the
+    """What the page lacked although pages like it have it, such as `year`, `scores.imdb` or `scores.imdb.count`. A value that stands there all the
     same is that of an earlier page, and goes with the next page that lacks it, unless that is in doubt as well."""
     scraped_at: datetime | None = None
     """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
@@ -189,8 +189,9 @@ class Miss:
     url: str
     """The URL that was asked for."""
     outcome: Literal["absent", "failed", "blocked", "disallowed"]
-    """`absent`: the site says that it has no such title. `failed`: an error, after all retries, or a page that could not
-    be read. `blocked`: the site refused us, so the crawl of it was stopped. `disallowed`: by the site's robots.txt."""
+    """`absent`: the site says that it has no such title, or the id was guessed and leads to another one. `failed`: an error,
+    after all retries, or a page that could not be read. `blocked`: the site refused us, so the crawl of it was stopped.
+    `disallowed`: by the site's robots.txt."""
     reason: str
     """One line: a status, an exception, or what the page's reader missed."""
     checked_at: datetime

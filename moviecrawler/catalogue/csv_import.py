@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.catalogue.file_source import FileSource, digest
@@ -17,6 +19,15 @@ from moviecrawler.urls import parse_title_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+
+LARGEST_ID = 2**31 - 1
+"""What the catalogue's numbers hold."""
+_LONGEST_CELL = 1_000
+"""Letters: some more than the longest title there is."""
+_SHOWN = 40
+_LINE_END = re.compile(r"\s*[\t\r\n]\s*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def _popularity(text: str) -> float:
@@ -33,8 +44,8 @@ def _kind(text: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ValueError("give a whole number above 0")
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_ID)) and 0 < int(text) <= LARGEST_ID):
+        raise ValueError(f"give a whole number from 1 to {LARGEST_ID}")
     return int(text)
 
 
@@ -57,7 +68,9 @@ _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
     """Yield the rows of a CSV with a header. Raises ConfigurationError for the first that can't be right, with its line."""
-    reader = csv.reader(lines, strict=True)
+    lines = iter(lines)
+    first = next(lines, "")
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=_separator(first))
     try:
         header = [_column(cell, name) for cell in next(reader, [])]
         if not set(header) & set(_FOUND_BY):
@@ -71,11 +84,17 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
 
 
+def _separator(header: str) -> str:
+    """Return what stands between cells: a comma, or what spreadsheets write where a comma is the decimal point."""
+    return max(",;\t", key=header.count)
+
+
 def _column(cell: str, name: str) -> str:
     column = cell.strip().casefold()
     column = _SPELT_DIFFERENTLY.get(column, column)
     if column not in COLUMNS:
-        raise ConfigurationError(f"{name} has a column {cell!r}; the columns known are {', '.join(COLUMNS)}")
+        shown = _shown(cell)
+        raise ConfigurationError(f"{name} has a column {shown}; the columns known are {', '.join(COLUMNS)}")
     return column
 
 
@@ -86,12 +105,25 @@ def _row(header: list[str], cells: list[str], place: str) -> ImportRow:
     for column, cell in zip(header, cells, strict=True):
         if cell.strip():
             try:
-                values[column] = COLUMNS[column](cell.strip())
+                values[column] = COLUMNS[column](_checked(cell.strip()))
             except (ValueError, ConfigurationError) as error:
-                raise ConfigurationError(f"{place}: {column} is {cell!r}: {error}") from error
+                raise ConfigurationError(f"{place}: {column} is {_shown(cell)}: {error}") from error
     if not values.keys() & set(_FOUND_BY):
         raise ConfigurationError(f"{place} has no {' or '.join(_FOUND_BY)}")
     return ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
+
+
+def _checked(cell: str) -> str:
+    if len(cell) > _LONGEST_CELL:
+        raise ValueError(f"it has {len(cell)} letters, and may have {_LONGEST_CELL}")
+    cell = _LINE_END.sub(" ", cell)
+    if _CONTROL.search(cell):
+        raise ValueError("it holds a control character")
+    return cell
+
+
+def _shown(cell: str) -> str:
+    return repr(cell) if len(cell) <= _SHOWN else f"{cell[:_SHOWN]!r}…"
 
 
 class CsvTitles(FileSource):
@@ -100,7 +132,7 @@ class CsvTitles(FileSource):
     name = "csv"
 
     def __init__(self, path: Path) -> None:
-        """Read the file at `path`: UTF-8, commas, a header that names COLUMNS."""
+        """Read the file at `path`: UTF-8; commas, semicolons or tabs; a header that names COLUMNS."""
         super().__init__()
         self._path = path
 

@@ -28,6 +28,8 @@ NAMES: tuple[str, ...] = (*_PLAIN, *(f"{name}.{kind}" for name, (_, kinds) in _P
 """Such as `year`, `scores.imdb`, `credits.cast`."""
 BITS: dict[str, int] = {name: 1 << place for place, name in enumerate(NAMES)}
 ALL = (1 << len(NAMES)) - 1
+COUNTS: dict[str, ScoreKind] = {f"scores.{kind}.count": kind for kind in get_args(ScoreKind)}
+"""Names of the votes that a page gives with a score, which are no fields of their own as nothing has them without it."""
 _PLAIN_BITS = tuple((name, BITS[name]) for name in _PLAIN)
 
 
@@ -61,3 +63,11 @@ def with_fields_of(movie: Movie, known: Movie, names: Collection[str]) -> Movie:
                 part for part in getattr(known, name) if getattr(part, attribute) in wanted
             ]
     return replace(movie, **changes)
+
+
+def with_counts_of(movie: Movie, known: Movie, names: Collection[str]) -> Movie:
+    """Return `movie` with these of `COUNTS` as `known` has them, in scores that lack theirs."""
+    kinds = {COUNTS[name] for name in names}
+    counts = {score.kind: score.count for score in known.scores if score.kind in kinds}
+    scores = [replace(score, count=counts.get(score.kind)) if score.count is None else score for score in movie.scores]
+    return replace(movie, scores=scores)

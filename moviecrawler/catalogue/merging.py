@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
-from moviecrawler.catalogue.fields import BITS, present, with_fields_of
+from moviecrawler.catalogue.fields import BITS, COUNTS, present, with_counts_of, with_fields_of
 from moviecrawler.items import Source
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def _keep_doubtful(movie: Movie, known: Movie) -> Movie:
         if not (is_another and doubt == known.unsure.get(name) == "unusual")
     }
     had = present(known)
-    kept = with_fields_of(movie, known, {name for name in unsure if had & BITS[name]})
-    return replace(kept, unsure=unsure)
+    kept = with_fields_of(movie, known, {name for name in unsure if had & BITS.get(name, 0)})
+    return replace(with_counts_of(kept, known, unsure.keys() & COUNTS.keys()), unsure=unsure)

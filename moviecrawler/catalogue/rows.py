@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
 
@@ -88,3 +88,12 @@ class SiteState:
     released: date | None = None
     """By which its age is told; of a title of which only the year is known, see `lanes.release_of`."""
     claimed_until: datetime | None = None
+
+
+class Sighting(NamedTuple):
+    """A title that a list or sitemap of a site names, or that a guessed id has led to."""
+
+    site_id: str
+    title: str | None = None
+    year: int | None = None
+    kind: TitleKind | None = None

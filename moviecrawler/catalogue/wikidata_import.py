@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
+from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.matching import WIKIDATA
 from moviecrawler.catalogue.rows import ImportRow
@@ -43,10 +44,13 @@ _COLUMNS = frozenset({"imdb", *PROPERTIES})
 _SITES: dict[str, Site] = {"rottentomatoes": "rottentomatoes", "metacritic": "metacritic"}
 _EDITED = 0.001
 """Part of the rows that people may change while the service is asked; its servers are seconds apart from each other too."""
+_LOST = 0.1
+"""Part of its ids that a crosswalk may lose from one import to the next."""
 _KEPT = timedelta(days=1)
 """For how long the service isn't asked again."""
 _TROUBLE = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "com.bigdata.")
 """What stands in an answer that the service broke off."""
+_LONGEST_ID = 300
 _UNSURE = WIKIDATA / 2
 """What an id counts that Wikidata gives to several films, or of which it gives several to one."""
 
@@ -133,8 +137,10 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[Link]:
 def _valid(column: str, value: str) -> str | None:
     """Return an id in this project's form; None for what names no title: a person, a game, a studio, nothing."""
     value = value.strip()
+    if not value.isprintable() or len(value) > _LONGEST_ID:
+        return None
     if column == "tmdb":
-        return value if value.isdigit() and value.isascii() else None
+        return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
     try:
         return parse_title_id("imdb" if column == "imdb" else _SITES[column], value)
     except ConfigurationError:
@@ -185,6 +191,19 @@ class WikidataCrosswalk(FileSource):
                 else:
                     row.rottentomatoes_id = link.value
                 yield row
+
+    def check_whole(self, before: int | None) -> None:
+        """Raise ExtractionError when the crosswalk has lost many of its rows since it was imported `before`.
+
+        An answer that is cut short between two rows shows it in no other way.
+        """
+        now = sum(1 for _ in self.rows())
+        if before is not None and now < before * (1 - _LOST):
+            reason = (
+                f"it holds {now:,} ids, and held {before:,} when it was imported last, so it was cut short; save it again,"
+                " or under another name if that is all"
+            )
+            raise ExtractionError("crosswalk", self._origin, reason)
 
     def _read(self, path: Path) -> list[Mapping[str, str]]:
         with self.reading(path) as file:

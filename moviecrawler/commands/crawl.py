@@ -8,6 +8,7 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.extensions.outcomes import ended_by_itself
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
@@ -33,19 +34,21 @@ class Command(CrawlCommand):
                 raise UsageError(str(error), print_help=False) from error
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
-        if self.crawler_process.bootstrap_failed or not succeeded(crawler.stats.get_stats()):
+        if self.crawler_process.bootstrap_failed or not succeeded(
+            crawler.stats.get_stats(), within_budget="lane" in opts.spargs
+        ):
             self.exitcode = 1
 
 
-def succeeded(stats: dict[str, Any]) -> bool:
+def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
     """Return whether a crawl ended by itself, read its lists, was not stopped by its site and stored what it found.
 
-    A worker of a shared crawl that is to be started anew (`recycled`) has ended by itself.
+    `within_budget` as in `ended_by_itself`.
 
     Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
     A crawl that stored nothing is one, unless the site has none of its titles.
     """
     troubles = ("lists/missed", "titles/blocked", "titles/spooled")
     asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
-    ended = stats.get("finish_reason") in {"finished", "recycled"}
+    ended = ended_by_itself(stats.get("finish_reason"), within_budget=within_budget)
     return ended and (stored > 0 or absent == asked) and not any(stats.get(name) for name in troubles)

@@ -18,6 +18,7 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
+from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.identity.health import Figures, Quarantine, state_of
 from moviecrawler.identity.options import IdentityOptions
 from moviecrawler.identity.shared import clear_quarantines, connect, read_health
@@ -95,7 +96,7 @@ class Command(ScrapyCommand):
         except ConfigurationError as error:
             raise UsageError(str(error), print_help=False) from None
         except redis.exceptions.RedisError as error:
-            self._fail(f"Redis at REDIS_URL can't be asked: {error}")
+            self._fail(f"Redis at REDIS_URL can't be asked: {trouble_of(error)}")
 
     def _exits(self) -> Iterator[tuple[Pool, Exit]]:
         """Yield the exits of all pools; this machine's own address only where a site may be asked from it by PROXY_ORDER."""

@@ -170,7 +170,7 @@ class ReplaySpider(scrapy.Spider):
             raise ArchiveError(f"{answer.archive_id}: the body is damaged")
         self.crawler.stats.inc_value("titles/asked")
         if response.status in _SUCCESS:
-            yield from reader.parse_title(response, answer.site_id, answer.found)
+            yield from reader.parse_title(response, answer.site_id, answer.found, answer.due)
         else:
             failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
             failure.request = request  # type: ignore[attr-defined]  # as Scrapy passes it to an errback

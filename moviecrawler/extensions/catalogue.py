@@ -18,9 +18,13 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.lanes import Shares, Turns
-from moviecrawler.catalogue.store import Sighting, SiteOutcome
+from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue.rows import Sighting
+from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.frontier.budget import DayBudget, begin_of_day
+from moviecrawler.frontier.options import site_budget
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.signals import item_settled, lease_ended, list_missed, site_refused, store_opened, titles_listed
@@ -28,6 +32,7 @@ from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
     from typing import Self
 
     from scrapy import Request
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.rows import Outcome
-    from moviecrawler.catalogue.store import CatalogueStore, Reading
+    from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Entry, Site
     from moviecrawler.signals import Outcome as Settled
 
@@ -130,8 +135,12 @@ class CatalogueRecorder:
         self.options = options
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.turns = Turns(options.shares)
+        self.held: set[int] = set()
+        """Titles that were claimed and of which no outcome was written."""
         self.fetching: set[int] = set()
         """Titles that were claimed and whose requests have not ended here."""
+        self.has_claimed = False
+        """Whether anything was ever claimed, perhaps without our knowing."""
         self.sent: set[int] = set()
         """Titles of which a request was handed to the scheduler."""
         self.closed = False
@@ -145,7 +154,8 @@ class CatalogueRecorder:
         self._writing = asyncio.Lock()
         self._last_extended = utc_now()
         self._complained = False
-        self._has_claims = False
+        self.budget: DayBudget | None = None
+        """What this process may ask of the site today; None for any number, and where the frontier keeps it for all."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -155,9 +165,11 @@ class CatalogueRecorder:
         if getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured  # such as `scrapy replay`, which fetches nothing
         recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.from_settings(crawler.settings))
+        recorder.limit_to_budget()
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
+            (recorder.request_sent, signals.request_reached_downloader),
             (recorder.store_opened, store_opened),
             (recorder.item_scraped, signals.item_scraped),
             (recorder.item_dropped, signals.item_dropped),
@@ -179,12 +191,23 @@ class CatalogueRecorder:
         if self.closed:
             raise TransientStoreError("the crawl is over")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
+        try:
+            return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
+        except ConfigurationError as error:
+            # All was right when the crawl began: the database may be itself again soon.
+            raise TransientStoreError(str(error)) from error
 
     def claimed(self, title_ids: Sequence[int]) -> None:
         """Take note of titles that this worker has claimed."""
-        self._has_claims = True
+        self.held.update(title_ids)
         self.fetching.update(title_ids)
+
+    def limit_to_budget(self) -> None:
+        """Keep to SITE_BUDGETS, if the shared frontier doesn't."""
+        spider: Any = self.crawler.spidercls
+        per_day = site_budget(self.crawler.settings, self.crawler.settings[spider.home_setting]).per_day
+        if per_day is not None and not self.crawler.settings.get("REDIS_URL"):
+            self.budget = DayBudget(per_day, begin_of_day(utc_now()).date())
 
     async def flush(self) -> None:
         """Write what is known by now. Raises nothing: what can't be written is kept."""
@@ -200,8 +223,11 @@ class CatalogueRecorder:
                         self._complained = True
                     return
                 except Exception:  # titles stay claimed, and are due again when that ends
-                    logger.exception("The catalogue refused %d outcomes; their titles are due again later", len(batch))
+                    logger.exception("The catalogue refused what a list names")
                 self._complained = False
+                over = {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow}
+                self.held -= over
+                self.sent -= over
 
     # --- Signals ------------------------------------------------------------------------------------------------------
 
@@ -217,20 +243,23 @@ class CatalogueRecorder:
         if self._waiting:
             logger.warning("%d outcomes could not be written; their titles are due again later", len(self._waiting))
         try:
-            if not self._has_claims:
-                pass
-            elif self.crawler.settings.get("REDIS_URL"):
-                await self.call(lambda store: store.release(self.worker, but=self.sent))
-                await self.call(lambda store: store.extend(self.worker, utc_now() + _QUEUED_FOR))
-            else:
-                await self.call(lambda store: store.release(self.worker))
-            await self.call(lambda store: store.close())
+            if self.has_claimed:
+                queued = self.sent if self.crawler.settings.get("REDIS_URL") else set()
+                await self.call(CatalogueStore.release, self.worker, but=queued)
+                if queued:
+                    await self.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_FOR, queued)
+            await self.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
                 "The catalogue could not be told that this worker ends; its claims end by themselves: %s", error
             )
         self.closed = True
         self._thread.shutdown(wait=False)
+
+    def request_sent(self, request: Request) -> None:
+        """Count what is asked of the site."""
+        if self.budget is not None and request.meta.get("site") == self.crawler.spidercls.site:  # type: ignore[attr-defined]
+            self.budget.spend(utc_now())
 
     def store_opened(self, store: str) -> None:
         """Expect every item to be settled in one store more."""
@@ -300,13 +329,12 @@ class CatalogueRecorder:
         del self._items[id(entry.item)]
         request, item = entry.request, entry.item
         due = request.cb_kwargs.get("due") if request is not None else None
-        if isinstance(item, Miss) and item.outcome == "absent" and due and due["ids"]:
-            return  # another id that may be the title's is tried by now
         outcome = _outcome(item, rejected="rejected" in entry.told.values())
-        known = outcome == "ok" and isinstance(item, Movie)
-        verdict = request.meta.get("verdict", {}) if request is not None and known else {}
-        if verdict and verdict["decision"] != "accepted" and due and due["ids"]:
-            return  # as above
+        verdict = request.meta.get("verdict", {}) if request is not None else {}
+        is_other = bool(verdict) and verdict["decision"] != "accepted"
+        if outcome != "ok" and not is_other:
+            verdict = {}  # a page that was right for the title, and could not be stored
+        got = item.site_id if outcome == "ok" else verdict["met"].site_id if is_other else None
         asked: str = (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or ""
         self._add(
             SiteOutcome(
@@ -314,11 +342,12 @@ class CatalogueRecorder:
                 outcome=outcome,
                 at=(item.scraped_at if isinstance(item, Movie) else item.checked_at) or utc_now(),
                 asked_id=asked,
-                got_id=item.site_id if known else None,
+                got_id=got,
                 title_id=due["title_id"] if due else None,
                 release_date=item.release_date if isinstance(item, Movie) else None,
                 year=item.year if isinstance(item, Movie) else None,
                 evidence=due["evidence"] if due else None,
+                others_follow=bool(due and due["ids"]) and (outcome == "absent" or is_other),
                 **verdict,
             )
         )
@@ -370,12 +399,20 @@ class CatalogueRecorder:
             await asyncio.sleep(_EVERY)
             await self.flush()
             now = utc_now()
-            if self._has_claims and now - self._last_extended >= self.options.lease / 4:
+            if self.held and not timedelta() <= now - self._last_extended < self.options.lease / 4:
                 try:
-                    await self.call(lambda store: store.extend(self.worker, utc_now() + self.options.lease))
-                    self._last_extended = now
+                    await self._extend(now)
                 except MovieCrawlerError as error:
                     logger.warning("Claims could not be kept: %s", error)
+
+    async def _extend(self, now: datetime) -> None:
+        """Keep the claims; those that are over, as other workers of a shared crawl have fetched the titles, are let go."""
+        asked = frozenset(self.held)
+        gone = asked - await self.call(CatalogueStore.extend, self.worker, now + self.options.lease, asked)
+        self._last_extended = now
+        self.held -= gone
+        self.fetching -= gone
+        self.sent -= gone
 
 
 def _reading_of(list_name: str) -> Reading:
@@ -383,10 +420,20 @@ def _reading_of(list_name: str) -> Reading:
 
 
 def _write(store: CatalogueStore, batch: list[Any]) -> None:
-    if isinstance(batch[0], SiteOutcome):
-        store.record(batch)
-    else:
+    """Write outcomes, or one other thing. Of outcomes, one that can't be written doesn't keep the others from it."""
+    if not isinstance(batch[0], SiteOutcome):
         batch[0](store)
+        return
+    try:
+        store.record(batch)
+    except (TransientStoreError, ConfigurationError):
+        raise  # all of them are tried again
+    except Exception:
+        if len(batch) == 1:
+            logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
+            return
+        for outcome in batch:
+            _write(store, [outcome])
 
 
 def _is_row_of_list(item: Movie | Miss) -> bool:

@@ -26,6 +26,7 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
+from moviecrawler.extensions.outcomes import ended_by_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -148,7 +149,6 @@ GAUGES = {
 }
 _BUFFERED = re.compile(r"store/(?P<store>\w+)/buffered_max")
 _COMPILED = [(counter, re.compile(counter.pattern)) for counter in COUNTERS]
-_FINISHED = frozenset({"finished", "recycled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +294,10 @@ class Metrics:
             if alarm.site == self._site:
                 kinds[alarm.kind,] = kinds.get((alarm.kind,), 0) + 1
         buffered = _sums(stats, _BUFFERED, ("store",))
-        ended: _Figures = {} if self._reason is None else {(): float(self._reason in _FINISHED)}
+        ended: _Figures = {}
+        if self._reason is not None:
+            within_budget = getattr(self._crawler.spider, "tops_up", False)
+            ended = {(): float(ended_by_itself(self._reason, within_budget=within_budget))}
         return {
             "moviecrawler_crawl_start_time_seconds": ((), {(): self._started}),
             "moviecrawler_crawl_last_update_time_seconds": ((), {(): time.time()}),

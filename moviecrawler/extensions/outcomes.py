@@ -69,3 +69,12 @@ class TitleOutcomes:
 
     def _count(self, outcome: str) -> None:
         self.stats.inc_value(f"titles/{outcome}")
+
+
+def ended_by_itself(reason: str | None, *, within_budget: bool) -> bool:
+    """Return whether a crawl that ended for `reason` was not ended by something.
+
+    A worker that is to be started anew (`recycled`) was not; nor one whose budget of the day is spent, if it was to do what
+    is due `within_budget`, as `lane=due` is.
+    """
+    return reason in {"finished", "recycled"} or (within_budget and reason == "budget_spent")

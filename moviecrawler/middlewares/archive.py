@@ -82,4 +82,10 @@ def _answer(response: Response) -> Answer:
         archive_id=response.meta["archive_id"],
         attempts=1 + response.meta.get("retry_times", 0),
         found=known.get("found"),
+        due=_compared(known.get("due")),
     )
+
+
+def _compared(due: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what a page is compared with that was fetched for a title of the catalogue, so that a replay does it, too."""
+    return {**due, "ids": []} if due is not None and due["wanted"] is not None else None

@@ -24,6 +24,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE
+from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.identity.exits import META, IdentityError
 from moviecrawler.identity.health import Health
@@ -187,7 +188,8 @@ class IdentityMiddleware:
             self._log(logging.ERROR, "%s", error)
             raise CloseSpider("identity_unreachable") from None
         except redis.exceptions.RedisError as error:
-            self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s; start it, or remove REDIS_URL", error)
+            why = trouble_of(error, "; start it, or remove REDIS_URL")
+            self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s", why)
             raise CloseSpider("identity_unreachable") from None
 
     async def spider_closed(self) -> None:

@@ -29,7 +29,7 @@ from scrapy.utils.misc import load_object
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir, spool_files, write_spool
-from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.signals import item_rejected, item_settled, store_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -174,7 +174,7 @@ def check_stores(settings: BaseSettings) -> None:
 class BatchingPipeline:
     """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
 
-    Sends `moviecrawler.signals.item_settled` once an item. Counts, under `store/<name>/`: `durable`, `rejected` and
+    Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected` and
     `spooled` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items.
 
     Attributes that begin with `_held` belong to the event loop's thread, those with `_queue` are guarded by `_changed`.
@@ -329,8 +329,15 @@ class BatchingPipeline:
             self._held_bytes -= len(record.encoded)
             self._count(outcome)
             self._signals.send_catch_log(
-                item_settled, item=record.item, store=self.store.name, outcome=outcome, reason=reason
+                item_settled,
+                item=record.item,
+                store=self.store.name,
+                outcome=outcome,
+                reason=reason,
+                earlier=record.spool is not None,
             )
+            if outcome == "rejected":
+                self._tell_rejected(reason or "", record.item)
         self._settled.set()
 
     async def _spool(self, records: Sequence[Record]) -> None:
@@ -373,9 +380,13 @@ class BatchingPipeline:
                 item: Any = msgspec.json.decode(spooled.item, type=types[spooled.type])
                 records.append(Record(item, self.encode(item), time.monotonic(), path))
             except (msgspec.DecodeError, KeyError) as error:
-                text = line.decode(errors="replace")
-                append_rejected(self._data_dir, self.store.name, f"{path.name} holds no item here: {error}", text)
+                text, reason = line.decode(errors="replace"), f"{path.name} holds no item here: {error}"
+                append_rejected(self._data_dir, self.store.name, reason, text)
+                self._tell(self._tell_rejected, reason, text)
         return records
+
+    def _tell_rejected(self, reason: str, item: Any) -> None:
+        self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
     def _count(self, name: str) -> None:
         self._stats.inc_value(self._stat(name))

@@ -12,6 +12,7 @@ from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.items import SCORE_SCALES, Amount, Credit, Movie, Role, Score, Source, TitleKind
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.signals import item_rejected
 from moviecrawler.urls import HOMES, id_in_url, parse_title_id, site_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
     from scrapy.statscollectors import StatsCollector
 
     from moviecrawler.items import Site
@@ -46,19 +48,20 @@ _AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 class ValidatePipeline:
     """Drops every Movie that `check_movie` refuses, or that has no time of scraping; other items pass through.
 
-    What is dropped stands in `rejected.jsonl` with the reason, and is counted in `items/rejected` and
-    `items/rejected/<field>`.
+    What is dropped stands in `rejected.jsonl` with the reason, is told by `item_rejected`, and is counted in
+    `items/rejected` and `items/rejected/<field>`.
     """
 
-    def __init__(self, data_dir: Path, stats: StatsCollector) -> None:
+    def __init__(self, data_dir: Path, stats: StatsCollector, signals: SignalManager) -> None:
         self._data_dir = data_dir
         self._stats = stats
+        self._signals = signals
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read DATA_DIR."""
         assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
-        return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats)
+        return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     def process_item(self, item: Any) -> Any:
         """Return the item, or raise DropItem."""
@@ -71,6 +74,7 @@ class ValidatePipeline:
             self._stats.inc_value("items/rejected")
             self._stats.inc_value(f"items/rejected/{error.field}")
             append_rejected(self._data_dir, "validate", str(error), item)
+            self._signals.send_catch_log(item_rejected, store="validate", reason=str(error), item=item)
             raise DropItem(str(error)) from error
         return item
 

@@ -52,6 +52,8 @@ class Answer:
     """1 when the first try got it."""
     found: dict[str, Any] | None
     """What the list that led to the title says of it."""
+    due: dict[str, Any] | None = None
+    """What the page was compared with, when the catalogue asked for it."""
 
 
 class _Known(msgspec.Struct):
@@ -61,6 +63,7 @@ class _Known(msgspec.Struct):
     site_id: str | None
     attempts: int
     found: dict[str, Any] | None
+    due: dict[str, Any] | None = None
 
 
 def write_record(answer: Answer) -> RawPage:
@@ -71,7 +74,7 @@ def write_record(answer: Answer) -> RawPage:
         phrase = ""
     http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
     http_head = "\r\n".join(http_lines).encode("latin-1") + _END
-    known = _Known(answer.site, answer.site_id, answer.attempts, answer.found)
+    known = _Known(answer.site, answer.site_id, answer.attempts, answer.found, answer.due)
     record = _record(
         {
             "WARC-Type": "response",
@@ -130,6 +133,7 @@ def read_record(record: bytes) -> Answer:
             archive_id=fields["warc-record-id"].strip("<>"),
             attempts=known.attempts,
             found=known.found,
+            due=known.due,
         )
     except (KeyError, ValueError, IndexError, msgspec.DecodeError) as error:
         raise ArchiveError(f"a record is not as this project writes it: {type(error).__name__}: {error}") from error

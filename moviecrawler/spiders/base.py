@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.catalogue.matching import verify
-from moviecrawler.catalogue.rows import Wanted
+from moviecrawler.catalogue.rows import Sighting, Wanted
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_argument_names, check_settings, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.store import Claim, Reading
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
@@ -62,8 +63,8 @@ TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 
 Due = dict[str, Any]
-"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
-`Wanted` as plain data)."""
+"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, `wanted` (a
+`Wanted` as plain data), and `known` (those of the ids that are not guessed, as a record stands under them)."""
 
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
@@ -90,6 +91,8 @@ class _Seed(msgspec.Struct, forbid_unknown_fields=True):
     priority: int = 0
     meta: dict[str, Any] = {}
     """Not used."""
+    again: bool = False
+    """Whether it is fetched though it was fetched lately: twice, if two workers read it at once."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -111,6 +114,8 @@ class MovieSpider(scrapy.Spider):
     """Whether titles that the site refuses us are read elsewhere."""
     tops_up = False
     """Whether each worker of a shared crawl runs `start`, and not one for all."""
+    stays = 0.0
+    """Seconds that it waits for titles to become due, or for a new day's budget, when nothing may be fetched."""
     plan: Plan
     seed_key: str
     """The same for all workers of a shared crawl that were given the same titles and lists."""
@@ -180,6 +185,8 @@ class MovieSpider(scrapy.Spider):
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
         spider.tops_up = plan.lane is not None
+        if spider.tops_up:
+            spider.stays = CatalogueOptions.from_settings(crawler.settings).idle
         others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
         spider.seed_key = repr((plan.titles, others))
         spider.home = crawler.settings[cls.home_setting]
@@ -273,7 +280,7 @@ class MovieSpider(scrapy.Spider):
             yield self.due_request(first, {**due, "ids": others}, boosted=due["boosted"])
 
     def seed_request(self, seed: bytes) -> Request:
-        """Return the request for a title that was pushed from outside: an id, a URL, or JSON with `url` and `priority`.
+        """Return the request for a title that was pushed from outside: an id, a URL, or JSON with `url`, `priority` and `again`.
 
         Raises ConfigurationError when it is none of them.
         """
@@ -282,7 +289,8 @@ class MovieSpider(scrapy.Spider):
             given = msgspec.json.decode(seed, type=_Seed) if text.lstrip().startswith("{") else _Seed(url=text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{seed!r} is no seed: {error}") from None
-        return self.title_request(parse_title_id(self.site, given.url), None).replace(priority=given.priority)
+        request = self.title_request(parse_title_id(self.site, given.url), None)
+        return request.replace(priority=given.priority, dont_filter=given.again)
 
     def limit_reached(self) -> bool:
         """Return whether as many titles were asked for as the arguments allow."""
@@ -343,8 +351,8 @@ class MovieSpider(scrapy.Spider):
     ) -> Iterator[Any]:
         """Yield the Movie of a title's page.
 
-        A page that was fetched for a title of the catalogue is compared with it. One that turns out to be another title's
-        is stored as that, and the next id is tried.
+        A page that was fetched for a title of the catalogue is compared with it. When it turns out to be another title's,
+        the next id is tried; and the page is stored as that other title's only if more than a guess has led to it.
         """
         try:
             movie = self.read_title(response).movie
@@ -373,10 +381,15 @@ class MovieSpider(scrapy.Spider):
                 "decision": verdict.decision,
                 "score": verdict.score,
                 "reasons": verdict.reasons,
+                "met": Sighting(movie.site_id or site_id, movie.title, movie.year, movie.kind),
             }
             if verdict.decision != "accepted":
                 logger.info("%s is %s for %s: %s", site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
                 yield from self.next_candidate(due)
+                if due["evidence"] == "guess" and movie.site_id not in due.get("known", ()):
+                    reason = f"the guess led to a page of {movie.site_id}: {', '.join(verdict.reasons)}"
+                    yield from self.title_missed(site_id, found, "absent", reason, movie.scraped_at)
+                    return
         yield movie
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:

@@ -8,11 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from scrapy import signals
+from scrapy.exceptions import CloseSpider
 
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
+from moviecrawler.frontier.budget import begin_of_day, until_next_day
 from moviecrawler.frontier.scheduler import shared_scheduler
 
 if TYPE_CHECKING:
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from moviecrawler.catalogue.store import Claim, Reading
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.spiders.base import MovieSpider
 
 logger = logging.getLogger(__name__)
@@ -31,6 +35,8 @@ _READ_EVERY: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap"
 """Less than a day, so that a crawl that is started daily reads lists daily."""
 _POLL = 0.25
 """Seconds between two looks at how much is left to fetch."""
+_POLL_BUDGET = 1.0
+"""Seconds between two looks at whether more may be claimed today."""
 _POLL_IDLE = 5.0
 """Seconds between two looks at whether a title has become due."""
 _LONGEST_PAUSE = 30.0
@@ -47,11 +53,13 @@ class DueTitles:
         self.options = recorder.options
         self._asked = 0
         self._reason: str | None = None  # for which nothing was claimed last
+        self._is_unsure = False  # whether the answer to a claim may have been lost
+        self._counted = False  # whether the budget knows of earlier crawls
 
     async def requests(self) -> AsyncIterator[Request]:
         """Yield requests until the limit is reached, or nothing may be fetched for CATALOGUE_IDLE seconds.
 
-        That is when nothing is due, or the site has refused us.
+        That is when nothing is due, the site has refused us, or the budget of the day is spent.
         """
         idle = 0.0
         pause = _POLL
@@ -59,15 +67,22 @@ class DueTitles:
         while not self._enough() and not self.recorder.closed:
             try:
                 stopped = await self._stopped()
+                budget = None if stopped else await self._budget_left()
+                if budget == 0:
+                    if self._day_is_over():
+                        return
+                    await asyncio.sleep(_POLL_BUDGET)
+                    continue
                 if not stopped and not has_begun:
                     has_begun = True
                     async for request in self._lists():
                         yield request
-                claims, more = ([], False) if stopped else await self._claim()
+                claims, more = ([], False) if stopped else await self._claim(budget)
                 pause = _POLL
             except TransientStoreError as error:
                 if self.recorder.closed:
                     return
+                self._is_unsure = True
                 logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -93,14 +108,62 @@ class DueTitles:
 
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
+        await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
         reason = await self.recorder.call(CatalogueStore.paused, self.spider.site, utc_now())
+        scheduler = shared_scheduler(self.spider.crawler)
+        if reason is None and scheduler is not None:
+            # That of all nodes may be open for longer.
+            reason = scheduler.circuit.refusal(self.spider.site)
         if reason is None or self.spider.turn_elsewhere(reason):
-            self._reason = None
             return False
+        self._tell(logging.WARNING, reason)
+        return True
+
+    def _tell(self, level: int, reason: str) -> None:
+        """Log once why nothing is claimed."""
         if reason != self._reason:
             self._reason = reason
-            logger.warning("Nothing is claimed: %s", reason, extra={"spider": self.spider})
+            logger.log(level, "Nothing is claimed: %s", reason, extra={"spider": self.spider})
+
+    # --- The budget of the day ----------------------------------------------------------------------------------------
+
+    async def _budget_left(self) -> int | None:
+        """Return how many titles may be claimed, as only so many can be fetched today; None for any number."""
+        if self.spider.reads_elsewhere:
+            return None
+        scheduler = shared_scheduler(self.spider.crawler)
+        if scheduler is not None:
+            return scheduler.budget_left
+        budget, now = self.recorder.budget, utc_now()
+        if budget is None:
+            return None
+        if not self._counted:
+            # What earlier crawls of today have asked is a part of the budget.
+            budget.used += await self.recorder.call(CatalogueStore.fetched_since, self.spider.site, begin_of_day(now))
+            self._counted = True
+        return max(0, budget.left(now) - len(self.recorder.fetching))
+
+    def _day_is_over(self) -> bool:
+        """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""
+        budget, now = self.recorder.budget, utc_now()
+        scheduler = shared_scheduler(self.spider.crawler)
+        is_spent = scheduler.shut if scheduler is not None else budget is not None and not budget.left(now)
+        if is_spent:
+            self._tell(
+                logging.INFO,
+                f"what {self.spider.site} may be asked for today is spent; the next day begins at 00:00 UTC",
+            )
+        if scheduler is not None or not is_spent:
+            return False  # the shared frontier ends the crawl itself; or what waits uses it up
+        if self.recorder.fetching or until_next_day(now).total_seconds() <= self.options.idle:
+            return False
+        self.spider.crawler.signals.connect(self._end_by_budget, signals.spider_idle, weak=False)
         return True
+
+    def _end_by_budget(self) -> None:
+        raise CloseSpider("budget_spent")
+
+    # --- Claims -------------------------------------------------------------------------------------------------------
 
     async def _lists(self) -> AsyncIterator[Request]:
         """Yield the requests for the site's current lists, if no worker has read them today."""
@@ -114,13 +177,19 @@ class DueTitles:
             for name in names if begins else ():
                 yield self.spider.list_request(name)
 
-    async def _claim(self) -> tuple[Sequence[Claim], bool]:
-        """Return titles to fetch, and if there are none, whether there may be some soon."""
-        # What is known by now may make a title due, or no longer so.
-        await self.recorder.flush()
+    async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:
+        """Return titles to fetch, at most as many as the budget allows, and if there are none, whether some may follow soon."""
+        if self._is_unsure:
+            # What was claimed when the database went away, without an answer, is others'.
+            await self.recorder.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
+            self._is_unsure = False
+        self.recorder.has_claimed = True
+        self._reason = None
         size = self.spider.claim_size(self.options.batch)
         if self.spider.plan.limit is not None:
             size = min(size, self.spider.plan.limit - self._asked)
+        if budget is not None:
+            size = min(size, budget)
         terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.options.lease, "now": utc_now()}
         site = self.spider.site
         claims = await self.recorder.call(CatalogueStore.claim, site, size, turns=self.recorder.turns, **terms)
@@ -157,4 +226,5 @@ def due_of(claim: Claim) -> dict[str, Any]:
         "ids": claim.ids[1:],
         "evidence": claim.evidence,
         "wanted": msgspec.to_builtins(claim.wanted),
+        "known": claim.known,
     }

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.store import Claim, Reading
+    from moviecrawler.catalogue.claims import Claim
+    from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Movie, Page
     from moviecrawler.spiders.base import Found, Plan
 

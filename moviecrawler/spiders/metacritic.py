@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.store import Reading
+    from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Page
 
 FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}

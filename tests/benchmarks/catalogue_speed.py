@@ -102,7 +102,7 @@ def main() -> None:
         few = 20_000
         files = [str(Path(folder) / name) for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz")]
         other = new_database(server.url)
-        open_catalogue(Settings({"DATABASE_URL": other})).resume("imdb")  # makes the tables
+        open_catalogue(Settings({"DATABASE_URL": other})).paused("imdb", utc_now())  # makes the tables
         plain, _, plain_peak = measure([sys.executable, "-c", PLAIN_IMPORT, *files, other, str(few)])
         print(
             f"row by row, {few:,} titles: {plain:.1f} s, {plain_peak:.0f} MB;"

@@ -23,8 +23,9 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Cluster, Node, cluster, toy_egg, wait_for
+from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 _LATENCY = 1000  # ms
 _AT_ONCE = 4

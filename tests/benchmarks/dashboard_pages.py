@@ -2,8 +2,9 @@
 
 usage: python tests/benchmarks/dashboard_pages.py [TITLES]
 
-A real node, of a cluster of 50 whose others only send heartbeats, with 10,000 jobs in Redis and TITLES (1,000,000) titles in
-Postgres, half of them with records and scores. Each page is asked for 15 times, one after the other.
+A real node, of a cluster of 50 whose others only send heartbeats, with 10,000 jobs in Redis, each a crawl of its own, 5,000 dead
+letters, 1,000 refused items and TITLES (1,000,000) titles in Postgres, half of them with records and scores. Each page is asked
+for 15 times, one after the other.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -21,15 +23,21 @@ import redis
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.state import NodeInfo, Process
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.rejected import taken_down
+from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.books import RedisBook
 from moviecrawler.pipelines.postgres import open_database
-from tests.cluster.nodes import cluster, wait_for
+from tests.cluster.nodes import cluster
 from tests.dashboard.filling import fill
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 NODES = 50
 JOBS = 10_000
+LETTERS, REFUSED = 5000, 1000
 TIMES = 15
 LIMIT = 300.0
 """Milliseconds that a page may take."""
@@ -85,6 +93,40 @@ def fill_cluster(url: str, client: redis.Redis, keys: Keys) -> None:
     book.close()
 
 
+def fill_frontier(client: redis.Redis) -> None:
+    """Put a crawl for each job into the Redis that crawls share: all but some are over. With what stores refused."""
+    now = time.time()
+    pipe = client.pipeline(transaction=False)
+    for number in range(JOBS):
+        site: Site = ("imdb", "metacritic", "rottentomatoes")[number % 3]
+        run, at = FrontierKeys(site, f"j{number}"), round(1000 * (now - 100 * number - 7200))
+        over = number % 100
+        figures: dict[Any, Any] = {
+            "born": "x",
+            "started_at": at,
+            "ended_at": at,
+            "total": 25,
+            "done": 25 if over else 20,
+            "failed": 0,
+        }
+        pipe.hset(run.state, mapping=figures)
+        pipe.hset(run.nodes, mapping={"far01 done": 20, "far02 done": 5})
+        pipe.zadd(run.runs, {run.run: at})
+        if not over:
+            pipe.zadd(run.current, {run.run: at})
+    letters = FrontierKeys("imdb", "j0").dead_letters
+    for number in range(LETTERS):
+        head = msgspec.json.encode({"reason": "it kills its workers", "at": 1000 * now})
+        pipe.hset(letters, f"{number:032x}", head + b"\n" + b"20%032x" % number + b'[1,"https://www.imdb.com/"]' * 8)
+    for number in range(REFUSED):
+        site_id = f"tt{number:07}"
+        url = f"https://www.imdb.com/title/{site_id}/"
+        movie = Movie(site="imdb", site_id=site_id, url=url, title="A title", kind="movie", plot="Rain. " * 1000)
+        item = taken_down("postgres", "out of range", movie, run="default", node="far01", now=now)
+        pipe.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
+    pipe.execute()
+
+
 def main(titles: int) -> None:
     with RedisServer() as server, PostgresServer() as postgres, tempfile.TemporaryDirectory() as folder:
         database_url = new_database(postgres.url)
@@ -96,6 +138,7 @@ def main(titles: int) -> None:
         with cluster(Path(folder), server.url, 1, **options, SCRAPYD_MAX_PROC="1") as running:
             [node] = running.nodes
             fill_cluster(server.url, server.client, Keys("test"))
+            fill_frontier(server.client)
             wait_for(lambda: server.client.get("{test}:dashboard:counts"), 120, lambda: node.log)
             counted = msgspec.json.decode(server.client.get("{test}:dashboard:counts") or b"")
             print(f"The catalogue is counted within {counted['took']:.2f} s, by one node at a time\n")
@@ -103,7 +146,9 @@ def main(titles: int) -> None:
             searches = ("the", "harbor", "silent harbor", "tt0500000", "zzz", "a", "lost kingdom of", "7")
             for path in (
                 *("", "crawls", "crawls?pending=100&finished=100", "crawls/moviecrawler/j0", "crawls/moviecrawler/j1"),
-                *("nodes", "exits", "stores", "quality", "quality?page=40", "titles", "titles?after=20_400000"),
+                *(f"crawls?before={round(1000 * time.time() - 3e8)}", "metrics", "nodes", "exits", "stores"),
+                *("stores?letters=imdb/j0/1", "quality", "quality?after=2_100_metacritic_", "titles"),
+                "titles?after=20_400000",
                 *("titles/1", f"titles/{titles // 2}", *(f"titles?q={quote(text)}" for text in searches)),
                 "titles?q=the&page=20",
             ):
@@ -116,6 +161,10 @@ def main(titles: int) -> None:
                 slowest = max(slowest, statistics.median(times))
                 print(f"/{path:36} median {statistics.median(times):6.1f} ms, slowest {max(times):6.1f} ms")
             print(f"\nslowest median: {slowest:.0f} ms of {LIMIT:.0f}\n")
+            began = time.perf_counter()
+            runs = len(node.get("progress.json").json["runs"])
+            took = 1000 * (time.perf_counter() - began)
+            print(f"without the list of current crawls: all {runs:,} crawls are read within {took:,.0f} ms")
         for name, query in PLAIN.items():
             began = time.perf_counter()
             execute(database_url, query)

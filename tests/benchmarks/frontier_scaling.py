@@ -20,8 +20,9 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
-from tests.frontier.workers import Workers, wait_for
+from tests.frontier.workers import Workers
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 LATENCY = 0.5
 WORKERS = (1, 2, 4, 8)

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -29,6 +28,7 @@ from moviecrawler.replica.truth import truth
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
 from tests.services.postgres import execute
+from tests.waiting import wait_for
 
 TITLES = 60
 SITES = ("imdb", "metacritic", "rottentomatoes")
@@ -210,14 +210,14 @@ def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(database_url: s
             stderr=subprocess.DEVNULL,
         )
         try:
-            _wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
+            wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
         finally:
             os.kill(worker.pid, signal.SIGKILL)
             worker.wait()
         assert execute(database_url, "SELECT count(*) > 0 FROM title_sites WHERE claimed_until IS NOT NULL") == [
             (True,)
         ]
-        _wait_for(lambda: execute(database_url, "SELECT max(claimed_until) <= now() FROM title_sites") == [(True,)])
+        wait_for(lambda: execute(database_url, "SELECT max(claimed_until) <= now() FROM title_sites") == [(True,)])
         finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings)
     assert finished.code == 0
     assert states(database_url, "imdb") == {"ok": TITLES}
@@ -234,7 +234,7 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(datab
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        _wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
+        wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
         worker.terminate()
         worker.wait(_WITHIN)
     assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
@@ -330,10 +330,3 @@ def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], t
     given.setdict({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
     with pytest.raises(ConfigurationError, match=re.escape(told)):
         ImdbSpider.check(given, arguments)
-
-
-def _wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + _WITHIN
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.1)

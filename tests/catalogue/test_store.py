@@ -6,106 +6,43 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import psycopg2
 import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue import lanes
+from moviecrawler.catalogue.claims import MOST_CLAIMS
 from moviecrawler.catalogue.figures import due, figures, reviews
 from moviecrawler.catalogue.lanes import Shares, Turns
 from moviecrawler.catalogue.loading import begin_import, end_import, load
-from moviecrawler.catalogue.rows import ImportRow, SiteState
+from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue.rows import ImportRow, Sighting, SiteState
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.catalogue.store import MOST_CLAIMS, CatalogueStore, Sighting, SiteOutcome
-from moviecrawler.items import Credit, Movie
-from moviecrawler.pipelines.base import Record
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.items import Credit
 from moviecrawler.pipelines.catalogue import open_catalogue
-from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.sql import migrations
+from tests.catalogue.catalogued import (
+    DAY,
+    LEASE,
+    NOW,
+    bring_in,
+    claim,
+    outcome,
+    page,
+    row,
+    state,
+    title_id,
+    when,
+    write,
+)
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-LEASE = timedelta(hours=2)
-DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[CatalogueStore]:
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        yield store
-
-
-def row(number: int, **fields: Any) -> ImportRow:
-    """Return a title, the popular first."""
-    return ImportRow(
-        **{
-            "imdb_id": f"tt{1_000_000 + number}",
-            "title": f"Title {number}",
-            "kind": "movie",
-            "year": 2000,
-            "popularity": 90.0 - number,
-            **fields,
-        }
-    )
-
-
-def bring_in(store: CatalogueStore, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Any:
-    return load(store, source, "1", rows, len(rows), now)
-
-
-def claim(
-    store: CatalogueStore, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
-) -> list[str]:
-    claims = store.claim(site, size, worker=worker, lease=LEASE, turns=Turns(), now=now)
-    return [claim.ids[0] for claim in claims]
-
-
-def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> SiteOutcome:
-    return SiteOutcome(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
-
-
-def state(database_url: str, imdb_id: str, site: str = "imdb") -> dict[str, Any]:
-    found = execute(
-        database_url,
-        "SELECT to_jsonb(s) FROM title_sites s JOIN titles t USING (title_id) WHERE t.imdb_id = %s AND s.site = %s",
-        imdb_id,
-        site,
-    )
-    return found[0][0]  # type: ignore[return-value]
-
-
-def when(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def write(database_url: str, *movies: Movie) -> None:
-    """Store movies as a crawl does."""
-    with closing(PostgresStore(database_url)) as postgres:
-        postgres.open()
-        postgres.write([Record(movie, msgspec.json.encode(movie), 0.0) for movie in movies])
-
-
-def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
-    return Movie(
-        **{
-            "site": site,
-            "site_id": site_id,
-            "url": f"https://{site}/{site_id}",
-            "title": title,
-            "kind": "movie",
-            "year": 2000,
-            "scraped_at": NOW,
-            **fields,
-        }
-    )
-
+    pass
 
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
@@ -124,11 +61,12 @@ def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: Cata
     assert claim(store, now=NOW + LEASE) == ["tt1000001"]
 
 
-def test_a_worker_that_lives_keeps_its_claims(store: CatalogueStore) -> None:
+def test_a_worker_that_lives_keeps_its_claims(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1), row(2))
     claim(store, 1, worker="alive")
     claim(store, 1, worker="dead")
-    assert store.extend("alive", NOW + 2 * LEASE) == 1
+    alive = title_id(database_url)
+    assert store.extend("alive", NOW + 2 * LEASE, [alive]) == {alive}
     assert claim(store, now=NOW + LEASE) == ["tt1000002"]
 
 
@@ -432,10 +370,6 @@ def accepted(site_id: str, title_id: Any, *, asked: str | None = None, decision:
     )
 
 
-def title_id(database_url: str, imdb_id: str = "tt1000001") -> Any:
-    return execute(database_url, "SELECT title_id FROM titles WHERE imdb_id = %s", imdb_id)[0][0]
-
-
 def test_a_checked_id_joins_records_of_different_titles_and_years(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="비밀의 정원", year=2001))
     write(database_url, page("rottentomatoes", "m/secret", "The Secret Garden", year=2002))
@@ -539,6 +473,118 @@ def test_guesses_are_the_last_step_and_capped(store: CatalogueStore) -> None:
     tomorrow = NOW + 7 * DAY
     claims, _ = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=tomorrow)
     assert len(claims) == 2
+
+
+def test_workers_at_once_guess_no_more_than_one_may(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number, title=f"Quiet Mill {number}") for number in range(80)))
+
+    def work(number: int) -> int:
+        with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as own:
+            claims, _ = own.claim_unfound("metacritic", 2, guesses=5, worker=f"w{number}", lease=LEASE, now=NOW)
+            return len(claims)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(work, range(8))) == 5
+
+
+def test_a_title_whose_guesses_kill_workers_is_put_off(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1))
+    for number in range(MOST_CLAIMS):
+        at = NOW + number * LEASE
+        claims, _ = store.claim_unfound("metacritic", 1, guesses=5, worker="w", lease=LEASE, now=at)
+        assert len(claims) == 1
+    last = NOW + MOST_CLAIMS * LEASE
+    assert store.claim_unfound("metacritic", 1, guesses=5, worker="w", lease=LEASE, now=last) == ([], True)
+    stored = state(database_url, "tt1000001", "metacritic")
+    assert (stored["claimed_by"], stored["claims"]) == (None, 0)
+    assert when(stored["next_due"]) == NOW.replace(hour=0) + 7 * DAY
+
+
+def test_an_id_that_is_another_titles_is_not_guessed(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"), row(2, title="Dune", year=1984))
+    write(database_url, page("rottentomatoes", "m/dune_1984", "Doon"))  # of a title that nobody knows
+    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
+    assert [(each.ids[0], each.known) for each in claims] == [("m/dune_1984", ["m/dune_1984"])]
+    assert "m/dune" not in claims[0].ids
+
+
+def guessed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
+    return outcome(site_id, ended, site="rottentomatoes", title_id=title_id, evidence="guess", **fields)
+
+
+def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
+    store: CatalogueStore, database_url: str
+) -> None:
+    bring_in(store, row(1, title="Dune", year=2021))
+    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
+    doubtful = guessed(
+        "m/dune",
+        found.title_id,
+        got_id="m/dune_1984",
+        decision="review",
+        score=1.0,
+        reasons=["same title"],
+        met=Sighting("m/dune_1984", "Dune", 1984),
+        others_follow=True,
+    )
+    store.record([doubtful, guessed("m/dune_2021", found.title_id, others_follow=True)])
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["state"], stored["claimed_by"]) == ("never", "w")
+    store.record([guessed("m/dune_2022", found.title_id, "error")])
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["state"], stored["claimed_by"]) == ("error", None)
+    assert dict(execute(database_url, "SELECT site_id, reasons FROM title_matches")) == {  # type: ignore[arg-type]
+        "m/dune_1984": ["same title"],
+        "m/dune": ["but it leads to m/dune_1984"],
+        "m/dune_2021": ["but the site has no such page"],
+    }
+    assert [each.site_id for each in reviews(store, 5)] == ["m/dune_1984"]
+    # None of them is asked for again, until the 90 days are over.
+    (again,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW + DAY)
+    assert not {"m/dune", "m/dune_1984", "m/dune_2021"} & set(again.ids)
+    store.release("w")
+    later = NOW + 91 * DAY
+    (again,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=later)
+    assert again.ids == ["m/dune_1984"]  # which was sighted
+
+
+def test_a_guessed_page_that_a_person_accepts_is_fetched_then(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="Dune", year=2021))
+    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
+    doubtful = guessed("m/dune", found.title_id, got_id="m/dune", decision="review", met=Sighting("m/dune", "Dune"))
+    store.record([doubtful])
+    assert store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW) == []
+    assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
+    (again,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    assert (again.ids, again.wanted) == (["m/dune"], None)
+    assert state(database_url, "tt1000001", "rottentomatoes")["id_source"] == "given"
+
+
+def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(
+    store: CatalogueStore, database_url: str
+) -> None:
+    bring_in(store, row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"))
+    gone = 10**6  # a title that was merged into another while it was claimed
+    store.record(
+        [guessed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])]
+    )
+    stored = state(database_url, "tt1000001", "rottentomatoes")
+    assert (stored["state"], stored["site_id"]) == ("never", "m/dune")
+    assert execute(database_url, "SELECT count(*) FROM title_matches") == [(0,)]
+
+
+def test_what_the_site_lists_is_no_longer_a_guess(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1950))
+    refusal = guessed(
+        "m/dune", title_id(database_url), decision="refused", got_id="m/dune", met=Sighting("m/dune", "Dune", 1984)
+    )
+    store.record([refusal])
+    assert execute(database_url, "SELECT source::text FROM sightings") == [("guess",)]
+    store.sight("rottentomatoes", [Sighting("m/dune")], "sitemap", trending=False, pages=0, now=NOW)
+    store.record([refusal])
+    assert execute(database_url, "SELECT source::text, year FROM sightings") == [("sitemap", 1984)]
+    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    assert (found.ids, found.evidence) == (["m/dune"], "sitemap")
 
 
 def test_imdb_ids_are_never_guessed(store: CatalogueStore, database_url: str) -> None:

@@ -7,7 +7,7 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import SiteOutcome
 from moviecrawler.commands.catalogue import Command
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -109,6 +109,25 @@ def test_status_tells_what_there_is_and_how_long_it_takes(database_url: str, tmp
     assert allowed[4:] == ["30,000", "600", "5,000"]
 
 
+def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(database_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "query.csv"
+    rows = [f"tt{1_000_000 + n},m/title_{n}\r\n" for n in range(100)]
+    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows), newline="")
+    arguments = ("import", "wikidata", "--from", str(path))
+    assert catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).code == 0
+    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:80]), newline="")
+    cut = catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url)
+    assert cut.code == 1
+    assert "holds 80 ids, and held 100 when it was imported last" in cut.log
+    # A few that Wikidata's people have taken out are no reason; nor is another file.
+    path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:95]), newline="")
+    assert catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).code == 0
+    other = path.rename(tmp_path / "some.csv")
+    other.write_text("imdb,rottentomatoes\r\n" + rows[0], newline="")
+    some = catalogue("import", "wikidata", "--from", str(other), data=tmp_path, DATABASE_URL=database_url)
+    assert some.code == 0, some.log
+
+
 def test_boosted_titles_are_due_first(database_url: str, tmp_path: Path) -> None:
     rows = [
         ImportRow(imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, popularity=90.0 - n)
@@ -162,6 +181,41 @@ def test_doubtful_pages_are_shown_and_decided(database_url: str, tmp_path: Path)
     assert execute(database_url, "SELECT site_id, id_source::text FROM title_sites WHERE site = 'rottentomatoes'") == [
         ("m/dune", "given")
     ]
+
+
+def test_what_pages_and_files_say_never_commands_a_terminal(database_url: str, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
+    row = ImportRow(imdb_id="tt1000000", title=hostile, kind="movie", year=2021, rottentomatoes_id="m/a\x1b[1m")
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", [row], 1, now)
+        store.pause("metacritic", now + timedelta(days=1), f"refused: {hostile}")
+        ((title_id,),) = execute(database_url, "SELECT title_id FROM titles")
+        assert isinstance(title_id, int)
+        store.record(
+            [
+                SiteOutcome(
+                    site="metacritic",
+                    outcome="ok",
+                    at=now,
+                    asked_id="movie/\x1b[31m",
+                    title_id=title_id,
+                    evidence="list",
+                    decision="review",
+                    score=1.0,
+                    reasons=[hostile],
+                )
+            ]
+        )
+    for arguments in (["status"], ["due"], ["review"], ["review", "tt1000000", "metacritic", "--accept"]):
+        shown = catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output
+        assert all(line.isprintable() for line in shown.split("\n")), shown
+        assert "\nimdb: 0 due \\" not in shown
+        if arguments != ["review", "tt1000000", "metacritic", "--accept"]:
+            assert "owned" in shown
+    gone = catalogue("import", "csv", "--from", "no\x1b[2Jfile", data=tmp_path, DATABASE_URL=database_url)
+    assert gone.code == 1
+    assert gone.log.rstrip("\n").isprintable()
 
 
 @pytest.mark.parametrize(

@@ -100,3 +100,11 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
 )
 def test_exit_code_tells_whether_the_crawl_did_what_it_was_asked_to(stats: dict[str, int], right: bool) -> None:
     assert succeeded({"finish_reason": "finished", **stats}) is right
+
+
+def test_a_crawl_of_what_is_due_does_no_more_than_the_budget_allows() -> None:
+    stats = {"finish_reason": "budget_spent", "titles/asked": 600, "titles/stored": 590, "titles/failed": 10}
+    assert succeeded(stats, within_budget=True)
+    assert not succeeded(stats)
+    assert succeeded({"finish_reason": "budget_spent"}, within_budget=True)
+    assert not succeeded({**stats, "titles/blocked": 1}, within_budget=True)

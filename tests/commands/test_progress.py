@@ -8,6 +8,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -201,3 +202,21 @@ def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, told: st
     assert told in finished.log.strip().splitlines()[-1]
     assert "s3cret" not in finished.log
     assert "Traceback" not in finished.log
+
+
+def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
+    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert told.output == "no crawl has anything to do on this Redis; --all shows those that are over\n"
+    now = time.time()
+    for number in range(40):
+        keys = Keys("metacritic", f"job{number}")
+        began = round(1000 * (now - 7200 - number))
+        redis_client.hset(keys.state, mapping={"born": "x", "started_at": began, "total": 5, "done": 5})
+        redis_client.zadd(keys.runs, {keys.run: began})
+    redis_client.hset(Keys("metacritic", "job0").state, "total", 9)
+    assert [run["run"] for run in figures(redis_url, tmp_path)] == ["job0"]
+    assert figures(redis_url, tmp_path, "--site", "imdb") == []
+    assert [run["run"] for run in figures(redis_url, tmp_path, "--run", "job7")] == ["job7"]
+    assert len(figures(redis_url, tmp_path, "--all")) == 40

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-import time
 import uuid
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,9 +17,10 @@ import pytest
 from moviecrawler.pipelines.warc import read_record, read_records
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
-from tests.crawling import FAST, LONGEST, Finished, counts, scrapy
+from tests.crawling import FAST, Finished, counts, scrapy
 from tests.services.mongo import documents, mongo_movies
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_movies
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,10 +197,8 @@ def test_a_crawl_that_is_killed_leaves_only_whole_files_and_documents(
         env=crawling.environment(tmp_path, crawled.replica, **crawled.services, **settings),
         stderr=subprocess.DEVNULL,
     )
-    end = time.monotonic() + LONGEST
-    while not objects(crawled.endpoint, crawled.bucket, f"{prefix}/raw/"):
-        assert process.poll() is None
-        assert time.monotonic() < end
+    wait_for(lambda: process.poll() is not None or objects(crawled.endpoint, crawled.bucket, f"{prefix}/raw/"))
+    assert process.poll() is None
     process.kill()
     process.wait()
     for key, content in objects(crawled.endpoint, crawled.bucket, prefix).items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, LONGEST, crawl, environment
 from tests.monitors.receivers import Webhook
 from tests.services.postgres import execute
+from tests.waiting import wait_for
 
 IDS = ",".join(Catalogue(1, 40).imdb_id(index) for index in range(40))
 
@@ -32,10 +32,10 @@ def replica() -> Iterator[ReplicaProcess]:
 
 
 def until(hook: Webhook, alarm: str, status: str) -> None:
-    deadline = time.monotonic() + LONGEST
-    while not any(message["alarm"] == alarm and message["status"] == status for message in hook.messages):
-        assert time.monotonic() < deadline, hook.messages
-        time.sleep(0.02)
+    wait_for(
+        lambda: any(message["alarm"] == alarm and message["status"] == status for message in hook.messages),
+        told=lambda: hook.messages,
+    )
 
 
 def test_every_kind_of_alarm_has_a_monitor() -> None:

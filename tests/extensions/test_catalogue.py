@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,12 +15,17 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.pipelines.titles import rejoin
 from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
+from tests.waiting import until
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ID = "tt1000001"
@@ -130,3 +135,51 @@ def test_a_database_that_is_away_loses_nothing(crawl: Crawl, monkeypatch: pytest
         patched.setattr(crawl.recorder, "_store", away)
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
+
+
+def test_an_outcome_that_the_database_refuses_takes_no_other_with_it(
+    crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    for due in ({"title_id": 2**70, "ids": [], "evidence": None}, None):
+        request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"})
+        response = Response("https://www.imdb.com/", request=request)
+        crawl.send(signals.item_scraped, item=movie(), response=response, spider=None)
+    assert crawl.state() == ("ok", 0)
+    assert "refused the outcome of tt1000001" in caplog.text
+
+
+def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl.send(signals.item_scraped, item=movie(), response=crawl.response, spider=None)
+
+    def refuse() -> None:
+        raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(crawl.recorder, "_store", CatalogueStore(refuse, rejoin))
+        assert crawl.state() == ("never", 0)
+    assert crawl.state() == ("ok", 0)
+
+
+def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = crawl.recorder
+    monkeypatch.setattr("moviecrawler.extensions.catalogue._EVERY", 0.01)
+    recorder._last_extended = utc_now() + timedelta(days=1)  # by the clock as it was then
+    statement = "UPDATE title_sites SET claimed_by = %s, claimed_until = %s WHERE site = 'imdb' RETURNING title_id"
+    ((title_id,),) = execute(crawl.database_url, statement, recorder.worker, utc_now())
+    assert isinstance(title_id, int)
+    recorder.claimed([title_id])
+
+    def kept() -> object:
+        kept = "SELECT claimed_until > now() + interval '1 hour' FROM title_sites WHERE site = 'imdb'"
+        return execute(crawl.database_url, kept)[0][0]
+
+    async def run() -> None:
+        recorder.has_claimed = True
+        recorder.spider_opened()
+        await until(kept)
+        await recorder.spider_closed()
+
+    asyncio.run(run())
+    assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]

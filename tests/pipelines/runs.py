@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,10 +13,10 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
-from moviecrawler.signals import item_settled
+from moviecrawler.signals import item_rejected, item_settled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 LIMIT = 10.0
@@ -71,7 +69,10 @@ class Run:
         self.stats = self.crawler.stats
         self.folder = folder
         self.settled: list[tuple[str | None, str, str | None]] = []
+        self.told: list[tuple[str, Any]] = []
+        """Of `item_rejected`, reason and item."""
         self.crawler.signals.connect(self._note, item_settled)
+        self.crawler.signals.connect(self._note_rejected, item_rejected)
         self.pipeline = BatchingPipeline(
             store, data_dir=folder, limits=limits, stats=self.stats, signals=self.crawler.signals
         )
@@ -79,6 +80,10 @@ class Run:
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
         self.settled.append((item.site_id, outcome, reason))
+
+    def _note_rejected(self, item: Any, store: str, reason: str) -> None:
+        assert store == self.pipeline.store.name
+        self.told.append((reason, item))
 
     def outcomes(self) -> dict[str | None, str]:
         """Return the outcome of each item, after checking that it has one only."""
@@ -107,11 +112,3 @@ async def running(store: Store, folder: Path, **limits: Any) -> AsyncIterator[Ru
         yield run
     finally:
         await run.pipeline.close_spider()
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for a condition, but not for ever."""
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        await asyncio.sleep(0.005)

@@ -28,8 +28,9 @@ from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archiv
 from moviecrawler.pipelines.base import Limits
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, sort_key, write_info, write_record
-from tests.pipelines.runs import BEGIN, until
+from tests.pipelines.runs import BEGIN
 from tests.services.s3 import objects
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,7 +21,8 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Amount, Credit, Miss, Movie, Score
 from moviecrawler.pipelines.csv import CsvPipeline, CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
-from tests.pipelines.runs import make_miss, make_movie, running, until
+from tests.pipelines.runs import make_miss, make_movie, running
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,9 +15,10 @@ from scrapy.settings import Settings
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
-from tests.pipelines.runs import BEGIN, make_miss, make_movie, running, until
+from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
 from tests.services.mongo import documents
 from tests.services.proxy import Proxy
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

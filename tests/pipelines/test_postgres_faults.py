@@ -31,8 +31,9 @@ from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.postgres import PostgresStore, connect
 from moviecrawler.pipelines.sql import migrations
-from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running, until
+from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running
 from tests.services.postgres import PostgresServer, execute, new_database
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,9 +23,10 @@ from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import Limits
 from moviecrawler.pipelines.s3 import Bucket, S3Pipeline, S3Store
-from tests.pipelines.runs import make_miss, make_movie, running, until
+from tests.pipelines.runs import make_miss, make_movie, running
 from tests.services.proxy import Proxy
 from tests.services.s3 import objects, s3_movies
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

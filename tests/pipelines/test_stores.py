@@ -19,10 +19,11 @@ from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
-from tests.pipelines.runs import LIMIT, make_movie, running, until
+from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.s3 import s3_movies
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -202,6 +203,7 @@ def test_a_bad_item_takes_no_other_down(store: Faulty, tmp_path: Path, error: Ex
         assert line["store"] == store.name
         assert str(error.args[0]) in line["reason"]
         assert line["item"]["site_id"] == "tt0000003"
+        assert [(reason, item.site_id) for reason, item in run.told] == [(line["reason"], "tt0000003")]
         assert run.count("rejected") == 1
 
     asyncio.run(crawl())
@@ -216,6 +218,7 @@ def test_what_can_not_be_written_as_json_is_rejected_alone(store: Faulty, tmp_pa
         assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected"}
         (line,) = run.rejected()
         assert line["item"]["title"] == "half a \ud83c"
+        assert [item.site_id for _, item in run.told] == ["tt0000002"]
 
     asyncio.run(crawl())
 
@@ -297,6 +300,7 @@ def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path:
             await until(lambda: not run.spool_files())
         assert run.outcomes() == {"tt0000001": "durable"}
         assert [line["item"].encode() for line in run.rejected()] == lines[:3]
+        assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
 
     asyncio.run(crawl())
 

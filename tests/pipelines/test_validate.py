@@ -15,8 +15,9 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
-from moviecrawler.items import Amount, Credit, Score
+from moviecrawler.items import Amount, Credit, Movie, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
+from moviecrawler.signals import item_rejected
 from tests.pipelines.runs import make_movie
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -124,6 +125,12 @@ def test_each_site_has_its_own_ids(site: Any, site_id: str, url: str) -> None:
 def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> None:
     crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
     pipeline = ValidatePipeline.from_crawler(crawler)
+    told: list[tuple[str, str, str | None]] = []
+
+    def note(item: Movie, store: str, reason: str) -> None:
+        told.append((store, reason, item.site_id))
+
+    crawler.signals.connect(note, item_rejected)
     good = make_movie(1)
     assert pipeline.process_item(good) is good
     for bad in (make_movie(2, year=15), make_movie(3, title="half a \ud83c"), make_movie(4, scraped_at=None)):
@@ -131,6 +138,7 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> 
             pipeline.process_item(bad)
     lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()]
     assert [line["store"] for line in lines] == ["validate"] * 3
+    assert told == [(line["store"], line["reason"], line["item"]["site_id"]) for line in lines]
     assert lines[0]["reason"] == "year: 15 is not within 1870 to 2100"
     assert lines[0]["item"]["year"] == 15
     assert lines[1]["item"]["title"] == "half a \ud83c"

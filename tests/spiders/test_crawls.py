@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from tests.crawling import counts, crawl, environment, reset
+from tests.waiting import wait_for
 
 TITLES = 60
 CATALOGUE = Catalogue(1, TITLES)
@@ -229,11 +229,12 @@ def test_kill_in_the_middle_loses_nothing_that_was_stored(tmp_path: Path) -> Non
             env=environment(tmp_path, replica, **settings),
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "movies.csv").exists() or counts(replica)["requests"] < 60:
-            assert running.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(
+            lambda: (
+                running.poll() is not None or ((tmp_path / "movies.csv").exists() and counts(replica)["requests"] >= 60)
+            )
+        )
+        assert running.poll() is None
         os.kill(running.pid, signal.SIGKILL)
         running.wait()
         finished = crawl("imdb", "limit=1", data=tmp_path, replica=replica)

@@ -19,7 +19,8 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.rottentomatoes import BROWSE_ROWS, SITEMAP_PART
 from tests.crawling import counts, crawl, reset
-from tests.frontier.workers import Workers, wait_for
+from tests.frontier.workers import Workers
+from tests.waiting import wait_for
 
 SITEMAP_TITLES = 16_000
 """So many that each site's sitemap has three parts."""

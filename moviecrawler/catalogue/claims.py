@@ -1,0 +1,247 @@
+"""Who fetches which titles of a site, and until when: claims are leases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.catalogue.lanes import choose
+from moviecrawler.catalogue.matching import DAYS_REMEMBERED
+from moviecrawler.catalogue.outcomes import BY_WEIGHT, Outcomes, SiteOutcome
+from moviecrawler.catalogue.rows import Wanted
+from moviecrawler.catalogue.slugs import slug_guesses, title_slug_keys
+from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from moviecrawler.catalogue.lanes import Turns
+    from moviecrawler.catalogue.rows import IdSource
+    from moviecrawler.items import Site
+
+_CANDIDATES = read_sql("candidates.sql")
+_TAKE = read_sql("take.sql")
+_UNFOUND = read_sql("unfound.sql")
+
+MOST_CLAIMS = 5
+"""Times that a title is claimed without an outcome, before that counts as an error: it may be what kills the workers."""
+_ROUNDS = 20
+"""Tries to claim titles that somebody else has locked at the same moment, such as to write their outcomes."""
+_LOCK_CLAIMS = "SELECT pg_advisory_xact_lock(1703170117, %(number)s);"
+"""Held, with a site's number, until titles of it are claimed: claimers at once would all choose the same ones. The first number
+is any that no other program takes."""
+_LOOKED_AT = 500
+"""Titles whose ids are looked for in one step, at most."""
+_LOOK_AGAIN = timedelta(days=7)
+"""After which a title is looked for anew that no list named."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Claim:
+    """A title that this worker is to fetch from a site."""
+
+    title_id: int
+    ids: list[str]
+    """Its id there; or several that may be it, the likeliest first."""
+    evidence: IdSource | None
+    """Where the ids come from; None for one that needs no check."""
+    wanted: Wanted | None
+    """What a page is compared with before it is taken for the title's; None exactly when `evidence` is."""
+    boosted: bool = False
+    known: list[str] = field(default_factory=list)
+    """Those of guessed ids under which there is a record, so that they are no guesses."""
+
+
+class Claims(Outcomes):
+    """Gives workers titles to fetch."""
+
+    def claim(
+        self, site: Site, size: int, *, worker: str, lease: timedelta, turns: Turns, now: datetime
+    ) -> list[Claim]:
+        """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
+
+        None are returned only when none is due. Of workers that claim at once, each gets other titles.
+        """
+        claimed: list[Claim] = []
+        with self.transaction() as cursor:
+            for _ in range(_ROUNDS):
+                missing = size - len(claimed)
+                queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
+                cursor.execute(
+                    _LOCK_CLAIMS + _CANDIDATES,
+                    {"number": list(HOMES).index(site), "site": site, "now": now, "size": missing},
+                )
+                for candidate in cursor.fetchall():
+                    queues[candidate[0]].append(candidate)
+                chosen = [found.title_id for found in choose(missing, turns=turns, now=now, **queues)]
+                if not chosen:
+                    break
+                cursor.execute(
+                    _TAKE, {"site": site, "titles": chosen, "worker": worker, "now": now, "until": now + lease}
+                )
+                taken = {row.title_id: row for row in cursor.fetchall()}
+                # The locks end here: others must not wait for what we do with our titles.
+                cursor.connection.commit()
+                worn = [row for row in taken.values() if row.claims > MOST_CLAIMS]
+                claimed += [
+                    _claim(site, taken[title_id])
+                    for title_id in chosen
+                    if title_id in taken and taken[title_id] not in worn
+                ]
+                self._record(cursor, [_worn_out(site, row, now) for row in worn])
+                if len(claimed) >= size:
+                    break
+        return claimed
+
+    def claim_unfound(
+        self, site: Site, size: int, *, guesses: int, worker: str, lease: timedelta, now: datetime
+    ) -> tuple[list[Claim], bool]:
+        """Claim at most `size` titles whose id on the site may be one that a list names, or else is to be guessed.
+
+        `guesses` is how many titles a day may be guessed for on this site. Returns whether there was anything to look at,
+        too: titles of which nothing is found are put off, and others may follow.
+        """
+        if site == "imdb":
+            return [], False  # its ids can't be told from a title
+        claims: list[Claim] = []
+        with self.transaction() as cursor:
+            # Of workers at once, each knows of the others' guesses.
+            cursor.execute(_LOCK_CLAIMS, {"number": list(HOMES).index(site)})
+            cursor.execute(
+                "SELECT count(*) FROM title_sites WHERE site = %s AND guessed_at >= %s",
+                (site, now.replace(hour=0, minute=0, second=0, microsecond=0)),
+            )
+            guesses -= cursor.fetchone()[0]
+            since = now - timedelta(days=DAYS_REMEMBERED)
+            cursor.execute(_UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since})
+            rows = cursor.fetchall()
+            wanted = {row.title_id: _wanted(row) for row in rows}
+            listed = self._listed(cursor, site, wanted)
+            put_off, guessed = [], []
+            for row in rows:
+                if len(claims) == size:
+                    break
+                if row.claims >= MOST_CLAIMS:
+                    put_off.append(row.title_id)
+                    continue
+                title = wanted[row.title_id]
+                found = [known for known in listed.get(row.title_id, []) if known[0] not in row.refused]
+                ids = [site_id for site_id, _ in found]
+                evidence: IdSource = "guess"
+                known: list[str] = []
+                if found:
+                    evidence = min((source for _, source in found), key=BY_WEIGHT.index)
+                elif guesses > 0:
+                    guessable = [site_id for site_id in slug_guesses(site, title) if site_id not in row.refused]
+                    ids, known = self._untaken(cursor, site, guessable)
+                    guesses -= bool(ids)
+                    guessed += [row.title_id] if ids else []
+                if ids:
+                    claims.append(Claim(title_id=row.title_id, ids=ids, evidence=evidence, wanted=title, known=known))
+                else:
+                    put_off.append(row.title_id)
+            cursor.execute(
+                "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
+                " WHERE site = %s AND title_id = ANY (%s)",
+                (now.replace(hour=0, minute=0, second=0, microsecond=0) + _LOOK_AGAIN, site, put_off),
+            )
+            cursor.execute(
+                "UPDATE title_sites SET claimed_by = %s, claimed_until = %s, claims = claims + 1,"
+                " guessed_at = CASE WHEN title_id = ANY (%s) THEN %s ELSE guessed_at END"
+                " WHERE site = %s AND title_id = ANY (%s)",
+                (worker, now + lease, guessed, now, site, [claim.title_id for claim in claims]),
+            )
+        return claims, bool(rows)
+
+    def _untaken(self, cursor: Any, site: Site, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return those of the ids that are no other title's for sure, and those of them under which there is a record."""
+        cursor.execute(
+            "SELECT s.site_id, t.imdb_id IS NOT NULL OR s.id_verified AS taken"
+            " FROM title_sites s JOIN titles t USING (title_id) WHERE s.site = %s AND s.site_id = ANY (%s)",
+            (site, ids),
+        )
+        taken = {row.site_id: row.taken for row in cursor.fetchall()}
+        return [each for each in ids if not taken.get(each)], [each for each in ids if taken.get(each) is False]
+
+    def _listed(self, cursor: Any, site: Site, wanted: dict[int, Wanted]) -> dict[int, list[tuple[str, IdSource]]]:
+        """Return the ids that lists name and that may be a title's, those of its year first, by the title."""
+        keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
+        cursor.execute(
+            "SELECT g.key, g.site_id, g.source, g.year FROM sightings g WHERE g.site = %s AND g.key = ANY (%s)"
+            " AND NOT EXISTS (SELECT FROM title_sites o JOIN titles t USING (title_id)"
+            " WHERE o.site = g.site AND o.site_id = g.site_id AND (t.imdb_id IS NOT NULL OR o.id_verified))",
+            (site, list({key for each in keys.values() for key in each})),
+        )
+        by_key: dict[str, list[Any]] = {}
+        for row in cursor.fetchall():
+            by_key.setdefault(row.key, []).append(row)
+        found: dict[int, list[tuple[str, IdSource]]] = {}
+        for title_id, title in wanted.items():
+            rows = {row.site_id: row for key in keys[title_id] for row in by_key.get(key, [])}.values()
+            ordered = sorted(rows, key=lambda row, title=title: (_years_apart(row, title), row.site_id))  # type: ignore[misc]
+            if ordered:
+                found[title_id] = [(row.site_id, row.source) for row in ordered]
+        return found
+
+    def extend(self, worker: str, until: datetime, titles: Collection[int]) -> set[int]:
+        """Keep what a worker has claimed until later, of these titles; return those that it still has.
+
+        What it was never told of, as the database went away in between, is not kept.
+        """
+        with self.transaction() as cursor:
+            cursor.execute("SELECT lock_titles()")  # else an import might lock the same rows in another order
+            cursor.execute(
+                "UPDATE title_sites SET claimed_until = %s WHERE claimed_by = %s AND title_id = ANY (%s::bigint[])"
+                " RETURNING title_id",
+                (until, worker, list(titles)),
+            )
+            return {row.title_id for row in cursor.fetchall()}
+
+    def release(self, worker: str, but: Collection[int] = ()) -> None:
+        """Give back what a worker has claimed and not fetched, but for some titles."""
+        with self.transaction() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            cursor.execute(
+                "UPDATE title_sites SET claimed_by = NULL, claimed_until = NULL, claims = greatest(claims - 1, 0)"
+                " WHERE claimed_by = %s AND title_id <> ALL (%s::bigint[])",
+                (worker, list(but)),
+            )
+
+
+def _claim(site: Site, row: Any) -> Claim:
+    # What a record is joined by was compared then.
+    verified = row.id_verified or site == "imdb" or row.id_source in {None, "joined"} or row.title is None
+    return Claim(
+        title_id=row.title_id,
+        ids=[row.site_id],
+        evidence=None if verified else row.id_source,
+        wanted=None if verified else _wanted(row),
+        boosted=bool(row.boosted),
+    )
+
+
+def _wanted(row: Any) -> Wanted:
+    return Wanted(
+        imdb_id=row.imdb_id,
+        title=row.title,
+        original_title=row.original_title,
+        kind=row.kind,
+        year=row.year,
+        runtime_minutes=row.runtime_minutes,
+        directors=row.directors or [],
+    )
+
+
+def _worn_out(site: Site, row: Any, now: datetime) -> SiteOutcome:
+    return SiteOutcome(site=site, outcome="error", at=now, asked_id=row.site_id, title_id=row.title_id)
+
+
+def _years_apart(row: Any, title: Wanted) -> int:
+    """Return how far a listed title's year, or the one in its id, is from a title's; titles without are in between."""
+    if title.year is None or row.year is None:
+        named = [int(part) for part in row.site_id.replace("_", "-").split("-") if len(part) == 4 and part.isdigit()]  # noqa: PLR2004
+        return min((abs(year - title.year) for year in named), default=1) if title.year else 1
+    return abs(int(row.year) - title.year)

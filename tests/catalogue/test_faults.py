@@ -1,0 +1,197 @@
+"""`lane=due` while workers are killed, the database goes away, and others import and crawl at the same time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg2
+import pytest
+import redis
+from scrapy.settings import Settings
+
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
+from tests.services.postgres import execute
+from tests.waiting import LONGEST, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TITLES = 80
+CATALOGUE = Catalogue(1, TITLES)
+
+
+@pytest.fixture(scope="module")
+def slow_replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True, latency=150) as running:
+        yield running
+
+
+@pytest.fixture
+def replica(slow_replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
+    reset(slow_replica)
+    bring_in(database_url, TITLES)
+    return slow_replica
+
+
+def bring_in(database_url: str, titles: int, popularity: float = 50.0) -> None:
+    rows = [
+        ImportRow(
+            imdb_id=CATALOGUE.imdb_id(number), title=f"Title {number}", kind="movie", year=2000, popularity=popularity
+        )
+        for number in range(titles)
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", str(popularity), rows, titles, datetime.now(UTC))
+
+
+def settings(database_url: str, **more: str) -> dict[str, str]:
+    return {"DATABASE_URL": database_url, "CSV_ENABLED": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10", **more}
+
+
+def fetch_due(data: Path, replica: ReplicaProcess, **given: str) -> Finished:
+    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+    return scrapy("crawl", "imdb", "-a", "lane=due", *options, data=data, replica=replica, **given)
+
+
+@contextmanager
+def worker(data: Path, replica: ReplicaProcess, **given: str) -> Iterator[subprocess.Popen[bytes]]:
+    log = (data / "worker.log").open("wb")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+        env=environment(data, replica, **given),
+        cwd=data,
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+    )
+    try:
+        yield running
+    finally:
+        running.kill()
+        running.wait()
+        log.close()
+
+
+def pages(replica: ReplicaProcess) -> dict[str, int]:
+    return {path: times for path, times in counts(replica)["paths"].items() if path.startswith("/title/")}
+
+
+def assert_all_fetched(database_url: str) -> None:
+    assert execute(
+        database_url,
+        "SELECT count(*), count(*) FILTER (WHERE state = 'ok'), count(claimed_until) FROM title_sites WHERE site = 'imdb'",
+    ) == [(TITLES, TITLES, 0)]
+    assert execute(database_url, "SELECT count(*), count(DISTINCT site_id) FROM records") == [(TITLES, TITLES)]
+
+
+def test_two_runs_of_a_site_at_once_fetch_each_title_once(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    given = settings(database_url, REDIS_URL=redis_url)
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(lambda run: fetch_due(tmp_path, replica, **given, FRONTIER_RUN=run), ["one", "two"]))
+    assert [finished.code for finished in ended] == [0, 0], [finished.log[-3000:] for finished in ended]
+    assert set(pages(replica).values()) == {1}
+    assert_all_fetched(database_url)
+
+
+def test_what_a_killed_worker_of_a_shared_crawl_had_is_fetched_by_another(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    given = settings(database_url, REDIS_URL=redis_url, FRONTIER_LEASE="2", CATALOGUE_LEASE="4")
+    with worker(tmp_path, replica, **given) as first:
+        wait_for(lambda: len(pages(replica)) >= 15)
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    ended = fetch_due(tmp_path, replica, **given)
+    assert ended.code == 0, ended.log[-3000:]
+    again = fetch_due(tmp_path, replica, **given)  # what was claimed and never queued, after its lease
+    assert again.code == 0, again.log[-3000:]
+    wait_for(lambda: execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)])
+    assert fetch_due(tmp_path, replica, **given).code == 0
+    assert_all_fetched(database_url)
+
+
+def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(
+    database_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with worker(tmp_path, replica, **settings(database_url)) as running:
+        for number in (10, 30):
+            wait_for(lambda number=number: len(pages(replica)) >= number)  # type: ignore[misc]
+            with away(database_url):
+                time.sleep(1.5)
+        assert running.wait(LONGEST) == 0
+    log = (tmp_path / "worker.log").read_text()
+    assert "Traceback" not in log, log
+    assert set(pages(replica).values()) == {1}
+    assert_all_fetched(database_url)
+
+
+@contextmanager
+def away(database_url: str) -> Iterator[None]:
+    """Let nobody into a database, and throw out who is in it."""
+    parts = urlsplit(database_url)
+    name = parts.path.lstrip("/")
+    with closing(psycopg2.connect(urlunsplit(parts._replace(path="/postgres")))) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+            try:
+                cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+                yield
+            finally:
+                cursor.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+
+
+def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(
+    database_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    imports = 0
+    boosted: list[Any] = [CATALOGUE.imdb_id(number) for number in range(0, TITLES, 3)]
+    with worker(tmp_path, replica, **settings(database_url)) as running:
+        wait_for(lambda: len(pages(replica)) >= 5)
+        with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+            while running.poll() is None:
+                imports += 1
+                bring_in(database_url, TITLES, popularity=float(imports % 90))
+                store.boost(boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
+        assert running.returncode == 0
+    assert imports > 3
+    assert "Traceback" not in (tmp_path / "worker.log").read_text()
+    assert set(pages(replica).values()) <= {1, 2}  # a title may be boosted after it was fetched
+    execute(database_url, "UPDATE title_sites SET boost_due = NULL")
+    assert_all_fetched(database_url)
+
+
+def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    # The circuit of all nodes may be open for longer than the first refusal's pause, which the catalogue knows.
+    until = (datetime.now(UTC).timestamp() + 3600) * 1000
+    with redis.Redis.from_url(redis_url) as client:
+        circuit = {"until": f"{until:.0f}", "reason": "imdb refused us", "trips": 3}
+        client.hset(Keys("imdb", "default").circuit, mapping=circuit)
+    given = settings(database_url, REDIS_URL=redis_url, FRONTIER_PATIENCE="0")
+    ended = scrapy("crawl", "imdb", "-a", "lane=due", "-a", "via=pages", data=tmp_path, replica=replica, **given)
+    assert ended.code == 1
+    assert "Nothing is claimed: imdb refused us" in ended.log
+    assert "(site_stopped)" in ended.log
+    assert pages(replica) == {}
+    assert execute(
+        database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL OR state <> 'never'"
+    ) == [(0,)]
