@@ -14,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.clock import utc_now
 from moviecrawler.monitors.books import BookError, open_book
 from moviecrawler.monitors.coverage import Coverage, gone
+from moviecrawler.monitors.likeness import groups_of_today
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.threads import BookThread
 from moviecrawler.signals import coverage_changed
@@ -114,7 +115,7 @@ class CoverageWatch:
 
     async def _load(self) -> None:
         try:
-            levels = await self._book.call(lambda book: book.levels(self._site))
+            levels = groups_of_today(await self._book.call(lambda book: book.levels(self._site)))
             alarms = await self._book.call(lambda book: book.open_alarms())
             since = (utc_now() - _LATELY).date().isoformat()
             days = await self._book.call(lambda book: book.coverage(self._site, since))

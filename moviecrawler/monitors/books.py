@@ -6,14 +6,19 @@ import sqlite3
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import redis
+import redis.asyncio
+from scrapy.utils.misc import load_object
 
+from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.coverage import MOST_PAGES, merge
 
@@ -115,8 +120,8 @@ class Book(ABC):
         """Forget what is usual of a field."""
 
     @abstractmethod
-    def coverage(self, site: str, since_day: str) -> list[Day]:
-        """Return what was counted each day, in order; at most 400 days are kept."""
+    def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
+        """Return what was counted each day, in order, until and with today if nothing else is said; 400 days are kept."""
 
     @abstractmethod
     def close(self) -> None:
@@ -141,12 +146,16 @@ class RedisBook(Book):
 
     def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:
         given = dict(parameters or {})
-        client = redis.RedisCluster if "Cluster" in str(given.pop("redis_cls", "")) else redis.Redis
+        named = load_object(given.pop("redis_cls", redis.Redis))
+        self._is_cluster = issubclass(named, redis.RedisCluster | redis.asyncio.RedisCluster)
         usual = {"socket_connect_timeout": _ANSWER_WITHIN, "socket_timeout": _ANSWER_WITHIN}
-        try:
-            self._client: Any = client.from_url(url, **{**usual, **given, "decode_responses": True})
-        except ValueError as error:
-            raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+        self._url, self._parameters = url, {**usual, **given, "decode_responses": True}
+        self._connected: Any = None
+        if not self._is_cluster:
+            try:
+                self._connected = redis.Redis.from_url(url, **self._parameters)
+            except ValueError as error:
+                raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
         self._scripts: dict[str, Any] = {}
 
     def fire(self, alarm: Alarm, reminder: float) -> Literal["opened", "reminder"] | None:
@@ -213,21 +222,30 @@ class RedisBook(Book):
             if gone:
                 self._client.hdel(keys.levels(site), *gone)
 
-    def coverage(self, site: str, since_day: str) -> list[Day]:
+    def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
         """See `Book`."""
-        prefix = keys.coverage(site, "")
+        days = _days(since_day, until_day or _today())
         found = []
         with _errors_translated():
-            days = sorted(key.removeprefix(prefix) for key in self._client.scan_iter(f"{prefix}*", count=1000))
-            for day in (day for day in days if day >= since_day):
-                counted = {name: int(number) for name, number in self._client.hgetall(keys.coverage(site, day)).items()}
-                pages = counted.pop("pages", 0)
-                found += [Day(day, field, pages, number) for field, number in sorted(counted.items())]
+            pipe = self._client.pipeline(transaction=False)
+            for day in days:
+                pipe.hgetall(keys.coverage(site, day))
+            for day, counted in zip(days, pipe.execute(), strict=True):
+                pages = int(counted.pop("pages", 0))
+                found += [Day(day, field, pages, int(number)) for field, number in sorted(counted.items())]
         return found
 
     def close(self) -> None:
         """See `Book`."""
-        self._client.close()
+        if self._connected is not None:
+            self._connected.close()
+
+    @property
+    def _client(self) -> Any:
+        """The client; that of a cluster asks its nodes when it is made."""
+        if self._connected is None:
+            self._connected = redis.RedisCluster.from_url(self._url, **self._parameters)
+        return self._connected
 
     def _run(self, name: str, keys_: list[str], arguments: list[Any]) -> Any:
         with _errors_translated():
@@ -341,11 +359,13 @@ class FileBook(Book):
         with self._transaction() as connection:
             connection.execute("DELETE FROM levels WHERE site = ? AND field = ?", (site, field))
 
-    def coverage(self, site: str, since_day: str) -> list[Day]:
+    def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
         """See `Book`."""
-        query = "SELECT day, field, pages, present FROM coverage WHERE site = ? AND day >= ? ORDER BY day, field"
+        query = """
+            SELECT day, field, pages, present FROM coverage WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day, field
+        """
         with self._transaction() as connection:
-            return [Day(*row) for row in connection.execute(query, (site, since_day))]
+            return [Day(*row) for row in connection.execute(query, (site, since_day, until_day or _today()))]
 
     def close(self) -> None:
         """See `Book`."""
@@ -388,6 +408,17 @@ class FileBook(Book):
         connection.execute("DELETE FROM events WHERE number <= ?", (number - _EVENTS,))
 
 
+def _today() -> str:
+    return utc_now().date().isoformat()
+
+
+def _days(since: str, until: str) -> list[str]:
+    """Return the days of which something may be kept: two are given, as ISO 8601, and none lies further back than 400."""
+    last = date.fromisoformat(until)
+    first = max(date.fromisoformat(since), last - timedelta(seconds=_KEPT_FOR))
+    return [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
+
+
 def _json(value: Alarm | Event) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -396,5 +427,5 @@ def _json(value: Alarm | Event) -> str:
 def _errors_translated() -> Iterator[None]:
     try:
         yield
-    except (redis.exceptions.RedisError, sqlite3.Error) as error:
-        raise BookError(f"alarms and levels of coverage can't be read or written: {error}") from error
+    except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, sqlite3.Error) as error:
+        raise BookError(f"alarms and levels of coverage can't be read or written: {trouble_of(error)}") from error

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from moviecrawler.catalogue.fields import names_of, present
-from moviecrawler.items import Movie
+from moviecrawler.items import Doubt, Movie, Score
 from moviecrawler.monitors.books import FileBook, RedisBook
 from moviecrawler.pipelines.base import Record, Store
 from moviecrawler.pipelines.csv import CsvStore
@@ -50,6 +50,10 @@ def change(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFOR
 
 def fields(movies: list[Movie]) -> dict[str | None, set[str]]:
     return {movie.site_id: set(names_of(present(movie))) for movie in movies}
+
+
+def counts_of(movies: list[Movie]) -> dict[str | None, dict[str, int | None]]:
+    return {movie.site_id: {score.kind: score.count for score in movie.scores} for movie in movies}
 
 
 def test_renamed_field_is_an_alarm_stops_the_crawl_and_erases_nothing(
@@ -142,6 +146,47 @@ def test_nodes_that_share_a_redis_share_levels_and_send_one_message(
     book.close()
 
 
+def test_obscure_titles_after_famous_ones_are_no_alarm_and_have_a_level_of_their_own(tmp_path: Path) -> None:
+    catalogue = Catalogue(1, 4_000)
+    unscored = [
+        found for found in map(catalogue.movie, range(1_000, 4_000)) if found.metascore is None and found.rating
+    ]
+    obscure = "ids=" + ",".join(found.imdb_id for found in unscored if 1_000 < (found.rating or (0, 0))[1] < 10_000)
+    with ReplicaProcess(titles=4_000, light=True) as replica:
+        famous = crawl("imdb", IDS, data=tmp_path, replica=replica)
+        assert famous.code == 0
+        assert famous.stat("coverage/fields/scores.metascore") > TITLES / 2
+        ended = crawl("imdb", obscure, data=tmp_path, replica=replica)
+        assert ended.code == 0, ended.log
+        assert "Alarm: " not in ended.log
+        assert ended.stat("coverage/pages") > TITLES
+        assert not ended.stat("coverage/fields/scores.metascore")
+        change(replica, RUNTIME)
+        renamed = crawl("imdb", obscure, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+    assert "(coverage_collapsed)" in renamed.log
+    assert renamed.stat("coverage/pages") < AS_BEFORE + 100
+    with closing(FileBook(tmp_path)) as book:
+        assert [alarm.name for alarm in book.open_alarms()] == ["coverage/imdb/runtime_minutes"]
+
+
+def test_renamed_votes_are_an_alarm(replica: ReplicaProcess, tmp_path: Path) -> None:
+    facts = map(Catalogue(1, TITLES).metacritic, range(TITLES))
+    slugs = "ids=" + ",".join(f"movie/{found.slug}" for found in facts if found)
+    first = crawl("metacritic", slugs, data=tmp_path, replica=replica)
+    assert first.code == 0
+    before = counts_of(first.movies)
+    assert sum(map(len, before.values())) > TITLES
+    change(replica, {"reviewCount": "ballotCount"})
+    again = crawl("metacritic", slugs, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+    assert counts_of(again.movies) == before
+    assert "(coverage_collapsed)" in again.log
+    assert again.stat("coverage/pages") < AS_BEFORE + 100
+    with closing(FileBook(tmp_path)) as book:
+        alarms = {alarm.name for alarm in book.open_alarms()}
+    assert alarms
+    assert alarms <= {"coverage/metacritic/scores.metascore.count", "coverage/metacritic/scores.metacritic_user.count"}
+
+
 # --- What stores keep -------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +252,22 @@ def test_value_stays_for_as_long_as_coverage_has_collapsed(store: Opened) -> Non
     (new,) = read()
     assert new.plot == "What it is about now."
     assert new.unsure == {}
+
+
+def test_votes_that_a_page_does_not_tell_any_more_stay_with_their_score(store: Opened) -> None:
+    opened, read = store
+    scores = [Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.2, count=101)]
+    doubts: dict[str, Doubt] = {"scores.metascore.count": "unusual"}
+    write(opened, movie(1), movie(1, 1, scores=scores, unsure=doubts))
+    (kept,) = read()
+    assert {score.kind: (score.value, score.count) for score in kept.scores} == {
+        "metascore": (71, 20),
+        "metacritic_user": (7.2, 101),
+    }
+    assert kept.unsure == doubts
+    write(opened, movie(1, 2, scores=scores, unsure=doubts))
+    (gone,) = read()
+    assert {score.kind: score.count for score in gone.scores} == {"metascore": None, "metacritic_user": 101}
 
 
 def test_what_a_page_is_sure_of_is_recorded_as_missing_at_once(store: Opened) -> None:

@@ -7,16 +7,20 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from redis import Redis
 from scrapy.settings import Settings
 
+from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.monitors import books
 from moviecrawler.monitors.books import FILE, Alarm, Book, BookError, Day, FileBook, RedisBook, open_book
 from moviecrawler.monitors.coverage import MOST_PAGES
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 ALARM = Alarm(
     name="coverage/imdb/year", kind="coverage", site="imdb", text="year is missing", since=100, seen_at=100, told_at=100
@@ -24,14 +28,29 @@ ALARM = Alarm(
 Make = Callable[[], Book]
 
 
-@pytest.fixture(params=["file", "redis"])
+@pytest.fixture(scope="module")
+def redis_cluster() -> Iterator[RedisServer]:
+    with RedisServer(cluster=True) as server:
+        yield server
+
+
+@pytest.fixture(params=["file", "redis", "cluster"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Return what makes one more process' view of the same book."""
-    url = request.getfixturevalue("redis_url") if request.param == "redis" else None
     made: list[Book] = []
+    new: Make
+    if request.param == "file":
+        new = lambda: FileBook(tmp_path)  # noqa: E731 - one of three makers
+    elif request.param == "redis":
+        url = request.getfixturevalue("redis_url")
+        new = lambda: RedisBook(url)  # noqa: E731
+    else:
+        server: RedisServer = request.getfixturevalue("redis_cluster")
+        server.client.flushdb()
+        new = lambda: RedisBook(server.url, {"redis_cls": "redis.asyncio.RedisCluster"})  # noqa: E731
 
     def one_more() -> Book:
-        made.append(FileBook(tmp_path) if url is None else RedisBook(url))
+        made.append(new())
         return made[-1]
 
     yield one_more
@@ -123,11 +142,37 @@ def test_coverage_is_counted_by_day(make: Make) -> None:
     book.learn("imdb", {}, "2026-11-01", {"year": 9, "plot": 0}, 10)
     other.learn("imdb", {}, "2026-11-01", {"year": 5}, 5)
     book.learn("imdb", {}, "2026-11-02", {"year": 1}, 2)
-    found = book.coverage("imdb", "2026-11-01")
+    found = book.coverage("imdb", "2026-11-01", "2026-11-02")
     assert Day("2026-11-01", "year", 15, 14) in found
     assert found[-1] == Day("2026-11-02", "year", 2, 1)
-    assert [day.day for day in book.coverage("imdb", "2026-11-02")] == ["2026-11-02"]
-    assert book.coverage("metacritic", "2026-01-01") == []
+    assert [day.day for day in book.coverage("imdb", "2026-11-02", "2026-11-02")] == ["2026-11-02"]
+    assert {day.day for day in book.coverage("imdb", "2026-10-01", "2026-11-01")} == {"2026-11-01"}
+    assert book.coverage("imdb", "2026-11-03", "2026-11-02") == []
+    assert book.coverage("metacritic", "2026-01-01", "2026-11-02") == []
+
+
+def test_coverage_is_read_until_today_and_of_400_days(make: Make) -> None:
+    book = make()
+    today = utc_now().date()
+    for days in (0, 1, 399):
+        book.learn("imdb", {}, (today - timedelta(days=days)).isoformat(), {"year": days + 1}, 1000)
+    assert [day.present for day in book.coverage("imdb", "1999-01-01")] == [400, 2, 1]
+
+
+def test_coverage_is_read_by_its_keys_alone_however_many_others_there_are(redis_url: str, redis_client: Redis) -> None:
+    book = RedisBook(redis_url)
+    book.learn("imdb", {}, "2026-11-01", {"year": 9}, 10)
+    with redis_client.monitor() as monitor:  # type: ignore[no-untyped-call]
+        book.coverage("imdb", "2026-10-01", "2026-11-02")
+        redis_client.echo("end")
+        asked = []
+        for seen in monitor.listen():
+            if seen["command"].startswith("ECHO"):
+                break
+            asked.append(seen["command"].split()[0])
+    book.close()
+    assert asked.count("HGETALL") == 33
+    assert not {"SCAN", "KEYS"} & set(asked)
 
 
 def test_accepting_ends_the_alarm_and_begins_the_level_anew(make: Make) -> None:
@@ -153,6 +198,21 @@ def test_book_that_can_not_be_read_says_so_without_its_password(tmp_path: Path) 
         book.open_alarms()
     assert "hunter2" not in str(error.value)
     book.close()
+
+
+def test_cluster_that_is_away_fails_when_it_is_asked_and_may_come_back() -> None:
+    with RedisServer(cluster=True) as server:
+        server.stop()
+        book = RedisBook(server.url, {"redis_cls": "redis.asyncio.RedisCluster"})
+        with pytest.raises(BookError, match="can't be read or written"):
+            book.open_alarms()
+        server.start()
+        wait_for(lambda: server.client.cluster("INFO")["cluster_state"] == "ok")
+        assert book.open_alarms() == []
+        server.stop()
+        with pytest.raises(BookError, match="can't be read or written"):
+            book.open_alarms()
+        book.close()
 
 
 def test_redis_goes_before_the_folder(tmp_path: Path, redis_url: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import random
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -11,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.fields import NAMES, names_of, present, with_fields_of
-from moviecrawler.items import Credit, Score
+from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.monitors.coverage import (
     KNOWN_FROM,
     MOST_PAGES,
@@ -20,10 +23,10 @@ from moviecrawler.monitors.coverage import (
     Levels,
     chance_of,
     gone,
-    group_of,
     least_share,
     merge,
 )
+from moviecrawler.monitors.likeness import group_of, groups_of_today
 from tests.monitors.movies import movie
 
 
@@ -43,6 +46,164 @@ def until_low(coverage: Coverage, field: str, most: int = 400, **lacking: Any) -
         if field in coverage.findings():
             return number
     return None
+
+
+def titled(number: int, votes: int | None, *, is_famous: bool = True, **fields: Any) -> Movie:
+    """Return a title with so many votes; an obscure one has no Metascore, budget and poster, as nobody cared."""
+    scores = [Score(kind="metascore", value=70, count=20)] if is_famous else []
+    if votes is not None:
+        scores.append(Score(kind="metacritic_user", value=7.1, count=votes))
+    few: dict[str, Any] = {} if is_famous else {"amounts": [], "poster_url": None, "certificate": None}
+    return movie(number, **{"scores": scores, **few, **fields})
+
+
+def crawled(levels: Levels, movies: Iterable[Movie]) -> tuple[Coverage, dict[str, int]]:
+    """Return the coverage after a crawl, and the first page at which each field was low; what it has learnt is in `levels`."""
+    coverage = Coverage(copy.deepcopy(levels))
+    found: dict[str, int] = {}
+    for number, one in enumerate(movies, start=1):
+        coverage.take(one)
+        for name in coverage.findings():
+            found.setdefault(name, number)
+    for group, learnt in coverage.learnt(at_end=True).items():
+        known = levels.setdefault(group, {})
+        for name, more in learnt.items():
+            known[name] = merge(known.get(name, (0.0, 0.0)), *more)
+    return coverage, found
+
+
+def mixed(pages: int, seed: int, **fields: Any) -> Iterator[Movie]:
+    """Yield titles of every kind and fame, of which every third is obscure."""
+    luck = random.Random(seed)  # noqa: S311 - no secret
+    for number in range(pages):
+        is_famous = luck.random() < 2 / 3
+        votes = int(10 ** (luck.uniform(4, 6.5) if is_famous else luck.uniform(0.5, 3.5)))
+        kind = luck.choice(["movie", "movie", "series"])
+        year = luck.choice([1999, 1999, 2026])
+        yield titled(number, votes, is_famous=is_famous, kind=kind, year=year, **fields)
+
+
+@pytest.mark.parametrize("obscure", [50, 900, None])
+def test_obscure_titles_after_famous_ones_are_no_alarm(obscure: int | None) -> None:
+    levels: Levels = {}
+    _, found = crawled(levels, (titled(number, 200_000) for number in range(300)))
+    assert not found
+    lack: dict[str, Any] = (
+        {"runtime_minutes": None, "plot": None} if obscure is None else {}
+    )  # whoever has no votes has little else
+    for _ in range(3):
+        _, found = crawled(levels, (titled(number, obscure, is_famous=False, **lack) for number in range(150)))
+        assert not found
+    _, found = crawled(levels, (titled(number, 200_000) for number in range(300)))
+    assert not found
+    # Either kind has its own level now.
+    _, found = crawled(levels, (titled(number, obscure, is_famous=False, **lack, genres=[]) for number in range(20)))
+    assert list(found) == ["genres"]
+    _, found = crawled(levels, (titled(number, 200_000, amounts=[]) for number in range(20)))
+    assert list(found) == ["amounts.budget"]
+
+
+def test_list_that_goes_from_famous_to_obscure_is_no_alarm() -> None:
+    levels: Levels = {}
+    for seed in range(5):
+        assert not crawled(levels, mixed(400, seed))[1]
+    by_fame = sorted(mixed(600, 9), key=lambda one: -max(score.count or 0 for score in one.scores))
+    assert not crawled(levels, by_fame)[1]
+    assert not crawled(levels, reversed(by_fame))[1]
+
+
+@pytest.mark.parametrize("earlier", [2, 8], ids=["a few levels known", "many levels known"])
+@pytest.mark.parametrize(
+    ("name", "without"),
+    [
+        ("runtime_minutes", {"runtime_minutes": None}),
+        ("amounts.budget", {"amounts": []}),
+        ("credits.director", {"credits": []}),
+    ],
+)
+def test_field_that_is_renamed_in_a_mixed_crawl_is_found_within_200_pages(
+    name: str, without: dict[str, Any], earlier: int
+) -> None:
+    levels: Levels = {}
+    for seed in range(earlier):
+        assert not crawled(levels, mixed(300, seed))[1]
+    coverage, found = crawled(levels, [*mixed(150, 98), *mixed(200, 99, **without)])
+    assert 150 < found[name] <= 350
+    assert coverage.findings()[name].standing == "collapsed"
+    assert set(found) == set(names_of(present(movie()) & ~present(movie(**without))))
+    assert coverage.take(titled(1, 200_000, **without))[name] == "collapsed"
+
+
+def test_field_that_each_of_many_small_groups_lacks_a_few_times_is_found() -> None:
+    kinds = ["movie", "series", "short", "video", "game"]
+    bands = [3 * 10**power for power in range(1, 7)]
+    mix = [(kind, year, votes) for kind in kinds for year in (1999, 2026) for votes in bands]
+    levels = {
+        group_of(titled(1, votes, kind=kind, year=year)): {"plot": (60.0, 20.0), "genres": (60.0, 60.0)}
+        for kind, year, votes in mix
+    }
+    pages = [
+        titled(number, votes, kind=kind, year=year, plot=None) for number, (kind, year, votes) in enumerate(mix * 4)
+    ]
+    random.Random(1).shuffle(pages)  # noqa: S311 - no secret
+    found = crawled(levels, pages)[1]
+    assert list(found) == ["plot"]
+    assert found["plot"] <= 200
+
+
+def test_votes_that_are_renamed_are_an_alarm_and_hide_nothing() -> None:
+    levels: Levels = {}
+    for seed in range(6):
+        assert not crawled(levels, mixed(300, seed))[1]
+
+    def without_counts(one: Movie) -> Movie:
+        return replace(one, scores=[replace(score, count=None) for score in one.scores])
+
+    before = list(mixed(100, 98))
+    coverage, found = crawled(levels, [*before, *map(without_counts, mixed(200, 99))])
+    assert {"scores.metascore.count", "scores.metacritic_user.count"} <= set(found)
+    assert all(100 < page <= 132 for name, page in found.items() if name.endswith(".count"))
+    assert coverage.findings()["scores.metacritic_user.count"].standing == "collapsed"
+    doubts = coverage.take(without_counts(titled(1, 200_000)))
+    assert doubts == {"scores.metascore.count": "collapsed", "scores.metacritic_user.count": "collapsed"}
+    # Nothing was taught to titles without votes by those whose votes can't be read.
+    assert not crawled(levels, mixed(300, 97))[1]
+
+    coverage, found = crawled(levels, [*before, *mixed(200, 99, scores=[])])
+    assert list(found) == ["votes"]
+    assert found["votes"] <= 200
+    doubts = coverage.take(titled(1, None, scores=[]))
+    assert doubts == {"scores.metascore": "collapsed", "scores.metacritic_user": "collapsed"}
+
+
+def test_score_that_is_gone_is_found_by_the_votes_of_the_other() -> None:
+    levels: Levels = {}
+    crawled(levels, mixed(600, 1))
+    pages = (replace(one, scores=[score for score in one.scores if score.kind != "metascore"]) for one in mixed(200, 2))
+    assert list(crawled(levels, pages)[1]) == ["scores.metascore"]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_some_titles_without_any_votes_are_no_alarm(share: float) -> None:
+    levels: Levels = {}
+    crawled(levels, (titled(number, 200_000) for number in range(300)))
+    luck = random.Random(1)  # noqa: S311 - no secret
+    pages = (titled(number, 200 if luck.random() < share else None, is_famous=False) for number in range(400))
+    assert not crawled(levels, pages)[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_first_crawl_ever_is_no_alarm(seed: int) -> None:
+    pages = sorted(mixed(500, seed), key=lambda one: -max(score.count or 0 for score in one.scores))
+    for order in (pages, list(reversed(pages)), list(mixed(500, seed))):
+        assert not crawled({}, order)[1]
+
+
+def test_levels_of_the_former_version_are_left_out() -> None:
+    former = {"-|movie|old": {"plot": (900.0, 900.0)}}
+    today = taught()
+    assert groups_of_today({**former, **today}) == today
+    assert until_low(Coverage(groups_of_today(former)), "plot", plot=None) is None
 
 
 def test_fields_are_found_by_their_names() -> None:
@@ -188,11 +349,11 @@ def test_forgotten_field_begins_anew() -> None:
     assert coverage.take(movie(1, plot=None)) == {}
 
 
-def test_groups_are_bounded() -> None:
+def test_sections_are_bounded() -> None:
     coverage = Coverage({})
     for number in range(200):
         coverage.take(movie(number, list_name=f"list {number}"))
-    assert len(coverage._groups) <= 64
+    assert len(coverage._sections) <= 64
     assert coverage.pages == 200
 
 
