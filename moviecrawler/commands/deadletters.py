@@ -13,8 +13,9 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.frontier.letters import DeadLetter, dead_letters, drop
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.report import DeadLetter, asking, budgets, dead_letters, drop, printable
+from moviecrawler.frontier.report import asking, budgets, printable
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

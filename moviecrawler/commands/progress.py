@@ -25,6 +25,7 @@ from moviecrawler.frontier.report import (
     name_of,
     per_minute,
     printable,
+    read_current_runs,
     read_runs,
 )
 from moviecrawler.urls import HOMES
@@ -39,17 +40,20 @@ _EVERY = 1.0
 """Seconds between two looks, on a terminal."""
 _GRACE = 30.0
 """Seconds that unfinished crawls without a worker are still followed: workers end to be started anew."""
-_NO_CRAWL = "no crawl has begun on this Redis"
+_NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
 
 
 class Command(ScrapyCommand):
-    """Bars on a terminal, lines otherwise, while a crawl runs; each run's figures by node, rate and time left."""
+    """Bars on a terminal, lines otherwise, while a crawl runs; each run's figures by node, rate and time left.
+
+    Of runs that are over, those of the last hour are shown: each job of a cluster may be one, for two weeks.
+    """
 
     requires_crawler_process = False
 
     def syntax(self) -> str:
         """Return the arguments' form."""
-        return "[--json] [--once] [--site SITE] [--run RUN]"
+        return "[--json] [--once] [--all] [--site SITE] [--run RUN]"
 
     def short_desc(self) -> str:
         """Return one line for the list of commands."""
@@ -60,6 +64,7 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="one JSON object, once")
         parser.add_argument("--once", action="store_true", help="don't follow")
+        parser.add_argument("--all", action="store_true", help="those that are over for long, too")
         parser.add_argument("--site", choices=list(HOMES), help="that site's crawls only")
         parser.add_argument("--run", metavar="RUN", help="runs of that name only (FRONTIER_RUN)")
 
@@ -86,7 +91,11 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
     async with asking(settings) as client:
 
         async def look() -> list[RunReport]:
-            reports = await read_runs(client, opts.site, opts.run, by_site)
+            if opts.all or opts.run is not None:
+                reports = await read_runs(client, opts.site, opts.run, by_site)
+            else:
+                current = (await read_current_runs(client, by_site)).runs
+                reports = [report for report in current if opts.site in {None, report.site}]
             for report in reports:
                 _update(rates, report)
             return reports

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ROWS = 50
 """Jobs of a state on a page."""
 _LAST_PAGE = 1_000_000
+_LATEST = 10**14
+"""Milliseconds since 1970: in the year 5138."""
 
 
 class Crawls(Page):
@@ -41,9 +43,17 @@ class Crawls(Page):
         state = self.sources.state
         pending_at = asked.whole("pending", 1, _LAST_PAGE, 1)
         finished_at = asked.whole("finished", 1, _LAST_PAGE, 1)
+        before = asked.whole("before", 1, _LATEST, 0) or None
         frontier = asked.maybe(self.sources.frontier) if self.sources.has_frontier else None
+        earlier: list[RunReport] = []
+        further: float | None = None
+        if self.sources.has_frontier:
+            earlier, further = asked.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
         counts = asked.maybe(state.counts)
         return {
+            "earlier": earlier,
+            "further": further,
+            "before": before,
             "counts": counts,
             "frontier": frontier,
             "has_frontier": self.sources.has_frontier,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 NONE = "\N{EN DASH}"
 """Stands for a figure that nobody knows, which is not 0."""
 _KIB = 1024
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _FEW = 10
+_A_TENTH = 0.1
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -47,11 +49,13 @@ def share(value: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """Return a time in its two largest units.
 
-    >>> duration(0.25), duration(59), duration(3600), duration(93784)
-    ('0.2 s', '59 s', '1 h', '1 d 2 h')
+    >>> duration(0.0124), duration(0.25), duration(59), duration(3600), duration(93784)
+    ('12 ms', '0.2 s', '59 s', '1 h', '1 d 2 h')
     """
     if seconds is None or math.isinf(seconds):
         return NONE
+    if 0 < seconds < _A_TENTH:
+        return f"{1000 * seconds:.0f} ms"
     if seconds < _FEW and seconds != int(seconds):
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -121,3 +125,15 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     ('1 job', '2 jobs', '0 matches')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def safe_url(url: str) -> str | None:
+    """Return a URL that may be a link's: what a page of others gave could be a script.
+
+    >>> safe_url("https://www.imdb.com/"), safe_url("javascript:alert(1)"), safe_url("http://[")
+    ('https://www.imdb.com/', None, None)
+    """
+    try:
+        return url if urlsplit(url).scheme in {"http", "https"} else None
+    except ValueError:
+        return None

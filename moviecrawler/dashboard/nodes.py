@@ -22,7 +22,7 @@ class Nodes(Page):
         sources = self.sources
         nodes = asked.attempt(sources.state.nodes, otherwise=[])
         now = asked.attempt(sources.state.now, otherwise=0.0)
-        versions = asked.attempt(sources.versions, otherwise={})
+        versions = asked.attempt(sources.versions, [node.name for node in nodes], otherwise={})
         lease = sources.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:

@@ -19,6 +19,7 @@ from twisted.web.server import NOT_DONE_YET
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.rendering import STATIC, render
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.queue import trouble_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,9 +52,12 @@ NOTICES = {
     "no-job": "There is no such job any more, or it is over.",
     "requeued": "The request is queued again.",
     "dropped": "The request is forgotten.",
+    "fetched-again": "Its title is queued: the crawl of its site that runs fetches it, or else the next one.",
+    "forgotten": "The item is forgotten here; its node's file still has it.",
+    "no-item": "It was not there any more, or nobody can tell which title it is of.",
     "no-letter": "It was not there any more, or is no request that can be queued again.",
     "accepted": "Accepted: the page is this title's.",
-    "refused": "RefusedError: the page is not this title's, and won't be tried again.",
+    "refused": "Refused: the page is not this title's, and won't be tried again.",
     "no-review": "Nothing of that is under review any more.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
@@ -118,7 +122,7 @@ class Asked:
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
-            trouble = f"Redis can't be asked: {error}"
+            trouble = f"Redis can't be asked: {trouble_of(error)}"
         except AwayError as error:
             trouble = str(error)
         trouble = trouble[:1].upper() + trouble[1:]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
+from urllib.parse import urlencode
 
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.database import AwayError
@@ -20,6 +22,8 @@ from moviecrawler.urls import HOMES, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Self
 
     from moviecrawler.monitors.books import Day, Event
 
@@ -30,8 +34,9 @@ _DAYS = 30
 _ERRORS_OF = timedelta(days=7)
 _MOST_ERRORS = 5000
 _ROWS = 25
-_LAST_PAGE = 100_000
 _EVENTS = 20
+_MOST_ID = 2**62
+_MOST_POINTS = 1e6
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +52,42 @@ class Coverage:
     """Of the latest day."""
     spark: Spark
     """Day by day."""
+
+
+class Unreadable(NamedTuple):
+    """Pages that could not be read for want of a field. None is what only a database could tell."""
+
+    site: str
+    field: str
+    number: int
+    latest: datetime | None = None
+    site_id: str | None = None
+    reason: str | None = None
+
+
+class After(NamedTuple):
+    """The match after which a page of them begins."""
+
+    score: float
+    title_id: int
+    site: Site
+    site_id: str
+
+    def __str__(self) -> str:
+        return "_".join((f"{self.score:.9g}", str(self.title_id), self.site, self.site_id))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what `str` has made a text of. Raises ValueError."""
+        score, title_id, site, site_id = text.split("_", 3)
+        after = cls(float(score), int(title_id), cast("Site", site), site_id)
+        is_one = abs(after.score) <= _MOST_POINTS and 0 <= after.title_id < _MOST_ID
+        if not is_one or site not in get_args(Site) or "\x00" in site_id:
+            raise ValueError(f"{text[:80]!r} is no place among matches")
+        return after
+
+
+_FIRST = After(math.inf, 0, "imdb", "")
 
 
 class Quality(Page):
@@ -73,7 +114,7 @@ class Quality(Page):
     def show(self, asked: Asked) -> dict[str, Any]:
         """Return all of it."""
         sources = self.sources
-        page = asked.whole("page", 1, _LAST_PAGE, 1)
+        after = _after(asked)
         today = utc_now().date()
         since = today - timedelta(days=_DAYS - 1)
         coverage: list[tuple[Site, list[Coverage]]] = []
@@ -81,11 +122,15 @@ class Quality(Page):
         if sources.has_book:
             coverage = [(site, asked.attempt(self._coverage, site, since, today, otherwise=[])) for site in HOMES]
             history = asked.attempt(sources.ask_book, lambda book: book.history(_EVENTS), otherwise=[])
-        errors: list[Any] = []
+        errors: Sequence[Unreadable] = []
         reviews: list[Any] = []
         if sources.has_database:
             errors = asked.attempt(self._errors, otherwise=[])
-            reviews = asked.attempt(self._reviews, page, otherwise=[])
+            reviews = asked.attempt(self._reviews, after or _FIRST, otherwise=[])
+        elif sources.has_frontier:
+            errors = asked.attempt(self._errors_counted, today, otherwise=[])
+        last = reviews[_ROWS - 1] if len(reviews) > _ROWS else None
+        more = None if last is None else After(last.score, last.title_id, last.site, last.site_id)
         return {
             "alarms": asked.attempt(sources.alarms, otherwise=[]),
             "history": history,
@@ -95,31 +140,38 @@ class Quality(Page):
             "error_days": _ERRORS_OF.days,
             "samples": asked.attempt(sources.samples, otherwise={}) if sources.has_frontier else {},
             "reviews": reviews[:_ROWS],
-            "has_more": len(reviews) > _ROWS,
-            "page": page,
+            "after": "" if after is None else f"?{urlencode({'after': str(after)})}",
+            "to_more": None if more is None else f"?{urlencode({'after': str(more)})}",
             "has_database": sources.has_database,
+            "has_frontier": sources.has_frontier,
             "title_url": title_url,
         }
 
     def _coverage(self, site: Site, since: date, today: date) -> list[Coverage]:
-        days: list[Day] = self.sources.ask_book(lambda book: book.coverage(site, since.isoformat()))
+        days: list[Day] = self.sources.ask_book(lambda book: book.coverage(site, since.isoformat(), today.isoformat()))
         return coverage_of(days, since, today)
 
-    def _errors(self) -> list[Any]:
+    def _errors(self) -> list[Unreadable]:
         with self.sources.database.transaction() as cursor:
             cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MOST_ERRORS})
-            found: list[Any] = cursor.fetchall()
-            return found
+            return [Unreadable(*row) for row in cursor.fetchall()]
 
-    def _reviews(self, page: int) -> list[Any]:
+    def _errors_counted(self, today: date) -> list[Unreadable]:
+        days = [(today - timedelta(days=number)).isoformat() for number in range(_ERRORS_OF.days)]
+        names = ((name.partition("/"), number) for name, number in self.sources.unreadable(days).most_common())
+        return [Unreadable(site, field, number) for (site, _, field), number in names]
+
+    def _reviews(self, after: After) -> list[Any]:
         with self.sources.database.transaction() as cursor:
-            cursor.execute(_REVIEWS, {"first": (page - 1) * _ROWS, "limit": _ROWS + 1})
+            cursor.execute(_REVIEWS, {**after._asdict(), "limit": _ROWS + 1})
             found: list[Any] = cursor.fetchall()
             return found
 
     def act(self, asked: Asked) -> tuple[str, str]:
         """Accept or refuse a match, or what a field's coverage has become."""
         action = asked.value("action")
+        after = _after(asked)
+        back = "/quality" if after is None else f"/quality?{urlencode({'after': str(after)})}"
         if action == "normal":
             ended = self.sources.ask_book(lambda book: book.accept(asked.value("alarm"), utc_now().timestamp()))
             return "/quality", "new-normal" if ended is not None else "no-review"
@@ -139,7 +191,16 @@ class Quality(Page):
                 )
             except TransientStoreError as error:
                 raise AwayError(f"the catalogue can't be changed now: {error}") from None
-        return "/quality", {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
+        return back, {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
+
+
+def _after(asked: Asked) -> After | None:
+    """Return the match after which the page begins; None for the first page. Raises RefusedError."""
+    text = asked.value("after")
+    try:
+        return After.parse(text) if text else None
+    except ValueError:
+        raise RefusedError("there is no such page of matches") from None
 
 
 def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]:

@@ -34,8 +34,8 @@ journal = Logger()
 
 _EVERY = 5.0
 """Seconds between two looks at whether there is something to count."""
-_TELL_EVERY = 3600 / _EVERY
-"""Looks between two times that a node says what it runs."""
+_TELL_EVERY = 300 / _EVERY
+"""Looks between two times that a node says what it runs. One that other nodes did not know yet may have been forgotten."""
 _PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
 
 

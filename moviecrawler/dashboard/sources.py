@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,18 +20,18 @@ from moviecrawler.cluster.threads import reactor
 from moviecrawler.dashboard.counts import Counts, read_counts
 from moviecrawler.dashboard.database import AwayError, Database
 from moviecrawler.dashboard.keys import CrawlKeys, Keys
-from moviecrawler.dashboard.telling import read_figures, read_sample
+from moviecrawler.dashboard.telling import ENDED_KEPT, read_figures, read_sample
 from moviecrawler.dashboard.tokens import Tokens
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.queue import connect
-from moviecrawler.frontier.report import Rate, budgets, read_runs
+from moviecrawler.frontier.report import Rate, budgets, read_current_runs, read_earlier_runs
 from moviecrawler.monitors.books import FILE, Book, BookError, open_book
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from moviecrawler.cluster.website import Root
     from moviecrawler.dashboard.telling import ProcessFigures, Sample
@@ -56,6 +57,8 @@ class SiteState:
     """Seconds since 1970."""
     used_today: int = 0
     budget: Budget = field(default_factory=Budget)
+    seeds: int = 0
+    """Titles that were pushed for its next crawl, which no worker has taken yet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +69,9 @@ class Frontier:
     """Seconds since 1970, by Redis' clock."""
     sites: dict[Site, SiteState]
     runs: list[RunReport]
+    """Those that are not over, or only just."""
+    left_out: int
+    """How many more there may be."""
     rates: dict[tuple[str, str], Rate]
     """By site and run."""
 
@@ -137,35 +143,36 @@ class Sources:
             raise AwayError("REDIS_URL is not set in the node's environment, so crawls share no frontier to show")
 
         async def asked() -> Any:
-            async with aclosing(connect(url, **TIMEOUTS)) as client:
+            async with aclosing(connect(url, **{**self.settings.getdict("REDIS_PARAMS", {}), **TIMEOUTS})) as client:
                 return await ask(client)
 
         return asyncio.run(asked())
 
     def frontier(self) -> Frontier:
         """Return how the shared crawls are. Raises redis.RedisError and AwayError."""
-        limits = self._budgets()
+        limits, start_urls = self._budgets(), self.start_urls()
 
         async def read(client: Any) -> Frontier:
-            runs = await read_runs(client, budget=limits)
+            runs, left_out = await read_current_runs(client, limits)
             seconds, micro = await client.time()
             now = seconds + micro / 1e6
             pipe = client.pipeline(transaction=False)
             for site in HOMES:
                 pipe.hgetall(FrontierKeys(site, "").circuit)
                 pipe.hgetall(FrontierKeys(site, "").budget)
-            answers = await pipe.execute()
+                pipe.llen(start_urls[site])
+            answers = iter(await pipe.execute())
             sites: dict[Site, SiteState] = {}
-            for place, site in enumerate(HOMES):
-                circuit, spent = answers[2 * place : 2 * place + 2]
+            for site, circuit, spent, seeds in zip(HOMES, *[answers] * 3, strict=True):
                 sites[site] = SiteState(
                     site=site,
                     refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
                     stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
                     used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
                     budget=limits.get(site, Budget()),
+                    seeds=seeds,
                 )
-            return Frontier(now=now, sites=sites, runs=runs, rates={})
+            return Frontier(now=now, sites=sites, runs=runs, left_out=left_out, rates={})
 
         found: Frontier = self.ask_frontier(read)
         with self._rates_lock:
@@ -177,10 +184,51 @@ class Sources:
                 found.rates[key] = Rate(rate.since, rate.per_second)
         return found
 
+    def earlier_runs(self, before: float | None, size: int) -> tuple[list[RunReport], float | None]:
+        """Return runs that are over, and where the next ones begin. Raises redis.RedisError and AwayError."""
+        found: tuple[list[RunReport], float | None] = self.ask_frontier(
+            lambda client: read_earlier_runs(client, before, size, self._budgets())
+        )
+        return found
+
+    def start_urls(self) -> dict[Site, str]:
+        """Return the list of each site to which titles are pushed. Raises AwayError."""
+        self._budgets()  # complains of wrong settings
+        form = self.settings.get("REDIS_START_URLS_KEY")
+        return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in HOMES}
+
     def store_figures(self) -> list[ProcessFigures]:
-        """Return what processes tell of their stores, those of the last hour. Raises redis.RedisError and AwayError."""
-        found: dict[bytes, bytes] = self.ask_frontier(lambda client: client.hgetall(CrawlKeys.STORES))
-        return [figures for text in found.values() if (figures := read_figures(text)) is not None]
+        """Return what processes tell of their stores: those that run, and some that have ended.
+
+        Raises redis.RedisError and AwayError.
+        """
+
+        async def read(client: Any) -> list[bytes]:
+            pipe = client.pipeline(transaction=False)
+            pipe.hvals(CrawlKeys.STORES)
+            pipe.lrange(CrawlKeys.ENDED, 0, ENDED_KEPT - 1)
+            running, ended = await pipe.execute()
+            return [*running, *ended]
+
+        return [figures for text in self.ask_frontier(read) if (figures := read_figures(text)) is not None]
+
+    def unreadable(self, days: Sequence[str]) -> Counter[str]:
+        """Return how many pages could not be read on days (ISO 8601, UTC), by `<site>/<field>`.
+
+        Raises redis.RedisError and AwayError.
+        """
+
+        async def read(client: Any) -> list[dict[bytes, bytes]]:
+            pipe = client.pipeline(transaction=False)
+            for day in days:
+                pipe.hgetall(CrawlKeys.unreadable(day))
+            found: list[dict[bytes, bytes]] = await pipe.execute()
+            return found
+
+        total: Counter[str] = Counter()
+        for counted in self.ask_frontier(read):
+            total.update({name.decode(errors="replace"): int(number) for name, number in counted.items()})
+        return total
 
     def samples(self) -> set[str]:
         """Return of which fields there are samples, as `<site>/<field>`. Raises redis.RedisError and AwayError."""
@@ -229,16 +277,22 @@ class Sources:
     # --- Versions -----------------------------------------------------------------------------------------------------
 
     def tell_versions(self, versions: dict[str, str]) -> None:
-        """Let other nodes know what this one runs. Raises redis.RedisError."""
-        pipe = self.state.client.pipeline()
+        """Let other nodes know what this one runs, and forget those that are gone. Raises redis.RedisError."""
+        client = self.state.client
+        alive = {self.node_name, *(node.name for node in self.state.nodes())}
+        gone = [name for name in client.hkeys(self.keys.versions) if name.decode(errors="replace") not in alive]
+        pipe = client.pipeline()
+        if gone:
+            pipe.hdel(self.keys.versions, *gone)
         pipe.hset(self.keys.versions, self.node_name, msgspec.json.encode(versions))
         pipe.expire(self.keys.versions, _DAY)
         pipe.execute()
 
-    def versions(self) -> dict[str, dict[str, str]]:
-        """Return what each node runs, by its name. Raises redis.RedisError."""
-        found = self.state.client.hgetall(self.keys.versions)
+    def versions(self, nodes: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return what nodes run, by their names. Raises redis.RedisError."""
+        found = self.state.client.hmget(self.keys.versions, nodes) if nodes else []
         return {
-            name.decode(errors="replace"): msgspec.json.decode(text, type=dict[str, str])
-            for name, text in found.items()
+            name: msgspec.json.decode(text, type=dict[str, str])
+            for name, text in zip(nodes, found, strict=True)
+            if text is not None
         }

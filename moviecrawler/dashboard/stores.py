@@ -1,22 +1,60 @@
-"""The stores: how fast each takes what crawls bring, and the requests that were set aside."""
+"""The stores: how fast each takes what crawls bring, what they refused, and the requests that were set aside."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
 
+from moviecrawler.dashboard.formats import safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.rejected import KEPT, fetch_again, forget_rejected, is_place, page_of_rejected
 from moviecrawler.dashboard.telling import SILENT
 from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.frontier.letters import Place, page_of_dead_letters
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.report import dead_letters, printable
+from moviecrawler.frontier.report import printable
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from moviecrawler.frontier.report import DeadLetter
+    from collections.abc import Sequence
 
-_LETTERS = 100
-"""Dead letters that are shown: once some are dealt with, others follow."""
+    from moviecrawler.dashboard.rejected import RejectedItem
+    from moviecrawler.dashboard.sources import Frontier
+    from moviecrawler.dashboard.telling import ProcessFigures
+    from moviecrawler.frontier.letters import DeadLetter
+
+_ROWS = 50
+"""Dead letters, and items, on a page."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Total:
+    """What all processes have of one store."""
+
+    processes: int = 0
+    per_minute: float = 0.0
+    held: int = 0
+    room: int = 0
+    retries: int = 0
+    rejected: int = 0
+    slowest: float | None = None
+    """Seconds of a batch, where it takes longest; None before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """From where on dead letters and items are shown; empty for the first ones."""
+
+    letters: str = ""
+    items: str = ""
+
+    @property
+    def query(self) -> str:
+        """What follows the page's path."""
+        places = {name: place for name, place in (("letters", self.letters), ("items", self.items)) if place}
+        return f"?{urlencode(places)}" if places else ""
 
 
 class Stores(Page):
@@ -27,60 +65,66 @@ class Stores(Page):
     here: ClassVar[str] = "/stores"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return what processes tell of their stores, and dead letters."""
+        """Return what processes tell of their stores, what was refused, and dead letters."""
         sources = self.sources
+        where = _where(asked)
         now = time.time()
         told = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
         running = [figures for figures in told if not figures.ended and now - figures.at <= SILENT]
-        totals: dict[str, dict[str, Any]] = {}
-        for figures in running:
-            for name, store in figures.stores.items():
-                total = totals.setdefault(
-                    name,
-                    {
-                        "processes": 0,
-                        "per_minute": 0.0,
-                        "held": 0,
-                        "room": 0,
-                        "retries": 0,
-                        "rejected": 0,
-                        "slowest": None,
-                    },
-                )
-                total["processes"] += 1
-                for figure in ("per_minute", "held", "room", "retries", "rejected"):
-                    total[figure] += getattr(store, figure)
-                if store.latency is not None:
-                    total["slowest"] = max(total["slowest"] or 0.0, store.latency)
-        ended = [figures for figures in told if figures.ended]
-        letters: list[DeadLetter] = asked.attempt(self._letters, otherwise=[]) if sources.has_frontier else []
         frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
+        letters, more_letters = asked.attempt(self._letters, frontier, where, otherwise=([], None))
+        items: list[tuple[str, RejectedItem | None]] = []
+        items_in_all = 0
+        if sources.has_frontier:
+            items, items_in_all = asked.attempt(self._items, where, otherwise=([], 0))
         return {
             "has_frontier": sources.has_frontier,
-            "totals": dict(sorted(totals.items())),
+            "totals": _totals(running),
             "running": sorted(running, key=lambda one: (one.site, one.run, one.node)),
-            "ended": sorted(ended, key=lambda one: -one.at)[:20],
+            "ended": [figures for figures in told if figures.ended],
+            "where": where,
             "letters": letters,
             "letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(letters),
+            "to_first_letters": Where(items=where.items).query if where.letters else None,
+            "to_more_letters": Where(str(more_letters), where.items).query if more_letters else None,
+            "items": items[:_ROWS],
+            "items_in_all": items_in_all,
+            "items_kept": KEPT,
+            "to_first_items": Where(letters=where.letters).query if where.items else None,
+            "to_more_items": Where(where.letters, items[_ROWS - 1][0]).query if len(items) > _ROWS else None,
+            "seeds": [state for state in frontier.sites.values() if state.seeds] if frontier else [],
             "printable": printable,
+            "safe_url": safe_url,
         }
 
-    def _letters(self) -> list[DeadLetter]:
-        async def read(client: Any) -> list[DeadLetter]:
-            found = []
-            async for letter in dead_letters(client):
-                found.append(letter)
-                if len(found) == _LETTERS:
-                    break
-            return found
+    def _letters(self, frontier: Frontier | None, where: Where) -> tuple[list[DeadLetter], Place | None]:
+        if frontier is None:
+            return [], None
+        place = Place.parse(where.letters) if where.letters else None
+        letters, more = self.sources.ask_frontier(
+            lambda client: page_of_dead_letters(client, frontier.runs, place, _ROWS)
+        )
+        return sorted(letters, key=lambda letter: -(letter.at or 0)), more
 
-        letters: list[DeadLetter] = self.sources.ask_frontier(read)
-        return sorted(letters, key=lambda letter: -(letter.at or 0))
+    def _items(self, where: Where) -> tuple[list[tuple[str, RejectedItem | None]], int]:
+        found: tuple[list[tuple[str, RejectedItem | None]], int] = self.sources.ask_frontier(
+            lambda client: page_of_rejected(client, where.items or None, _ROWS)
+        )
+        return found
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Queue a dead letter again, or forget it."""
-        action, site, run, letter = (asked.value(name) for name in ("action", "site", "run", "letter"))
-        if action not in {"requeue", "drop"} or site not in HOMES:
+        """Queue a dead letter again or forget it; fetch the title of an item again, or forget that."""
+        back = f"/stores{_where(asked).query}"
+        action = asked.value("action")
+        if action in {"requeue", "drop"}:
+            return back, self._act_on_letter(asked, action)
+        if action in {"fetch", "forget"}:
+            return back, self._act_on_item(asked, action)
+        raise RefusedError(f"action is {action[:40]!r}; it is requeue or drop of a letter, fetch or forget of an item")
+
+    def _act_on_letter(self, asked: Asked, action: str) -> str:
+        site, run, letter = (asked.value(name) for name in ("site", "run", "letter"))
+        if site not in HOMES:
             raise RefusedError("the action is requeue or drop, of a letter of a site's run")
         keys = FrontierKeys(site, run)
 
@@ -90,4 +134,47 @@ class Stores(Page):
             return bool(await client.hdel(keys.dead_letters, letter))
 
         done = self.sources.ask_frontier(change)
-        return "/stores", {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-letter"
+        return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-letter"
+
+    def _act_on_item(self, asked: Asked, action: str) -> str:
+        item = asked.value("item")
+        if not is_place(item):
+            raise RefusedError("there is no such item")
+        start_urls = self.sources.start_urls()
+
+        async def change(client: Any) -> bool:
+            if action == "fetch":
+                return await fetch_again(client, item, start_urls)
+            return await forget_rejected(client, item)
+
+        done = self.sources.ask_frontier(change)
+        return {"fetch": "fetched-again", "forget": "forgotten"}[action] if done else "no-item"
+
+
+def _where(asked: Asked) -> Where:
+    """Return what is asked for. Raises RefusedError."""
+    where = Where(asked.value("letters"), asked.value("items"))
+    try:
+        _ = where.letters and Place.parse(where.letters)
+    except ValueError:
+        raise RefusedError("there is no such page of dead letters") from None
+    if where.items and not is_place(where.items):
+        raise RefusedError("there is no such page of items")
+    return where
+
+
+def _totals(running: Sequence[ProcessFigures]) -> dict[str, Total]:
+    """Return each store's figures, by name."""
+    totals: dict[str, Total] = {}
+    for figures in running:
+        for name, store in figures.stores.items():
+            total = totals.setdefault(name, Total())
+            total.processes += 1
+            total.per_minute += store.per_minute
+            total.held += store.held
+            total.room += store.room
+            total.retries += store.retries
+            total.rejected += store.rejected
+            if store.latency is not None:
+                total.slowest = max(total.slowest or 0.0, store.latency)
+    return dict(sorted(totals.items()))

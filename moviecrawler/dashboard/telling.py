@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +20,7 @@ import redis.exceptions
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.items import Miss
@@ -41,10 +42,13 @@ SILENT = 3 * EVERY
 """Seconds after which a process that has not told is taken for gone."""
 _WINDOW = 60.0
 """Seconds of which a rate is the mean."""
-_FORGOTTEN = 3600.0
-"""Seconds after which figures of a process that has ended are removed."""
+_FORGOTTEN = 600.0
+"""Seconds after which figures of a process that has died are removed."""
+ENDED_KEPT = 20
+"""Processes that have ended, whose figures are kept."""
 _STORES_KEPT = 86_400
 _SAMPLES_KEPT = 7 * 86_400
+_UNREADABLE_KEPT = 8 * 86_400
 _SAMPLE_EVERY = 600.0
 """Seconds in which a process keeps one sample of a field, at most."""
 _MOST_SAMPLES = 100
@@ -163,8 +167,14 @@ class StoreFigures:
         )
         try:
             pipe = scheduler.server.pipeline(transaction=False)
-            pipe.hset(CrawlKeys.STORES, self._field, msgspec.json.encode(figures))
-            pipe.expire(CrawlKeys.STORES, _STORES_KEPT)
+            if ended:
+                pipe.hdel(CrawlKeys.STORES, self._field)
+                pipe.lpush(CrawlKeys.ENDED, msgspec.json.encode(figures))
+                pipe.ltrim(CrawlKeys.ENDED, 0, ENDED_KEPT - 1)
+                pipe.expire(CrawlKeys.ENDED, _STORES_KEPT)
+            else:
+                pipe.hset(CrawlKeys.STORES, self._field, msgspec.json.encode(figures))
+                pipe.expire(CrawlKeys.STORES, _STORES_KEPT)
             await pipe.execute()
         except redis.exceptions.RedisError as error:
             logger.debug("Figures of stores can't be told: %s", error)
@@ -200,19 +210,31 @@ class StoreFigures:
 
 
 class FailedPages:
-    """Scrapy spider middleware that keeps the latest page whose reading failed, of each site and field."""
+    """Scrapy spider middleware that counts the pages whose reading failed, and keeps the latest, of each site and field."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._kept: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._counted: Counter[tuple[str, str]] = Counter()
+        """By day and `<site>/<field>`, those that Redis does not know of yet."""
+        self._counting: asyncio.Task[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read REDIS_URL."""
         if not crawler.settings.get("REDIS_URL"):
             raise NotConfigured
-        return cls(crawler)
+        pages = cls(crawler)
+        crawler.signals.connect(pages.spider_closed, signals.spider_closed)
+        return pages
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:  # noqa: ARG002 - Scrapy's signature
+        """Tell the rest."""
+        if self._counting is not None:
+            self._counting.cancel()
+            await asyncio.wait({self._counting})
+        await self._tell_counted()
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and look for pages that could not be read."""
@@ -226,6 +248,7 @@ class FailedPages:
         if found is None or not response.body:
             return
         name, now = f"{miss.site}/{found[1]}", time.monotonic()
+        self._count(name)
         if now - self._kept.get(name, float("-inf")) < _SAMPLE_EVERY or len(self._kept) >= _MOST_SAMPLES:
             return
         self._kept[name] = now
@@ -241,6 +264,34 @@ class FailedPages:
         task = asyncio.get_running_loop().create_task(self._keep(name, sample, response.body[:_LARGEST]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _count(self, name: str) -> None:
+        counted = (utc_now().date().isoformat(), name)
+        if len(self._counted) < _MOST_SAMPLES or counted in self._counted:
+            self._counted[counted] += 1
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.get_running_loop().create_task(self._tell_counted_soon())
+
+    async def _tell_counted_soon(self) -> None:
+        while self._counted:
+            await asyncio.sleep(EVERY)
+            await self._tell_counted()
+
+    async def _tell_counted(self) -> None:
+        scheduler = shared_scheduler(self._crawler)
+        if scheduler is None or not self._counted:
+            return
+        told = Counter(self._counted)
+        pipe = scheduler.server.pipeline(transaction=False)
+        for (day, name), number in told.items():
+            pipe.hincrby(CrawlKeys.unreadable(day), name, number)
+            pipe.expire(CrawlKeys.unreadable(day), _UNREADABLE_KEPT)
+        try:
+            await pipe.execute()
+        except redis.exceptions.RedisError as error:
+            logger.debug("Pages that could not be read can't be counted: %s", error)
+        else:
+            self._counted -= told
 
     async def _keep(self, name: str, sample: Sample, body: bytes) -> None:
         scheduler = shared_scheduler(self._crawler)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.formats import NONE, number
+from moviecrawler.dashboard.formats import NONE, number, safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.dashboard.plots import Line, plot
 from moviecrawler.dashboard.rendering import SCORES
@@ -80,7 +79,7 @@ class Titles(Page):
             "facts": _facts(found),
             "roles": _roles(found),
             "plot": plot(lines, utc_now().timestamp(), 0, 100) if any(line.points for line in lines) else None,
-            "safe_url": _safe_url,
+            "safe_url": safe_url,
         }
 
     def act(self, asked: Asked) -> tuple[str, str]:
@@ -112,11 +111,6 @@ def _title_id(asked: Asked) -> int:
     if len(asked.path) != 1 or not (asked.path[0].isascii() and asked.path[0].isdigit()) or len(asked.path[0]) > 18:  # noqa: PLR2004 - a bigint's
         raise RefusedError("there is no such page", 404)
     return int(asked.path[0])
-
-
-def _safe_url(url: str) -> str | None:
-    """Return a URL that may be a link's: what a page of others gave could be a script."""
-    return url if urlsplit(url).scheme in {"http", "https"} else None
 
 
 def _twice(found: Title, kind: str) -> bool:

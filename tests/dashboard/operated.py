@@ -19,17 +19,20 @@ from typing import Any
 import msgspec
 
 from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.rejected import taken_down
 from moviecrawler.dashboard.telling import Sample
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.identity.keys import HOUR
 from moviecrawler.identity.keys import Keys as ExitKeys
+from moviecrawler.items import Movie
 from moviecrawler.monitors.books import Alarm, RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg, wait_for
+from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg
 from tests.conftest import PROJECT
 from tests.services.postgres import execute, new_database
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 LOGIN = ("operator", "of-operators")
 TITLES = 1500
@@ -243,6 +246,17 @@ def _go_wrong(made: Operated) -> None:
         size=9,
     )
     client.hset(CrawlKeys.SAMPLES, "metacritic/scores", msgspec.json.encode(sample) + b"\n" + gzip.compress(SAMPLE))
+    refused = Movie(
+        site="metacritic",
+        site_id="movie/refused",
+        url="https://www.metacritic.com/movie/refused/",
+        title=HOSTILE,
+        kind="movie",
+    )
+    unreadable = taken_down("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
+    told = taken_down("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
+    for item in (unreadable, told):
+        client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     made.ask(
         "INSERT INTO misses VALUES ('metacritic', 'movie/odd', 'https://www.metacritic.com/movie/odd/', 'failed',"
         " 'scores: gone (https://www.metacritic.com/movie/odd/)', now())"

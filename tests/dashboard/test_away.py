@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.nodes import Node, cluster, wait_for
+from moviecrawler.clock import utc_now
+from moviecrawler.dashboard.keys import CrawlKeys
+from tests.cluster.nodes import Node, cluster
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
+from tests.waiting import wait_for
 
 PAGES = ["", "crawls", "nodes", "exits", "stores", "quality", "titles"]
 WITHIN = 12.0
@@ -65,4 +69,23 @@ def test_node_without_stores_says_what_is_not_set(tmp_path: Path, redis: RedisSe
         assert "DATABASE_URL is not set in this node’s environment" in told[""]
         assert "REDIS_URL is not set in this node’s environment" in told["crawls"]
         assert "DATABASE_URL is not set in the node's environment" in told["titles"]
+        assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in told["stores"]
+        assert "Neither DATABASE_URL nor REDIS_URL is set" in told["quality"]
+        assert "could be read" not in told["quality"]
         assert "Due –" in told[""]
+
+
+def test_pages_that_could_not_be_read_are_counted_without_a_database(tmp_path: Path, redis: RedisServer) -> None:
+    today = utc_now().date()
+    for days, number in ((0, 2), (6, 3), (7, 50)):
+        redis.client.hset(
+            CrawlKeys.unreadable((today - timedelta(days=days)).isoformat()),
+            mapping={"imdb/title": number, "metacritic/scores": 1},
+        )
+    redis.client.hset(CrawlKeys.SAMPLES, "imdb/title", "{}")
+    with cluster(tmp_path, redis.url, 1, REDIS_URL=redis.url) as running:
+        [node] = running.nodes
+        told = get(node, "quality")
+        assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in told
+        redis.client.delete(*redis.client.keys(CrawlKeys.unreadable("*")))
+        assert "Every page of the last 7 days that was fetched could be read." in get(node, "quality")

@@ -11,9 +11,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from tests.cluster.nodes import wait_for
 from tests.dashboard.operated import HOSTILE, LOGIN, PER_DAY, Operated
 from tests.services.browser import Browser
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
 PAGES = ["/", "/crawls", "/nodes", "/exits", "/stores", "/quality", "/titles", "/titles/900001"]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import time
 import urllib.parse
+from typing import Any
 
+import msgspec
 import pytest
 
-from tests.cluster.nodes import Node, wait_for
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.rejected import taken_down
+from moviecrawler.frontier.keys import Keys
+from tests.cluster.nodes import Node
 from tests.dashboard.operated import (
     DONE,
     HOSTILE,
@@ -26,6 +32,7 @@ from tests.dashboard.operated import (
     post,
     text_of,
 )
+from tests.waiting import wait_for
 
 PAGES = [
     "/",
@@ -157,8 +164,6 @@ def _progress(world: Operated, name: str = "running") -> dict[str, int]:
 
 def _counted(world: Operated) -> int:
     """Return how many titles of IMDb were counted last."""
-    import json  # noqa: PLC0415 - here alone
-
     return int(json.loads(world.redis.client.get("{test}:dashboard:counts") or b"")["sites"]["imdb"]["known"])
 
 
@@ -213,11 +218,11 @@ def test_nodes_are_those_of_the_api(world: Operated) -> None:
 def test_stores_tell_rows_and_buffers(world: Operated) -> None:
     [[stored]] = world.ask("SELECT count(*) FROM records WHERE site = 'imdb' AND record_id < 900000")
     told = text_of(world.page("/stores"))
-    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ s \d+ of 2,000 0 0 0", told)
+    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 2,000 0 0 0", told)
     assert found, told
     assert 0 < int(found[1]) <= int(str(stored)) + 60
     assert re.search(
-        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ s 0 of 2,000 0 0 0", told
+        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 2,000 0 0 0", told
     ), told
 
 
@@ -391,6 +396,112 @@ def test_dead_letter_is_queued_again_or_dropped(world: Operated) -> None:
     assert (
         post(world.node, "/stores", token=world.token(), action="requeue", site="x", run="over", letter="y").code == 400
     )
+
+
+def test_dead_letters_are_paged_through_by_links(world: Operated) -> None:
+    key = "{metacritic}:over:deadletters"
+    added: dict[Any, Any] = {
+        f"{number:032x}": f'{{"reason":"no {"r" * 70}","at":{number + 1}}}\nseed {number}' for number in range(1, 161)
+    }
+    world.redis.client.hset(key, mapping=added)
+    try:
+        page, seen = world.page("/stores"), []
+        assert "Set aside 161" in text_of(page)
+        for _ in range(20):
+            seen += re.findall(r'name="letter" value="([^"]+)"', page)
+            more = re.search(r'rel="next" href="(/stores\?letters=[^"]+)"', page)
+            if more is None:
+                break
+            page = world.page(html.unescape(more[1]).partition("#")[0])
+            assert '<a rel="first" href="/stores#letters">' in page
+        assert sorted(seen) == sorted([*added, LETTER])
+        # What is done leads back to the same page.
+        where = html.unescape(re.findall(r'action="(/stores\?letters=[^"]+)"', page)[0])
+        done = world.send(where, action="drop", site="metacritic", run="over", letter=next(iter(added)))
+        assert done.headers["Location"] == f"{where}&notice=dropped"
+    finally:
+        world.redis.client.hdel(key, *added)
+    for wrong in ("letters=x", "letters=imdb/a/-1", "items=x", "items=1-1x", "items=-"):
+        assert world.node.request(f"stores?{wrong}").code == 400
+
+
+def test_refused_items_of_all_nodes_are_shown(world: Operated) -> None:
+    page = world.page("/stores")
+    told = text_of(page)
+    assert "Refused items 2" in told
+    assert f"movie/refused https://www.metacritic.com/movie/refused/ Metacritic postgres out of range {HOSTILE}" in told
+    assert '{"site":"metacritic","site_id":"movie/refused"' in told
+    assert "node1 over" in told
+    assert page.count('value="fetch"') == 1
+    assert page.count('value="forget"') == 2
+
+
+def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> None:
+    client = world.redis.client
+    page = world.page("/stores")
+    told, unreadable = re.findall(r'name="item" value="([^"]+)"', page)
+    kept: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(CrawlKeys.REJECTED)  # type: ignore[assignment]
+    try:
+        assert post(world.node, "/stores", action="fetch", item=told).code == 403
+        assert client.llen("metacritic:start_urls") == 0
+        assert world.send("/stores", action="fetch", item=unreadable).headers["Location"] == "/stores?notice=no-item"
+        assert world.send("/stores", action="fetch", item="x").code == 400
+        sent = world.send("/stores", world.cluster.nodes[1], action="fetch", item=told)
+        assert sent.headers["Location"] == "/stores?notice=fetched-again"
+        [seed] = client.lrange("metacritic:start_urls", 0, -1)
+        assert json.loads(seed) == {
+            "url": "https://www.metacritic.com/movie/refused/", "priority": 100, "again": True,
+        }  # fmt: skip
+        waiting = text_of(world.page("/stores"))
+        assert "1 title of Metacritic waits to be fetched by its crawl that runs, or else by the next one." in waiting
+        assert "Refused items 1" in waiting
+        assert world.send("/stores", action="fetch", item=told).headers["Location"] == "/stores?notice=no-item"
+        forgotten = world.send("/stores", action="forget", item=unreadable)
+        assert forgotten.headers["Location"] == "/stores?notice=forgotten"
+        assert "No store has refused an item." in text_of(world.page("/stores"))
+    finally:
+        client.delete("metacritic:start_urls", CrawlKeys.REJECTED)
+        for id_, item in kept:
+            client.xadd(CrawlKeys.REJECTED, item, id=id_)  # type: ignore[arg-type]
+
+
+def test_refused_items_are_paged_through_by_links(world: Operated) -> None:
+    client = world.redis.client
+    added = []
+    try:
+        for number in range(120):
+            item = taken_down("csv", "no", f"line {number}", run="r", node="n", now=time.time())
+            added.append(client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)}))
+        page, seen = world.page("/stores"), []
+        for _ in range(10):
+            seen += re.findall(r'name="item" value="([^"]+)"', page)
+            more = re.search(r'rel="next" href="(/stores\?items=[^"]+)"', page)
+            if more is None:
+                break
+            page = world.page(html.unescape(more[1]).partition("#")[0])
+        assert len(seen) == len(set(seen)) == 122
+        assert seen[0] == added[-1].decode()  # type: ignore[union-attr]
+    finally:
+        client.xdel(CrawlKeys.REJECTED, *added)
+
+
+def test_crawls_that_are_over_for_long_are_paged_through(world: Operated) -> None:
+    client = world.redis.client
+    begun = {f"old{number}": round(1000 * (time.time() - 7200 - number)) for number in range(70)}
+    for run, at in begun.items():
+        keys = Keys("rottentomatoes", run)
+        client.hset(keys.state, mapping={"born": "x", "started_at": at, "ended_at": at + 1000, "total": 9, "done": 9})
+        client.zadd(keys.runs, {run: at})
+    try:
+        first = world.page("/crawls")
+        assert f"Rotten Tomatoes {next(iter(begun))} 9 0 20" in text_of(first)
+        more = re.search(r'rel="next" href="(/crawls\?before=[^"]+)"', first)
+        assert more
+        second = world.page(html.unescape(more[1]).partition("#")[0])
+        seen = [run for run in begun if f">{run}</td>" in first] + [run for run in begun if f">{run}</td>" in second]
+        assert seen == list(begun)
+    finally:
+        client.delete(Keys("rottentomatoes", "").runs, *(Keys("rottentomatoes", run).state for run in begun))
 
 
 def test_exit_is_released(world: Operated) -> None:

@@ -32,7 +32,7 @@ QUERIES = {
     "popular": (search._POPULAR, {"popularity": 50.0, "title_id": 3000, "limit": 51}),
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
     "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
-    "reviews": (quality._REVIEWS, {"first": 50, "limit": 26}),
+    "reviews": (quality._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{name: (query, {"id": 10, "cast": 40, "history": 100}) for name, query in search._OF_TITLE.items()},
 }
@@ -79,8 +79,18 @@ def test_search_finds_what_a_plain_query_finds(url: str) -> None:
 
 def test_most_popular_of_any_number_of_matches_comes_first(url: str) -> None:
     database = Database(url)
-    [[best]] = execute(url, "SELECT max(popularity) FROM titles WHERE title LIKE 'The %%'")
+    [[best]] = execute(url, "SELECT max(popularity) FROM titles WHERE title ~* '\\mthe'")
     assert search_titles(database, "the", 0, 10)[0].popularity == best
+
+
+def test_exact_title_is_found_among_any_number_of_matches(url: str) -> None:
+    database = Database(url)
+    assert len(search_titles(database, "the", 0, 5000)) >= search.FOUND_AT_MOST
+    execute(url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1)
+    try:
+        assert search_titles(database, "THE", 0, 10)[0].title_id == TITLES + 1
+    finally:
+        execute(url, "DELETE FROM titles WHERE title_id = %s", TITLES + 1)
 
 
 def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
@@ -89,6 +99,30 @@ def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
         seen += [row.title_id for row in rows]
         after = (rows[-1].popularity, rows[-1].title_id)
     assert len(seen) == len(set(seen)) == TITLES
+
+
+def test_pages_of_matches_to_review_hold_each_once_likeliest_first(url: str) -> None:
+    database, seen, after = Database(url), [], quality._FIRST
+    while True:
+        with database.transaction() as cursor:
+            cursor.execute(quality._REVIEWS, {**after._asdict(), "limit": 17})
+            rows = cursor.fetchall()
+        if not rows:
+            break
+        seen += rows
+        last = rows[-1]
+        after = quality.After.parse(str(quality.After(last.score, last.title_id, last.site, last.site_id)))
+    plain = execute(url, "SELECT title_id FROM title_matches WHERE decision = 'review' ORDER BY score DESC, title_id")
+    assert [row.title_id for row in seen] == [title_id for [title_id] in plain]
+    assert len(seen) == TITLES // 50
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "1_2_3_4", "nan_1_imdb_a", "1e30_1_imdb_a", "1_-1_imdb_a", "1_1_imdb_\x00", "1_1_imdb"]
+)
+def test_place_among_matches_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no place|unpack|convert|invalid"):
+        quality.After.parse(text)
 
 
 def test_counts_are_those_of_plain_queries(url: str) -> None:

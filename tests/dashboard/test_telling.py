@@ -29,8 +29,9 @@ def replica() -> Iterator[ReplicaProcess]:
 
 
 def figures(client: redis.Redis) -> list[ProcessFigures]:
-    found = [read_figures(text) for text in client.hvals(CrawlKeys.STORES) if isinstance(text, bytes)]
-    return [one for one in found if one is not None]
+    """Return those of processes that have ended."""
+    kept: list[bytes] = client.lrange(CrawlKeys.ENDED, 0, -1)  # type: ignore[assignment]  # without decode_responses
+    return [one for text in kept if (one := read_figures(text)) is not None]
 
 
 def test_crawl_tells_how_its_stores_did(
@@ -38,6 +39,7 @@ def test_crawl_tells_how_its_stores_did(
 ) -> None:
     old = json.dumps({"site": "imdb", "run": "x", "node": "n", "at": 1, "ended": True, "stores": {}})
     redis_client.hset(CrawlKeys.STORES, mapping={"long ago": old, "of another version": "{}"})
+    redis_client.lpush(CrawlKeys.ENDED, *["{}"] * 30)
     before = time.time()
     done = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_NODE="here")
     assert done.code == 0, done.log
@@ -48,7 +50,9 @@ def test_crawl_tells_how_its_stores_did(
     assert (store.durable, store.rejected, store.retries, store.held) == (TITLES, 0, 0, 0)
     assert store.latency is not None
     assert store.room >= 500
-    assert 0 < redis_client.ttl(CrawlKeys.STORES) <= 86_400
+    assert 0 < redis_client.ttl(CrawlKeys.ENDED) <= 86_400
+    assert redis_client.llen(CrawlKeys.ENDED) == 20
+    assert redis_client.hlen(CrawlKeys.STORES) == 0
     assert redis_client.hlen(CrawlKeys.SAMPLES) == 0
 
 
@@ -70,6 +74,11 @@ def test_page_that_could_not_be_read_is_kept_as_it_came(
         assert sample.size == len(page)
         assert b"nameOfTheTitle" in page
     assert 0 < redis_client.ttl(CrawlKeys.SAMPLES) <= 7 * 86_400
+    [key] = redis_client.keys(CrawlKeys.unreadable("*"))
+    counted: dict[bytes, bytes] = redis_client.hgetall(key)  # type: ignore[assignment]  # as above
+    assert set(counted) == set(kept)
+    assert sum(map(int, counted.values())) == done.stat("titles/failed") == len(failed)
+    assert 0 < redis_client.ttl(key) <= 8 * 86_400
 
 
 def test_crawl_without_redis_tells_nobody(replica: ReplicaProcess, redis_client: redis.Redis, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 -- Titles that have the words of a query: those of the exact text first, then the most popular ones.
 -- query, text, most (titles chosen from), popular (of the most popular titles, those looked at), first, limit.
 WITH found AS (
+    (SELECT t.title_id FROM titles t WHERE lower(t.title) = lower(%(text)s) LIMIT %(most)s)
+    UNION
     (SELECT t.title_id FROM titles t WHERE title_words(t.title, t.original_title) @@ to_tsquery('pg_catalog.simple', %(query)s)
      LIMIT %(most)s)
     UNION

@@ -1,0 +1,289 @@
+"""What stores refuse: told through Redis beside the file, looked at page by page, and fetched again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+import redis
+
+from moviecrawler.clock import utc_now
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.rejected import (
+    KEPT,
+    RejectedItem,
+    RejectedItems,
+    fetch_again,
+    find_rejected,
+    forget_rejected,
+    is_place,
+    page_of_rejected,
+    taken_down,
+)
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.queue import connect
+from moviecrawler.frontier.scheduler import FrontierScheduler
+from moviecrawler.items import Fetch, RawPage, Site
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import Finished, counts, crawl, reset
+from tests.pipelines.runs import make_miss, make_movie
+from tests.services.redis import RedisServer
+
+TITLES = 8
+CATALOGUE = Catalogue(1, TITLES)
+IDS = [CATALOGUE.imdb_id(place) for place in range(TITLES)]
+SPOIL = f'''
+from pathlib import Path
+
+class Spoil:
+    """Gives one title a year that no title has, and one a number that no store can keep, while a file is there."""
+    def process_item(self, item):
+        if not Path("spoilt").exists():
+            return item
+        if item.site_id == "{IDS[2]}" and hasattr(item, "year"):
+            item.year = 15
+        return item
+
+class SpoilLater(Spoil):
+    def process_item(self, item):
+        if Path("spoilt").exists() and item.site_id == "{IDS[5]}" and hasattr(item, "list_rank"):
+            item.list_rank = 10**30
+        return item
+'''
+PIPELINES = {
+    "spoil.Spoil": 50,
+    "moviecrawler.pipelines.validate.ValidatePipeline": 100,
+    "spoil.SpoilLater": 150,
+    "moviecrawler.pipelines.csv.CsvPipeline": 300,
+}
+START_URLS: dict[Site, str] = {site: Keys(site, "").start_urls for site in ("imdb", "metacritic", "rottentomatoes")}
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, light=True) as running:
+        yield running
+
+
+def ask(url: str, what: Any, *arguments: Any) -> Any:
+    async def asked() -> Any:
+        client = connect(url)
+        try:
+            return await what(client, *arguments)
+        finally:
+            await client.aclose()
+
+    return asyncio.run(asked())
+
+
+def page(url: str, before: str | None = None, size: int = 50) -> list[tuple[str, RejectedItem]]:
+    items, _ = ask(url, page_of_rejected, before, size)
+    return [(id_, item) for id_, item in items if item is not None]
+
+
+def test_refused_items_are_told_and_their_titles_fetched_again(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    (tmp_path / "spoil.py").write_text(SPOIL)
+    (tmp_path / "spoilt").touch()
+
+    def run(*ids: str) -> Finished:
+        settings = {"ITEM_PIPELINES": json.dumps(PIPELINES), "REDIS_URL": redis_url, "FRONTIER_NODE": "here"}
+        return crawl("imdb", f"ids={','.join(ids)}", data=tmp_path, replica=replica, **settings)
+
+    done = run(*IDS)
+    lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
+    assert {(line["store"], line["item"]["site_id"]) for line in lines} == {("validate", IDS[2]), ("csv", IDS[5])}
+    told = page(redis_url)
+    assert {(one.store, one.reason, one.site_id) for _, one in told} == {
+        (line["store"], line["reason"], line["item"]["site_id"]) for line in lines
+    }
+    for _, one in told:
+        assert (one.site, one.kind, one.run, one.node) == ("imdb", "Movie", "default", "here")
+        assert one.url == f"{replica.urls['imdb']}/title/{one.site_id}/"
+        assert one.title == ("imdb", one.site_id)
+        assert one.item.startswith('{"site":"imdb"')
+    assert 0 < redis_client.ttl(CrawlKeys.REJECTED) <= 30 * 86_400
+    assert {movie.site_id for movie in done.movies} == set(IDS) - {IDS[2], IDS[5]}
+
+    # The dupefilter of the same run knows their pages.
+    (tmp_path / "spoilt").unlink()
+    reset(replica)
+    assert ask(redis_url, fetch_again, told[0][0], START_URLS)
+    assert ask(redis_url, fetch_again, told[1][0], START_URLS)
+    assert not ask(redis_url, fetch_again, told[1][0], START_URLS)
+    again = run(IDS[0])
+    assert again.code == 0, again.log
+    assert {movie.site_id for movie in again.movies} == set(IDS)
+    assert counts(replica)["requests"] == 2
+    assert redis_client.llen("imdb:start_urls") == redis_client.xlen(CrawlKeys.REJECTED) == 0
+
+
+def test_title_is_fetched_again_by_a_crawl_whose_limit_is_reached(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    item = taken_down("csv", "no", make_movie(1, site_id=IDS[6]), run="r", node="n", now=1)
+    id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
+    assert isinstance(id_, bytes)
+    assert ask(redis_url, fetch_again, id_.decode(), START_URLS)
+    arguments = f"ids={IDS[0]},{IDS[1]}", "limit=1"
+    done = crawl("imdb", *arguments, data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    assert {movie.site_id for movie in done.movies} == {IDS[0], IDS[6]}
+    assert redis_client.llen("imdb:start_urls") == 0
+
+
+# --- Telling ------------------------------------------------------------------------------------------------------------
+
+
+def told_by(url: str) -> tuple[RejectedItems, Any]:
+    """Return the extension of a crawl on that Redis, and its client."""
+    client = connect(url, socket_connect_timeout=0.5, socket_timeout=0.5)
+    crawler: Any = SimpleNamespace(engine=SimpleNamespace(scheduler=FrontierScheduler(client)))
+    return RejectedItems(crawler, "a-run", "a-node"), client
+
+
+def test_what_redis_misses_is_told_when_it_is_back_and_nobody_waits_for_it() -> None:
+    async def run(server: RedisServer) -> None:
+        items, client = told_by(server.url)
+        items.spider_opened(None)  # type: ignore[arg-type]  # not looked at
+        server.stop()
+        for number in range(250):
+            items.item_rejected("csv", "no", make_movie(number))
+        await asyncio.sleep(0.2)
+        server.start()
+        async with asyncio.timeout(20):
+            await items.spider_closed(None, "finished")  # type: ignore[arg-type]
+            while items._waiting:
+                await items._tell()
+                await asyncio.sleep(0.1)
+        await client.aclose()
+
+    with RedisServer() as server:
+        asyncio.run(run(server))
+        told = page(server.url, size=999)
+        # An answer that was lost may have been given.
+        assert {one.site_id for _, one in told} == {f"tt{number:07}" for number in range(250)}
+
+
+def test_crawl_that_ends_without_redis_waits_a_few_seconds_at_most() -> None:
+    async def run(url: str) -> float:
+        items, client = told_by(url)
+        items.spider_opened(None)  # type: ignore[arg-type]
+        items.item_rejected("csv", "no", make_movie(1))
+        began = asyncio.get_running_loop().time()
+        await items.spider_closed(None, "finished")  # type: ignore[arg-type]
+        await client.aclose()
+        return asyncio.get_running_loop().time() - began
+
+    with RedisServer() as server:
+        url = server.url
+    assert asyncio.run(run(url)) < 8
+
+
+def test_only_the_latest_are_kept_in_redis_and_in_the_process(redis_url: str, redis_client: redis.Redis) -> None:
+    async def run() -> None:
+        items, client = told_by(redis_url)
+        for number in range(KEPT + 300):
+            items.item_rejected("csv", "no", make_movie(number))
+        assert len(items._waiting) == KEPT
+        await items._tell()
+        for number in range(5000, 5100):
+            items.item_rejected("csv", "no", make_movie(number))
+        await items._tell()
+        await client.aclose()
+
+    asyncio.run(run())
+    assert redis_client.xlen(CrawlKeys.REJECTED) == KEPT
+    told = page(redis_url, size=KEPT)
+    assert (told[0][1].site_id, told[-1][1].site_id) == ("tt0005099", "tt0000400")
+
+
+HOSTILE = "half a \ud83c \x00 \x1b[2J <script>"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        make_movie(1, title=HOSTILE, site_id=HOSTILE, url=HOSTILE, list_rank=10**30, plot="Rain. " * 100_000),
+        make_movie(1, site="nowhere", site_id=None, url=None, credits=object(), scores={1: {2: b"3"}}),
+        make_miss(1, reason=HOSTILE),
+        RawPage(
+            site="imdb", site_id=None, url="https://www.imdb.com/", status=200, fetched_at=utc_now(),
+            archive_id="urn:uuid:1", record=b"\xff" * 1_000_000,
+        ),
+        "no JSON " + HOSTILE * 1000,
+    ],
+    ids=["movie", "senseless", "miss", "page", "text"],
+)  # fmt: skip
+def test_anything_is_taken_down_in_a_few_kilobytes(item: Any) -> None:
+    taken = taken_down("csv", HOSTILE * 100, item, run="r", node="n", now=1.0)
+    encoded = msgspec.json.encode(taken)
+    assert len(encoded) < 30_000
+    assert msgspec.json.decode(encoded, type=RejectedItem) == taken
+    assert taken.reason.startswith("half a \\ud83c")
+    assert "\\xff" not in taken.item
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({}, ("imdb", "tt0000001")),
+        ({"site_id": "rubbish"}, ("imdb", "tt0000001")),
+        ({"site_id": "rubbish", "url": "https://www.imdb.com/"}, None),
+        ({"site_id": "rubbish", "url": "x", "fetch": Fetch(url="https://m.imdb.com/title/tt0000007/?ref=1", status=200,
+          attempts=1, wire_bytes=1, body_bytes=1)}, ("imdb", "tt0000007")),
+        ({"site": "nowhere"}, None),
+        ({"site_id": None, "url": None}, None),
+    ],
+)  # fmt: skip
+def test_title_is_told_by_the_id_or_else_by_where_it_came_from(changes: dict[str, Any], title: Any) -> None:
+    assert taken_down("csv", "no", make_movie(1, **changes), run="r", node="n", now=1.0).title == title
+
+
+# --- Looking ------------------------------------------------------------------------------------------------------------
+
+
+def test_items_are_paged_through_each_once_while_others_come(redis_url: str, redis_client: redis.Redis) -> None:
+    def add(number: int) -> None:
+        item = taken_down("csv", "no", make_movie(number), run="r", node="n", now=number)
+        redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
+
+    for number in range(25):
+        add(number)
+    redis_client.xadd(CrawlKeys.REJECTED, {"item": "of another version"})
+    items, in_all = ask(redis_url, page_of_rejected, None, 10)
+    assert (items[0][1], in_all) == (None, 26)
+    seen: list[tuple[str, RejectedItem | None]] = []
+    before: str | None = None
+    while True:
+        items, _ = ask(redis_url, page_of_rejected, before, 10)
+        seen += items[:10]
+        add(100 + len(seen))
+        if len(items) <= 10:
+            break
+        before = items[9][0]
+        assert is_place(before)
+    assert [one.at for _, one in seen if one is not None] == list(range(24, -1, -1))
+
+
+def test_item_is_forgotten(redis_url: str, redis_client: redis.Redis) -> None:
+    item = taken_down("csv", "no", make_movie(1, site="nowhere"), run="r", node="n", now=1)
+    id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
+    assert isinstance(id_, bytes)
+    assert ask(redis_url, find_rejected, id_.decode()) == item
+    assert not ask(redis_url, fetch_again, id_.decode(), START_URLS)
+    assert ask(redis_url, forget_rejected, id_.decode())
+    assert not ask(redis_url, forget_rejected, id_.decode())
+    assert ask(redis_url, find_rejected, id_.decode()) is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"])
+def test_place_that_is_none_is_told(text: str) -> None:
+    assert not is_place(text)
