@@ -28,7 +28,8 @@ _COPY = (
     "COPY incoming (n, imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, popularity, popularity_source,"
     " metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
 )
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
+"""For COPY; a NUL is one thing that no text in Postgres holds."""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,6 @@ class CatalogueStore(Claims):
     def boost(self, imdb_ids: Sequence[str], weight: float, now: datetime) -> int:
         """Have lane 2 fetch titles on all sites; return how many of them are known."""
         with self.transaction() as cursor:
-            cursor.execute("SELECT lock_titles()")
             cursor.execute("SELECT boost_titles(%s, %s, %s)", (list(imdb_ids), weight, now))
             return int(cursor.fetchone()[0])
 

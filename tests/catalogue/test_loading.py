@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import analyse, load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.pipelines.catalogue import open_catalogue
+from tests.services.postgres import execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,15 @@ def test_a_part_of_an_import_reads_no_table_from_end_to_end(
     done = load(store, "few", "1", few, len(few), NOW)
     assert (done.added, done.ids) == ((0, 5) if fields else (4, 0))
     assert scanned(store) - before < len(few)  # the planner itself may look at a row
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [("A\tB\nC\rD\\E", "A\tB\nC\rD\\E"), ("\\N", "\\N"), ("Nul\0l", "Null"), ("\x1b[31mRed", "\x1b[31mRed")],
+)
+def test_a_part_takes_any_sign_in_a_title(store: CatalogueStore, database_url: str, title: str, kept: str) -> None:
+    load(store, "odd", "1", [ImportRow(imdb_id="tt0000001", title=title, kind="movie")], 1, NOW)
+    assert execute(database_url, "SELECT title FROM titles") == [(kept,)]
 
 
 def scanned(store: CatalogueStore) -> int:
