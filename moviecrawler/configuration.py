@@ -77,8 +77,9 @@ def parse_limit(text: str | None) -> int | None:
     """Return the number of titles to stop after; None for no limit."""
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ConfigurationError(f"limit is {text!r}; give a whole number of at least 1")
+    # A number of thousands of digits is none to Python.
+    if not re.fullmatch("[0-9]{1,18}", text) or int(text) < 1:
+        raise ConfigurationError(f"limit is {text!r:.100}; give a whole number of at least 1")
     return int(text)
 
 
@@ -89,27 +90,27 @@ def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
     return text
 
 
-def parse_title_ids(site: Site, ids: str | None, file: str | None) -> list[str]:
+def parse_title_ids(site: Site, ids: str | None, file: str | None, home: str | None = None) -> list[str]:
     """Return the titles of the arguments `ids` (separated by commas) and `file` (one a line), each once, in order.
 
-    Empty lines and those that start with # are passed over. Raises ConfigurationError for a file that can't be read, and
-    for the first title that is malformed, with its line.
+    They are ids, or URLs of the site or below `home`. Empty lines and those that start with # are passed over. Raises
+    ConfigurationError for a file that can't be read, and for the first title that is malformed, with its line.
     """
     named: dict[str, None] = {}
     for text in (ids or "").split(","):
         if text.strip():
-            named[parse_title_id(site, text)] = None
+            named[parse_title_id(site, text, home)] = None
     if ids is not None and not named:
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
     if file is not None:
         try:
             lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
             raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
         for number, line in enumerate(lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
                 try:
-                    named[parse_title_id(site, line)] = None
+                    named[parse_title_id(site, line, home)] = None
                 except ConfigurationError as error:
                     # Not what stands there: whoever may schedule jobs on a node could have any file of it read out.
                     said = str(error).removeprefix(f"{line.strip()!r} ")

@@ -202,6 +202,8 @@ SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 
 # --- Components ------------------------------------------------------------------------------------------------------
 DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,

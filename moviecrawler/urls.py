@@ -18,15 +18,18 @@ HOMES: dict[Site, str] = {
 }
 """Scheme and host of each live site: what canonical URLs begin with, wherever a page was fetched from."""
 
+_NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
+"""A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
+longest that the sites have is half as long."""
 _ID_IN_PATH: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt\d{7,})(?:/|$)"),
-    "metacritic": re.compile(r"^/?(?P<id>(?:movie|tv|game|music)/[^/]+(?:/season-\d+)?)(?:/|$)"),
-    "rottentomatoes": re.compile(r"^/?(?P<id>(?:m|tv)/[^/]+)(?:/|$)"),
+    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt[0-9]{7,})(?:/|$)"),
+    "metacritic": re.compile(rf"^/?(?P<id>(?:movie|tv|game|music)/{_NAME}(?:/season-[0-9]+)?)(?:/|$)"),
+    "rottentomatoes": re.compile(rf"^/?(?P<id>(?:m|tv)/{_NAME})(?:/|$)"),
 }
 _ID: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"^tt\d{7,10}$"),
-    "metacritic": re.compile(r"^(?:movie|tv)/[^/\s?#]+(?:/season-\d+)?$"),
-    "rottentomatoes": re.compile(r"^(?:m|tv)/[^/\s?#]+$"),
+    "imdb": re.compile(r"tt[0-9]{7,10}"),
+    "metacritic": re.compile(rf"(?:movie|tv)/{_NAME}(?:/season-[0-9]+)?"),
+    "rottentomatoes": re.compile(rf"(?:m|tv)/{_NAME}"),
 }
 _ID_FORM: dict[Site, str] = {
     "imdb": "tt0111161",
@@ -88,19 +91,28 @@ def title_url(site: Site, site_id: str, home: str | None = None) -> str:
     return base + path
 
 
-def parse_title_id(site: Site, text: str) -> str:
-    """Return the id that a person means by `text`: the id itself, or any URL of the title.
+def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
+    """Return the id that a person means by `text`: the id itself, or any URL of the title on its site, or below `home`.
 
-    Raises ConfigurationError, with the text and the form expected, when it is neither.
+    Raises ConfigurationError, with the text and the form expected, when it is neither. Other sites' paths look the same.
 
     >>> parse_title_id("metacritic", "https://www.metacritic.com/movie/dune/")
     'movie/dune'
     """
     text = text.strip()
-    candidate = id_in_url(site, text) if "://" in text else text.strip("/")
-    if candidate is None or not _ID[site].match(candidate):
+    candidate: str | None = text.strip("/")
+    if "://" in text:
+        candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
+    if candidate is None or not _ID[site].fullmatch(candidate):
         raise ConfigurationError(f"{text!r} is not a title of {site}; give an id such as {_ID_FORM[site]}, or its URL")
     return candidate
+
+
+def _is_below(home: str | None, url: str) -> bool:
+    try:
+        return home is not None and urlsplit(url).netloc.lower() == urlsplit(home).netloc.lower()
+    except ValueError:
+        return False
 
 
 _TRACKING = re.compile(

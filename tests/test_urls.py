@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler import urls
-from moviecrawler.urls import HOMES, normalised
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import Site
+from moviecrawler.urls import HOMES, normalised, parse_title_id
 
 HOSTS = st.sampled_from(
     [
@@ -73,3 +75,34 @@ def test_order_of_the_query_and_where_a_visitor_came_from_make_no_other_page(
 def test_what_is_no_url_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no URL|Invalid|could not be cast|Port"):
         normalised(text)
+
+
+@pytest.mark.parametrize(
+    ("site", "text"),
+    [
+        ("imdb", "tt０１１１１６１"),
+        ("imdb", "https://www.imdb.com/title/tt０１１１１６１/"),
+        ("imdb", "tt0111161\n/"),
+        ("metacritic", "movie/dune\n/"),
+        ("metacritic", "movie/.."),
+        ("metacritic", "tv/the-wire/season-１"),
+        ("metacritic", "movie/\x1b[2J"),
+        ("metacritic", "movie/" + "x" * 301),
+        ("rottentomatoes", "m/."),
+        ("rottentomatoes", "https://www.metacritic.com/tv/the-wire/"),
+        ("metacritic", "https://www.themoviedb.org/movie/238-the-godfather"),
+        ("metacritic", "https://www.metacritic.com.example.org/movie/dune"),
+        ("metacritic", "http://127.0.0.1:8001/movie/dune"),
+        ("metacritic", "https://["),
+    ],
+)
+def test_what_names_no_title_of_the_site_is_refused(site: Site, text: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not a title of"):
+        parse_title_id(site, text, "http://127.0.0.1:8000")
+
+
+@pytest.mark.parametrize(
+    "text", ["movie/dune", "/movie/dune/", "HTTP://m.METACRITIC.com/movie/dune?x#y", "http://replica:8000/movie/dune"]
+)
+def test_ids_and_urls_of_the_site_or_of_its_stand_in_name_titles(text: str) -> None:
+    assert parse_title_id("metacritic", text, "http://replica:8000/") == "movie/dune"

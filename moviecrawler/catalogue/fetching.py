@@ -142,12 +142,13 @@ class Fetcher:
             if answer.status >= _SERVER_ERROR:
                 raise DownloadError(f"{origin}/robots.txt: HTTP status {answer.status}; try again later")
             # RFC 9309: a host that has none allows everything.
-            text = answer.body.decode("utf-8", "replace") if answer.status < _CLIENT_ERROR else ""
+            text = answer.body.decode("utf-8-sig", "replace") if answer.status < _CLIENT_ERROR else ""
             self._robots[origin] = Protego.parse(text)
-        return self._robots[origin].can_fetch(url, self._user_agent)
+        # By the product's name alone: groups are looked for in all words, such as those of CONTACT.
+        return self._robots[origin].can_fetch(url, self._user_agent.partition(" ")[0])
 
 
 def _retry_after(answer: Answer) -> float:
     """Return the seconds that a server asks us to wait; 0 when it names none, or a date."""
     asked = answer.headers.get("retry-after", "")
-    return float(asked) if asked.isdigit() else 0.0
+    return float(asked) if asked.isascii() and asked.isdigit() else 0.0

@@ -221,7 +221,7 @@ class Command(ScrapyCommand):
         for pool, exit_ in exits:
             status, told, body = await _ask(session, url, pool, exit_)
             if status is not None and told == "answered" and status < _SERVER_ERROR:
-                return Protego.parse(body.decode("utf-8", "replace")) if status == 200 else None  # noqa: PLR2004 - OK
+                return Protego.parse(body.decode("utf-8-sig", "replace")) if status == 200 else None  # noqa: PLR2004 - OK
         return None
 
     def _fail(self, sentence: str) -> None:

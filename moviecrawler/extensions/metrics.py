@@ -11,6 +11,7 @@ import re
 import socket
 import time
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.error import HTTPError
@@ -177,7 +178,7 @@ class MetricsOptions:
             raise ConfigurationError(
                 f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
             )
-        if gateway and (urlsplit(gateway).scheme not in {"http", "https"} or not urlsplit(gateway).hostname):
+        if gateway and not _is_http_url(gateway):
             raise ConfigurationError("METRICS_PUSH_URL is no http or https URL; set it to one, or remove it")
         if not _RUN.fullmatch(run):
             raise ConfigurationError(f"FRONTIER_RUN is {run!r}; use letters, digits, '_', '.' and '-', 64 at most")
@@ -260,7 +261,7 @@ class Metrics:
     async def _attempt(self, name: str, write: Callable[..., object], *arguments: object) -> None:
         try:
             await asyncio.to_thread(write, *arguments)
-        except OSError as error:
+        except (OSError, HTTPException) as error:  # the latter of a gateway that speaks no HTTP
             if name not in self._complained:
                 told = f"HTTP status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
                 logger.warning("Metrics could not be written to %s (%s), and will be tried again", name, told)
@@ -320,6 +321,15 @@ class _Snapshot(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return them."""
         return self._families
+
+
+def _is_http_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises ValueError when it is not one
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:

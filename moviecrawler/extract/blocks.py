@@ -53,6 +53,8 @@ _REFUSAL_TITLE = re.compile(
 )
 """The whole <title>: a film may be called that, but then its site's name follows."""
 
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
+_LONGEST_SHOWN = 100
 _OK, _ACCEPTED, _FORBIDDEN, _TOO_MANY, _UNAVAILABLE = 200, 202, 403, 429, 503
 
 
@@ -86,7 +88,7 @@ def classify(
     if status == _TOO_MANY or (status == _UNAVAILABLE and retry_after):
         return Refusal("rate_limit", f"status {status}", _pause(retry_after, now))
     if "x-amzn-waf-action" in headers:
-        return Refusal("challenge", f"x-amzn-waf-action: {headers['x-amzn-waf-action']}", USUAL_PAUSE)
+        return Refusal("challenge", f"x-amzn-waf-action: {_shown(headers['x-amzn-waf-action'])}", USUAL_PAUSE)
     if headers.get("cf-mitigated") == "challenge":
         return Refusal("challenge", "cf-mitigated: challenge", USUAL_PAUSE)
     if status == _ACCEPTED and len(body) <= _LARGEST_CHALLENGE:
@@ -111,8 +113,13 @@ def block_sign(body: bytes) -> tuple[_Stop, str] | None:
         return None
     found: tuple[_Stop, str] | None = next(((kind, words) for sign, kind, words in _SIGNS if sign in body), None)
     if found is None and (titled := _REFUSAL_TITLE.search(body, 0, _HEAD)):
-        return "refusal", f'a page titled "{titled[1].decode(errors="replace")}"'
+        return "refusal", f'a page titled "{_shown(titled[1].decode(errors="replace"))}"'
     return found
+
+
+def _shown(told: str) -> str:
+    """Return what a site says as it may stand in a log: on one line, without commands to a terminal, and short."""
+    return _UNPRINTABLE.sub(" ", told)[:_LONGEST_SHOWN]
 
 
 def _pause(retry_after: str | None, now: float) -> int:

@@ -16,6 +16,10 @@ FORGIVEN_AFTER = 24 * 3600.0
 FAILURES_IN_A_ROW = 2
 """Connections in a row that an exit has to fail for a quarantine: a single one may be an accident."""
 
+_BEGAN = time.time() - time.monotonic()
+"""What this process takes for the time at which its monotonic clock stood at 0: a clock that is set right later, as one without
+a battery is, must not make a quarantine end, or last for years."""
+
 State = Literal["well", "quarantined", "recovering"]
 """`recovering`: its quarantine is over, and it has not yet shown that the site answers it again."""
 
@@ -101,7 +105,7 @@ class Health:
 
     def now(self) -> float:
         """Return the time by the clock that all processes share."""
-        return time.time() + self.shift
+        return _BEGAN + time.monotonic() + self.shift
 
     # --- What is known -------------------------------------------------------------------------------------------------
 

@@ -38,8 +38,9 @@ def keep_sample(
     out: some proxies answer with what they were sent.
     """
     label = _KINDS.sub("-", f"{site}-{kind}".lower())
+    # Before anything is cut, as half of a secret would not be found.
     headers = {
-        name.decode("latin-1"): values[0].decode("latin-1")[:_LONGEST_HEADER]
+        name.decode("latin-1"): _blotted(values[0], secrets).decode("latin-1")[:_LONGEST_HEADER]
         for name, values in list(response.headers.items())[:_MOST_HEADERS]
         if values and name.decode("latin-1").lower() not in _PRIVATE
     }
@@ -51,9 +52,8 @@ def keep_sample(
         "headers": headers,
         "body_bytes": len(response.body),
     }
-    sample = msgspec.json.encode(about) + b"\n\n" + response.body[:LARGEST]
-    for secret in secrets:
-        sample = sample.replace(secret, b"[removed]")
+    body = response.body[: LARGEST + max(map(len, secrets), default=0)]
+    sample = _blotted(msgspec.json.encode(about), secrets) + b"\n\n" + _blotted(body, secrets)[:LARGEST]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.txt"
@@ -62,3 +62,9 @@ def keep_sample(
             old.unlink(missing_ok=True)
     except OSError as error:
         logger.warning("A sample of a refusal can't be kept in %s: %s", folder, error)
+
+
+def _blotted(text: bytes, secrets: Collection[bytes]) -> bytes:
+    for secret in secrets:
+        text = text.replace(secret, b"[removed]")
+    return text

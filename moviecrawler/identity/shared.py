@@ -139,8 +139,7 @@ class SharedHealth:
         except BaseException:  # also when it is cancelled
             health.untell(figures, quarantines)
             raise
-        told_at = time.time()
-        health.shift = int(seconds) + int(micro) / 1e6 - told_at
+        health.shift += int(seconds) + int(micro) / 1e6 - health.now()
         now = health.now()
         health.wanted.clear()
         for exit_id, granted in zip(wanted, granted_to_us, strict=True):

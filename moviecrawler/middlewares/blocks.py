@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
-from moviecrawler.extract.blocks import classify
+from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import ProcessCircuit
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.identity.exits import DIRECT, META
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.circuit import Circuit
 
 logger = logging.getLogger(__name__)
+
+ROBOTS_OF = "robots_of"
+"""In the `meta` of a request for a robots.txt: the site of the request that has to wait for it."""
+_OK, _FORBIDDEN = 200, 403
 
 
 class SiteStopped(IgnoreRequest):
@@ -92,9 +96,9 @@ class SiteBlockMiddleware:
             expects=request.meta.get("expects", "other"),
             now=time.time(),
         )
-        if refusal is None:
-            # A missing page says nothing of whether the site's pages are as they should be.
-            if response.status == 200:  # noqa: PLR2004 - HTTP's own number
+        if refusal is None or _is_missing_robots_txt(request, response):
+            # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
+            if response.status == _OK and ROBOTS_OF not in request.meta:
                 self.unexpected.pop(site, None)
                 self.circuit.answered(site)
             return response
@@ -111,7 +115,8 @@ class SiteBlockMiddleware:
 
     async def _again(self, request: Request, refusal: Refusal) -> Request:
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
-        retry = get_retry_request(request, spider=self.crawler.spider, reason=f"unexpected page: {refusal.reason}")
+        # The reason is the name of a stat, of which there would be one for each size that a page can have.
+        retry = get_retry_request(request, spider=self.crawler.spider, reason="unexpected page")
         if retry is None:
             raise IgnoreRequest(f"unexpected page: {refusal.reason}")
         await self.backoff.wait(retry)
@@ -130,7 +135,14 @@ class SiteBlockMiddleware:
 
 
 def _site(request: Request) -> str:
-    return request.meta.get("site") or urlparse_cached(request).netloc
+    return request.meta.get("site") or request.meta.get(ROBOTS_OF) or urlparse_cached(request).netloc
+
+
+def _is_missing_robots_txt(request: Request, response: Response) -> bool:
+    """Return whether the host of IMDb's datasets says that it has no robots.txt: a bucket says 403 of what it doesn't have."""
+    if request.meta.get(ROBOTS_OF) != "imdb-datasets" or response.status != _FORBIDDEN:
+        return False
+    return block_sign(response.body) is None
 
 
 def _duration(seconds: float) -> str:

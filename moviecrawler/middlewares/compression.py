@@ -12,7 +12,10 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils._compression import _DecompressionMaxSizeExceeded
+from scrapy.utils._compression import (  # type: ignore[attr-defined]  # zstd stands elsewhere from Python 3.14 on
+    _DecompressionMaxSizeExceeded,
+    zstd,
+)
 
 from moviecrawler.identity.exits import META
 
@@ -24,9 +27,19 @@ if TYPE_CHECKING:
 
 _GZIP = 31  # zlib's window size with a gzip header and trailer expected
 _GZIP_MAGIC = b"\x1f\x8b"
+_RAW = -15  # zlib's window size with nothing around it
+_STEP = 1024 * 1024
+"""Bytes of a br body's contents that are made at a time."""
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 _REDIRECTS = range(300, 400)
-_BROKEN: Any = (isal_zlib.error, zlib.error, brotli.error, OSError, IgnoreRequest)
+_WITH_CONTENT = frozenset({200, 206})
+"""Statuses of answers whose body matters; others say by their status and their headers what they have to say."""
+_BROKEN: Any = (
+    *(isal_zlib.error, zlib.error, brotli.error, zstd.ZstdError, OSError),
+    UnicodeDecodeError,  # of the name of an encoding
+    IgnoreRequest,
+)
 """What is raised for a body that is not in its Content-Encoding, the last for one that is too large."""
 DAMAGED = "damaged"
 """The flag of a response whose body can't be decompressed, on sites that rotate: it says something of the exit, too."""
@@ -49,7 +62,7 @@ def wire_size(response: Response) -> int:
 
 
 class FastCompressionMiddleware(HttpCompressionMiddleware):
-    """Scrapy's middleware, with gzip bodies decompressed by ISA-L and refused when they are cut.
+    """Scrapy's middleware, with gzip bodies decompressed by ISA-L, and bodies refused that are cut.
 
     Scrapy decompresses in small steps through a buffer, which is a third of the cost of a 1.8 MB page, and takes what it
     could read of a damaged body for the whole of it.
@@ -71,7 +84,8 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
         Raises IgnoreRequest when it is damaged and the retries are used up, or when it is larger than
-        DOWNLOAD_MAXSIZE. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED.
+        DOWNLOAD_MAXSIZE. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED. An answer
+        that is a refusal or an error by its status stays one: of a damaged body nothing is handed on.
         """
         if response.status in _REDIRECTS:
             return response  # which nobody reads, and some are empty and say gzip all the same
@@ -79,6 +93,10 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         try:
             result = super().process_response(request, response)
         except _BROKEN as error:
+            if response.status not in _WITH_CONTENT:
+                emptied = response.replace(body=b"")
+                del emptied.headers["Content-Encoding"]
+                return emptied
             if META in request.meta:
                 return response.replace(flags=[*response.flags, DAMAGED])
             if isinstance(error, IgnoreRequest):
@@ -96,9 +114,7 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
 
     @staticmethod
     def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
-        if encoding in {b"gzip", b"x-gzip"}:
-            return gunzip(body, max_size)
-        return HttpCompressionMiddleware._decode(body, encoding, max_size)  # noqa: SLF001 - the method overridden
+        return _DECODERS[encoding](body, max_size)
 
 
 def gunzip(body: bytes, max_size: int) -> bytes:
@@ -120,3 +136,56 @@ def gunzip(body: bytes, max_size: int) -> bytes:
         parts.append(part)
         body = member.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _inflate(body: bytes, max_size: int) -> bytes:
+    """Return the contents of a deflate body, with zlib's header or, as some servers send it, without. Raises as `gunzip`."""
+    limit = max_size + 1 if max_size else 0
+    stream = zlib.decompressobj()
+    try:
+        content = stream.decompress(body, limit)
+    except zlib.error:
+        stream = zlib.decompressobj(_RAW)
+        content = stream.decompress(body, limit)
+    if max_size and len(content) > max_size:
+        raise _DecompressionMaxSizeExceeded(len(content), max_size)
+    if not stream.eof:
+        raise OSError("the deflate body ends early")
+    return content
+
+
+def _unbrotli(body: bytes, max_size: int) -> bytes:
+    """Return the contents of a br body. Raises brotli.error, and otherwise as `gunzip`."""
+    stream = brotli.Decompressor()
+    parts = [stream.process(body, output_buffer_limit=_STEP)]
+    size = len(parts[0])
+    while not stream.is_finished():
+        parts.append(stream.process(b"", output_buffer_limit=_STEP))
+        if not parts[-1]:
+            raise OSError("the br body ends early")
+        size += len(parts[-1])
+        if max_size and size > max_size:
+            break
+    if max_size and size > max_size:
+        raise _DecompressionMaxSizeExceeded(size, max_size)
+    return b"".join(parts)
+
+
+def _unzstd(body: bytes, max_size: int) -> bytes:
+    """Return the contents of a zstd body of one or more frames. Raises ZstdError, and otherwise as `gunzip`."""
+    parts: list[bytes] = []
+    size = 0
+    while not parts or body.startswith(_ZSTD_MAGIC):
+        frame = zstd.ZstdDecompressor()
+        part = frame.decompress(body, max_size + 1 - size if max_size else -1)
+        size += len(part)
+        if max_size and size > max_size:
+            raise _DecompressionMaxSizeExceeded(size, max_size)
+        if not frame.eof:
+            raise OSError("the zstd body ends early")
+        parts.append(part)
+        body = frame.unused_data
+    return b"".join(parts)
+
+
+_DECODERS = {b"gzip": gunzip, b"x-gzip": gunzip, b"deflate": _inflate, b"br": _unbrotli, b"zstd": _unzstd}

@@ -33,7 +33,7 @@ from moviecrawler.identity.policy import UNKNOWN_REFUSAL, load_policy, trouble, 
 from moviecrawler.identity.rotation import Ring, Rotation
 from moviecrawler.identity.samples import FOLDER, keep_sample
 from moviecrawler.identity.shared import SharedHealth, connect
-from moviecrawler.middlewares.blocks import SiteBlockMiddleware, SiteStopped
+from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.middlewares.traffic import Traffic
@@ -85,6 +85,7 @@ class _Desk:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, whenever an exit may have become free."""
     last_refusal: Refusal | None = None
+    """Since the site's last page as it should be."""
     renewed: Counter[str] = field(default_factory=Counter)
     """Refusals in a row of exits that could take another address each time."""
     unexpected: dict[str, str] = field(default_factory=dict)
@@ -207,7 +208,8 @@ class IdentityMiddleware:
     async def process_request(self, request: Request) -> None:
         """Choose the exit, waiting while all that may be used are busy. Raises SiteStopped or AttemptsFailedError."""
         request.meta.pop(META, None)
-        site = request.meta.get("site") or self._sites.get(urlparse_cached(request).netloc.lower())
+        named = request.meta.get("site") or request.meta.get(ROBOTS_OF)
+        site = named or self._sites.get(urlparse_cached(request).netloc.lower())
         desk = self._desks.get(site) if site else None
         if desk is None:
             return
@@ -343,6 +345,7 @@ class IdentityMiddleware:
             desk.renewed.pop(exit_.id, None)
             # A missing page says nothing of whether the site's pages are as they should be.
             if response.status == _OK:
+                desk.last_refusal = None
                 desk.unexpected.clear()
                 desk.unexpected_of.pop(exit_.id, None)
                 self.blocks.circuit.answered(desk.site)
@@ -449,7 +452,7 @@ class IdentityMiddleware:
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
-            reason=told,
+            reason=told.partition(":")[0],  # the name of a stat: without how many bytes an unexpected page had
             max_retry_times=self._most(request) - 1,
             give_up_log_level=logging.DEBUG,
         )

@@ -2,49 +2,114 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
+from scrapy import Request
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
-from twisted.internet.defer import Deferred
+
+from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteStopped
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
 
 logger = logging.getLogger(__name__)
 
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+_CLIENT_ERRORS = range(400, 500)
 _SERVER_ERROR = 500
+_VALID = 24 * 3600.0
+"""Seconds for which a robots.txt is gone by, as RFC 9309, 2.4 has it."""
+_ASKED_AGAIN = 3600.0
+"""Seconds after which one that could not be had is asked for again."""
+_LARGEST = 512 * 1024
+"""Bytes that are read; RFC 9309, 2.5 asks for 500 KiB. All 64 MB that a download may have take 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    parser: RobotParser
+    until: float
 
 
 class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
     """Scrapy's middleware, but a site whose robots.txt is out of order is not crawled.
 
     RFC 9309, 2.3.1.4: a crawler must then assume complete disallow; Scrapy assumes that all is allowed. A site that has
-    none (a 404) allows everything, as ever.
+    none (a 404) allows everything, as ever. Who is refused by the site when asking for it has been refused, and not
+    forbidden anything: the request ends with SiteStopped.
+
+    Requests that wait for the same robots.txt all wait until it is there; of those, Scrapy 2.19 holds back one only.
     """
 
-    # Both methods are private to Scrapy, which offers no other place for this.
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        # By the product's name alone: Scrapy would look for groups in all words of the header, such as those of CONTACT.
+        self._robotstxt_useragent = self._robotstxt_useragent or self._default_useragent.partition(" ")[0]
+        self._rules: dict[str, _Rules] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        """Return what a request's host allows, asking it first when that is not known. Raises SiteStopped."""
+        netloc = urlparse_cached(request).netloc
+        rules = self._rules.get(netloc)
+        if rules is None or rules.until <= monotonic():
+            async with self._locks[netloc]:
+                rules = self._rules.get(netloc)
+                if rules is None or rules.until <= monotonic():
+                    rules = self._rules[netloc] = await self._ask(request)
+        return rules.parser
+
+    async def _ask(self, request: Request) -> _Rules:
+        url = urlparse_cached(request)
+        meta = {"dont_obey_robotstxt": True, ROBOTS_OF: request.meta.get("site")}
+        asking = Request(
+            f"{url.scheme}://{url.netloc}/robots.txt",
+            priority=self.DOWNLOAD_PRIORITY,
+            meta=meta,
+            callback=NO_CALLBACK,
+        )
+        self._stats.inc_value("robotstxt/request_count")
+        assert self.crawler.engine is not None  # noqa: S101 - it sends the requests that come here
+        try:
+            response = await self.crawler.engine.download_async(asking)
+        except SiteStopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the file can't be had
+            return self._unknown(url.netloc, f"{type(error).__name__}: {error}")
+        self._stats.inc_value("robotstxt/response_count")
+        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= _SERVER_ERROR:
-            self._tell(netloc, f"HTTP status {response.status}")
-            response = response.replace(body=_NOTHING_ALLOWED)
-        await super()._parse_robots(response, netloc, request)
+            return self._unknown(url.netloc, f"HTTP status {response.status}")
+        return _Rules(self._parsed(_read(response)), monotonic() + _VALID)
 
-    def _robots_error(self, exc: Exception, netloc: str) -> None:
-        self._tell(netloc, f"{type(exc).__name__}: {exc}")
-        parser = build_from_crawler(self._parserimpl, self.crawler, _NOTHING_ALLOWED)
-        waiting, self._parsers[netloc] = self._parsers[netloc], parser
-        assert isinstance(waiting, Deferred)  # noqa: S101 - of the requests that wait for the file
-        waiting.callback(parser)
-
-    def _tell(self, netloc: str, reason: str) -> None:
+    def _unknown(self, netloc: str, reason: str) -> _Rules:
         logger.warning(
             "robots.txt of %s can't be had (%s), so nothing is fetched there",
             netloc,
             reason,
             extra={"spider": self.crawler.spider},
         )
+        return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _ASKED_AGAIN)
+
+    def _parsed(self, body: bytes) -> RobotParser:
+        parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)
+        return parser
+
+
+def _read(response: Response) -> bytes:
+    """Return what an answer says of robots: nothing, when there is no such file, whatever its page for that says."""
+    if response.status in _CLIENT_ERRORS:
+        return b""
+    if len(response.body) <= _LARGEST:
+        return response.body
+    return response.body[:_LARGEST].rpartition(b"\n")[0]

@@ -59,6 +59,9 @@ NO_SUCH_TITLE = frozenset({404, 410})
 _TITLES = ("ids", "file")
 """Arguments that stand in `Plan.titles`."""
 
+_LONGEST_REASON = 500
+"""Characters of what is told of a failure."""
+
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 
@@ -155,7 +158,7 @@ class MovieSpider(scrapy.Spider):
             CatalogueOptions.from_settings(settings)
         if "lane" in arguments:
             return cls.check_lane(settings, arguments)
-        titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"))
+        titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), settings[cls.home_setting])
         name = arguments.get("list", None if titles else cls.default_list)
         if name is not None:
             cls.check_list(name)
@@ -227,6 +230,11 @@ class MovieSpider(scrapy.Spider):
                 continue
             if self.limit_reached():
                 return
+            try:
+                parse_title_id(self.site, site_id)
+            except ConfigurationError as error:  # a list may hold anything
+                logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
+                continue
             self.asked.add(site_id)
             if not self.settings.get("REDIS_URL"):  # else the worker counts it to which the frontier hands it
                 self.crawler.stats.inc_value("titles/asked")
@@ -289,7 +297,7 @@ class MovieSpider(scrapy.Spider):
             given = msgspec.json.decode(seed, type=_Seed) if text.lstrip().startswith("{") else _Seed(url=text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{seed!r} is no seed: {error}") from None
-        request = self.title_request(parse_title_id(self.site, given.url), None)
+        request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
         return request.replace(priority=given.priority, dont_filter=given.again)
 
     def limit_reached(self) -> bool:
@@ -451,4 +459,5 @@ def _outcome(failure: Failure) -> tuple[str, str]:
     # Scrapy has no exception of its own for this.
     if isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt":
         return "disallowed", "by robots.txt"
-    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
+    # Of an answer that is no HTTP, all that was read may stand in the error.
+    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:_LONGEST_REASON]

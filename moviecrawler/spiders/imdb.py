@@ -18,6 +18,7 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import imdb
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -135,8 +136,15 @@ class ImdbSpider(MovieSpider):
         yield from self.requests_of(listing, name)
 
     def read_title(self, response: Response) -> Page:
-        """Return what a title's page says."""
-        return imdb.title(response.body, response.url)
+        """Return what a title's page says. Raises ExtractionError, also for the page of another title than its address names.
+
+        An id that was given up for another one is redirected there; what comes without that is somebody else's page.
+        """
+        page = imdb.title(response.body, response.url)
+        asked, given = id_in_url("imdb", response.url), page.movie and page.movie.site_id
+        if asked and given and given != asked:
+            raise ExtractionError("site_id", response.url, f"the page is that of {given}")
+        return page
 
     # --- Datasets -----------------------------------------------------------------------------------------------------
 
@@ -243,11 +251,14 @@ class ImdbSpider(MovieSpider):
 
     async def parse_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
         """Keep a part of a dataset; yield the request for the next, and when all are here, the movies."""
+        download = self.downloads.get(name)
+        if download is None:
+            return  # the other dataset could not be had, which has ended the pass
         headers = {
             key.decode("latin-1").lower(): values[0].decode("latin-1") for key, values in response.headers.items()
         }
         try:
-            done = await asyncio.to_thread(self.downloads[name].accept, response.status, headers, response.body)
+            done = await asyncio.to_thread(download.accept, response.status, headers, response.body)
         except (DownloadError, OSError) as error:
             for item in self._datasets_missed(str(error)):
                 yield item
@@ -264,7 +275,9 @@ class ImdbSpider(MovieSpider):
                 self.pass_done.set()
 
     def dataset_failed(self, failure: Failure) -> Iterator[Any]:
-        """Account for a dataset that could not be fetched."""
+        """Account for a dataset that could not be fetched, unless the other one's failure has ended the pass."""
+        if not self.downloads:
+            return iter(())
         return self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
 
     def _datasets_missed(self, reason: str) -> Iterator[Any]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
+MOST_LISTED = 20_000 * FINDER_PAGE
+"""Titles of a list that are read: several times as many as the site has. A finder that goes on after that has no end."""
 
 
 class MetacriticSpider(SitemapSpider):
@@ -78,13 +80,23 @@ class MetacriticSpider(SitemapSpider):
         if offset == 0 and listing.total is not None:
             # Before its titles, so that every node soon has work.
             most = TRENDING_SIZE if self.plan.lane is not None else self.plan.limit or listing.total
+            wanted = min(listing.total, most)
             pages = [
-                self.finder_request(name, later) for later in range(FINDER_PAGE, min(listing.total, most), FINDER_PAGE)
+                self.finder_request(name, later) for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE)
             ]
+            if wanted > MOST_LISTED:
+                yield from self._endless(response)
         yield from pages
         yield from self.requests_of(listing, name, before=offset, further=len(pages))
-        if listing.total is None and listing.entries and not self.listed_enough(offset + FINDER_PAGE):
-            yield self.finder_request(name, offset + FINDER_PAGE)
+        listed = offset + FINDER_PAGE
+        if listing.total is None and listing.entries and not self.listed_enough(listed):
+            if listed < MOST_LISTED:
+                yield self.finder_request(name, listed)
+            else:
+                yield from self._endless(response)
+
+    def _endless(self, response: Response) -> Iterator[Any]:
+        return self.list_missed(response.url, "failed", f"it goes on after {MOST_LISTED:,} titles, which are read")
 
     def read_title(self, response: Response) -> Page:
         """Return what a movie's page says."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from scrapy import Request
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(
-    r"^(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)(?:/[\w:~,.-]+)?/?$"
+    r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)(?:/[a-zA-Z0-9_:~,.-]+)?/?"
 )
+MOST_PAGES = 5000
+"""Pages of a browse list that are read, several times as many as the longest has: cursors that are new for ever have no end."""
 
 
 class RottenTomatoesSpider(SitemapSpider):
@@ -45,7 +47,7 @@ class RottenTomatoesSpider(SitemapSpider):
     @classmethod
     def check_list(cls, name: str) -> None:
         """Raise ConfigurationError when it is neither a browse path nor `sitemap`."""
-        if name != "sitemap" and not _BROWSE_PATH.match(name):
+        if name != "sitemap" and not _BROWSE_PATH.fullmatch(name):
             raise ConfigurationError(
                 f"list is {name!r}; give a browse path such as movies_in_theaters, movies_at_home/sort:popular or "
                 "tv_series_browse/genres:drama, or sitemap"
@@ -86,6 +88,11 @@ class RottenTomatoesSpider(SitemapSpider):
         listed = before + len(listing.entries)
         # The site has been seen to hand out the same cursor again and again.
         goes_on = bool(cursor and cursor not in seen and listing.entries)
+        if goes_on and len(seen) >= MOST_PAGES:
+            yield from self.list_missed(
+                response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read"
+            )
+            goes_on = False
         goes_on_due = goes_on and self.plan.lane is not None and not self.listed_enough(listed)
         yield from self.requests_of(listing, name, before, further=int(goes_on_due))
         if cursor and goes_on and not self.listed_enough(listed):
@@ -93,5 +100,6 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def read_title(self, response: Response) -> Page:
         """Return what a movie's or a series' page says."""
-        read = rottentomatoes.tv if "/tv/" in response.url else rottentomatoes.movie
+        is_series = "/tv/" in urlsplit(response.url).path
+        read = rottentomatoes.tv if is_series else rottentomatoes.movie
         return read(response.body, response.url)

@@ -34,10 +34,10 @@ class SitemapSpider(MovieSpider):
 
         `later` are the parts to ask for after it when it is not enough, `before` is how many movies the earlier ones hold.
         """
-        path = urlsplit(url).path if url else self.sitemap_path
+        path = _path_of(url) if url else self.sitemap_path
         return Request(
             # The index names its parts on the live site, whatever host it was read from.
-            self.home.rstrip("/") + path,
+            self.home.rstrip("/") + (path or "/"),
             callback=self.parse_sitemap,
             errback=self.list_failed,
             cb_kwargs={"later": later or [], "before": before},
@@ -49,7 +49,8 @@ class SitemapSpider(MovieSpider):
     def parse_sitemap(self, response: Response, later: list[str], before: int) -> Iterator[Any]:
         """Yield the parts of an index or the movies of a part.
 
-        All parts at once; with a limit one by one, as an index does not say how many movies a part holds.
+        All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
+        place of a part, which the protocol does not know, could lead back to itself.
         """
         try:
             sitemap = read_sitemap(response.body, response.url)
@@ -57,8 +58,19 @@ class SitemapSpider(MovieSpider):
             yield from self.list_missed(response.url, "failed", str(error))
             return
         urls = [location.url for location in sitemap.locations]
+        asked = response.meta.get("redirect_urls", [response.url])[0]
+        if sitemap.is_index and asked != self.sitemap_request().url:
+            yield from self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
+            yield from self._next_part(later, before)
+            return
         if sitemap.is_index:
-            parts = [url for url in urls if urlsplit(url).path.rpartition("/")[2].startswith(self.sitemap_parts)]
+            paths = {url: _path_of(url) for url in urls}
+            broken = [url for url, path in paths.items() if path is None]
+            if broken:
+                reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
+                yield from self.list_missed(response.url, "failed", reason)
+            others = {url: path for url, path in paths.items() if path and path != self.sitemap_path}
+            parts = [url for url, path in others.items() if self._is_of_movies(path)]
             if self.plan.limit is None or self.plan.lane is not None:
                 self.tell_listed(SITEMAP, further=len(parts))
                 yield from map(self.sitemap_request, parts)
@@ -74,6 +86,18 @@ class SitemapSpider(MovieSpider):
         yield from self.title_requests((site_id, None) for site_id in movies)
         yield from self._next_part(later, before + len(movies))
 
+    def _is_of_movies(self, path: str) -> bool:
+        return path.partition("?")[0].rpartition("/")[2].startswith(self.sitemap_parts)
+
     def _next_part(self, parts: list[str], listed: int) -> Iterator[Request]:
         if parts and not self.listed_enough(listed):
             yield self.sitemap_request(parts[0], parts[1:], listed)
+
+
+def _path_of(url: str) -> str | None:
+    """Return path and query of a URL; None of what is none, such as "https://[…"."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return parts.path + (f"?{parts.query}" if parts.query else "")

@@ -55,6 +55,28 @@ def test_robots_txt_is_asked_for_once_and_obeyed(server: FileServer, fetcher: Fe
     assert [asked.path for asked in server.asked].count("/robots.txt") == 1
 
 
+@pytest.mark.parametrize(
+    "robots",
+    [
+        b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n",
+        # A word of the contact, which is no name of ours.
+        b"User-agent: Example\nAllow: /\n\nUser-agent: *\nDisallow: /\n",
+    ],
+)
+def test_robots_txt_is_obeyed_with_a_byte_order_mark_and_whatever_the_contact_is(
+    robots: bytes, server: FileServer, fetcher: Fetcher
+) -> None:
+    server.files["/robots.txt"] = robots
+    with pytest.raises(DownloadError, match="disallows"):
+        fetcher.get(f"{server.url}/f/file")
+
+
+def test_waiting_time_that_is_no_number_is_none(server: FileServer, fetcher: Fetcher) -> None:
+    server.replies["/f/file"] = lambda _: (503, {"Retry-After": "\xb2"}, b"")
+    with pytest.raises(DownloadError, match="tried"):
+        fetcher.get(f"{server.url}/f/file")
+
+
 def test_nothing_is_fetched_while_robots_txt_is_out_of_order(server: FileServer, fetcher: Fetcher) -> None:
     server.replies["/robots.txt"] = lambda _: (500, {}, b"")
     with pytest.raises(DownloadError, match=r"robots\.txt"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +117,28 @@ def test_gateway_that_is_away_is_no_reason_to_stop(replica: ReplicaProcess, tmp_
     assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL") == 1
 
 
+class NoHttp(socketserver.BaseRequestHandler):
+    """Answers what is no HTTP."""
+
+    def handle(self) -> None:
+        self.request.recv(65_536)
+        self.request.sendall(b"-ERR unknown command\r\n")
+
+
+def test_gateway_that_speaks_no_http_stops_neither_the_crawl_nor_the_file(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), NoHttp) as gateway:
+        threading.Thread(target=gateway.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{gateway.server_address[1]}"
+        own = {"METRICS_FOLDER": str(tmp_path), "METRICS_PUSH_URL": url, "METRICS_EVERY": "0.1"}
+        finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, **own)
+        gateway.shutdown()
+    assert finished.code == 0
+    assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL (BadStatusLine)") == 1
+    assert "Traceback" not in finished.log
+
+
 def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     book = RedisBook(redis_url)
     for field in ("year", "plot"):
@@ -135,6 +159,8 @@ def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatc
         ({"METRICS_EVERY": "0"}, "METRICS_EVERY is '0'"),
         ({"METRICS_FOLDER": "/no/such/folder"}, "which is no folder"),
         ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"METRICS_PUSH_URL": "http://[gateway"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"FRONTIER_RUN": "a/b"}, "FRONTIER_RUN is 'a/b'"),
     ],
 )

@@ -231,3 +231,16 @@ def test_page_of_an_error_or_of_consent_is_no_title(site: str, title: str) -> No
     for url in (None, f"https://{site}"):
         with pytest.raises(ExtractionError):
             read_page(body, url)
+
+
+def test_what_a_site_says_forges_no_log_lines() -> None:
+    title = (
+        b"<title>Access denied | \x1b[2J\n2026-11-21 ERROR: forged\xe2\x80\xa8 Cloudflare " + b"y" * 3000 + b"</title>"
+    )
+    for found in (
+        classify(200, {}, title, expects="other", now=NOW),
+        classify(202, {"x-amzn-waf-action": "\x1b[2J\x9b" + "z" * 9000}, b"", expects="other", now=NOW),
+    ):
+        assert found is not None
+        assert found.reason.isprintable()
+        assert len(found.reason) < 200

@@ -6,15 +6,17 @@ import asyncio
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
 from moviecrawler.identity.policy import SiteBanPolicy
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.identity import AttemptsFailedError
+from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
 from tests.identity.chain import Chain
 
 URL = "https://www.imdb.com/title/tt0111161/"
@@ -240,3 +242,82 @@ def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_pat
     with pytest.raises(SiteStopped, match="no exit is left of tor"):
         run(chain, URL)
     assert len(tokens) == len(set(tokens)) == 2 * 3
+
+
+@pytest.mark.parametrize(
+    "host", ["https://www.imdb.com:443", "https://mobile.www.imdb.com", "http://user@www.imdb.com"]
+)
+def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_an_exit_too(host: str, tmp_path: Path) -> None:
+    left: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        left.append(request.meta.get("exit", "direct"))
+        return page(request)
+
+    chain = Chain(1, tmp_path, answer, ROBOTSTXT_OBEY=True)
+    robots = next(one for one in chain.manager.middlewares if isinstance(one, CautiousRobotsTxtMiddleware))
+    engine: Any = chain.crawler.engine
+
+    async def download(request: Request) -> Response:
+        return await chain.manager.download_async(answer, request)  # type: ignore[return-value]
+
+    engine.download_async = download
+    asyncio.run(robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"})))
+    assert left == ["datacenter:1"]
+
+
+def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
+    sizes = iter(range(10, 100))
+
+    async def answer(request: Request) -> Response:
+        return Response(request.url, body=b"x" * next(sizes), request=request)
+
+    for exits in (0, 5):
+        chain = Chain(exits, tmp_path, answer)
+        with pytest.raises(IgnoreRequest):
+            run(chain, URL)
+        stats = chain.crawler.stats.get_stats()
+        reasons = [name for name in stats if name.startswith("retry/reason_count/")]
+        assert len(reasons) == 1
+        assert stats[reasons[0]] >= 2
+
+
+def test_an_encoding_that_can_not_be_read_keeps_no_exit(tmp_path: Path) -> None:
+    names = [b"\xff", b"zstd"]
+
+    async def answer(request: Request) -> Response:
+        if names:
+            return Response(request.url, body=PAGE, headers={"Content-Encoding": names.pop()}, request=request)
+        return page(request)
+
+    chain = Chain(3, tmp_path, answer)
+    assert run(chain, URL)[0].body == PAGE
+    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
+
+
+@pytest.mark.parametrize("status", [202, 403, 429])
+def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
+        return Response(request.url, status=status, headers=headers, request=request)
+
+    for exits in (0, 2):
+        with pytest.raises(SiteStopped):
+            run(Chain(exits, tmp_path, answer), URL)
+
+
+def test_exits_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
+    answers: list[Any] = [403, 200, *[DownloadConnectionRefusedError()] * 9]
+
+    async def answer(request: Request) -> Response:
+        told = answers.pop(0)
+        if isinstance(told, Exception):
+            raise told
+        return HtmlResponse(request.url, status=told, body=PAGE, request=request)
+
+    chain = Chain(2, tmp_path, answer)
+    run(chain, URL)
+    with pytest.raises(SiteStopped) as stopped:
+        run(chain, URL)
+    assert "403" not in str(stopped.value)
+    assert "24 h" not in str(stopped.value)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from moviecrawler.identity.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Health
@@ -142,3 +144,13 @@ def test_what_could_not_be_told_is_told_again(health: Health) -> None:
     assert health.urgent
     assert health.figures(EXIT).successes == 1
     assert health.tell() == told
+
+
+def test_a_clock_that_is_set_right_changes_no_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    health = Health(1800, 1)
+    began = health.now()
+    health.quarantine("a", "202", began)
+    for jump in (-30 * 365 * 86_400, 86_400):
+        monkeypatch.setattr(time, "time", lambda jump=jump: began + jump)
+        assert health.state("a", health.now()) == "quarantined"
+        assert abs(health.now() - began) < 60

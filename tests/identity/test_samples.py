@@ -65,3 +65,12 @@ def test_a_sample_that_can_not_be_kept_is_told_and_does_no_harm(
     (tmp_path / "blocked").write_text("a file")
     keep(tmp_path / "blocked", Response(URL, body=b"x"))
     assert "can't be kept" in caplog.text
+
+
+@pytest.mark.parametrize("shown", range(1, 9))
+def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(shown: int, tmp_path: Path) -> None:
+    secret = b"pa55word"
+    body, header = b"x" * (LARGEST - shown) + secret, b"x" * (500 - shown) + secret
+    keep(tmp_path, Response(URL, headers={"X-Echo": header}, body=body), secrets=(secret,))
+    (path,) = tmp_path.iterdir()
+    assert b"xp" not in path.read_bytes()

@@ -6,6 +6,7 @@ from typing import Any
 
 import brotli
 import pytest
+from backports import zstd
 from isal import isal_zlib
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
@@ -47,6 +48,8 @@ def raw_deflate(body: bytes) -> bytes:
         ("deflate", zlib.compress(PAGE)),
         ("deflate", raw_deflate(PAGE)),
         ("br", brotli.compress(PAGE)),
+        ("zstd", zstd.compress(PAGE)),
+        ("zstd", zstd.compress(PAGE[:999]) + zstd.compress(PAGE[999:])),
         ("gzip, br", brotli.compress(gzip.compress(PAGE))),
     ],
 )
@@ -98,6 +101,50 @@ def test_redirect_that_says_gzip_and_is_empty_is_followed(middleware: FastCompre
     assert middleware.process_response(Request("https://example.com/"), redirect) is redirect
 
 
-def test_damaged_brotli_body_is_fetched_again(middleware: FastCompressionMiddleware) -> None:
-    again = middleware.process_response(Request("https://example.com/"), received(b"not brotli at all", "br"))
+def halves() -> list[tuple[str, bytes]]:
+    whole = {"gzip": gzip.compress(PAGE), "deflate": zlib.compress(PAGE), "br": brotli.compress(PAGE)}
+    whole |= {"zstd": zstd.compress(PAGE)}
+    return [(name, body[:-1]) for name, body in whole.items()] + [(name, body[:99]) for name, body in whole.items()]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [*halves(), ("deflate", b"\xff no deflate"), ("br", b"not brotli at all"), ("zstd", b"not zstd")],
+)
+def test_body_that_is_cut_or_is_something_else_is_fetched_again(
+    middleware: FastCompressionMiddleware, encoding: str, body: bytes
+) -> None:
+    again = middleware.process_response(Request("https://example.com/"), received(body, encoding))
     assert isinstance(again, Request)
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "br", "zstd"])
+def test_bombs_of_all_encodings_are_refused(middleware: FastCompressionMiddleware, encoding: str) -> None:
+    compress = {"deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}[encoding]
+    with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
+        middleware.process_response(Request("https://example.com/"), received(compress(bytes(20_000_000)), encoding))
+    body = compress(bytes(2_000_000))
+    taken = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    assert isinstance(taken, Response)
+    assert taken.body == bytes(2_000_000)
+
+
+@pytest.mark.parametrize("status", [202, 204, 403, 404, 429, 503])
+@pytest.mark.parametrize(
+    "body", [b"", b"not gzip at all", gzip.compress(bytes(50_000_000))], ids=["", "no gzip", "bomb"]
+)
+def test_refusal_whose_body_is_damaged_is_a_refusal(
+    middleware: FastCompressionMiddleware, status: int, body: bytes
+) -> None:
+    headers = {"Content-Encoding": "gzip", "x-amzn-waf-action": "challenge"}
+    told = Response("https://example.com/", status=status, headers=headers, body=body)
+    response = middleware.process_response(Request("https://example.com/"), told)
+    assert isinstance(response, Response)
+    assert (response.status, response.body) == (status, b"")
+    assert "Content-Encoding" not in response.headers
+    assert response.headers["x-amzn-waf-action"] == b"challenge"
+
+
+def test_encoding_that_can_not_be_read_is_a_damaged_body(middleware: FastCompressionMiddleware) -> None:
+    response = Response("https://example.com/", headers={"Content-Encoding": b"\xff"}, body=PAGE)
+    assert isinstance(middleware.process_response(Request("https://example.com/"), response), Request)

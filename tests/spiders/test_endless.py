@@ -1,0 +1,123 @@
+"""Lists and sitemaps that have no end, or name what is no address: read as far as they make sense, and told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
+
+import moviecrawler.settings
+from moviecrawler.spiders.base import MovieSpider
+from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
+
+INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'
+
+
+def spider_of(kind: type[MovieSpider], settings: dict[str, str] | None = None, **arguments: str) -> Any:
+    own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
+    given = {"DATA_DIR": tempfile.gettempdir(), **(settings or {})}
+    return kind.from_crawler(get_crawler(kind, {**own, **given}), **arguments)
+
+
+def index(*addresses: str) -> bytes:
+    return INDEX.format("".join(f"<sitemap><loc>{address}</loc></sitemap>" for address in addresses)).encode()
+
+
+def read(request: Request, body: bytes) -> list[Request]:
+    """Return the requests that an answer leads to."""
+    assert request.callback is not None
+    yielded = request.callback(Response(request.url, body=body, request=request), **request.cb_kwargs)
+    return [one for one in yielded if isinstance(one, Request)]
+
+
+def missed(spider: Any) -> int:
+    return int(spider.crawler.stats.get_value("lists/missed", 0))
+
+
+def finder(total: int | None, slug: str = "dune") -> bytes:
+    item = {"slug": slug, "title": "Dune", "premiereYear": 2021, "type": "movie", "typeId": 2}
+    data: dict[str, Any] = {"items": [item]} | ({} if total is None else {"totalResults": total})
+    return json.dumps({"data": data}).encode()
+
+
+def test_finder_that_claims_more_titles_than_there_can_be_is_read_so_far() -> None:
+    spider = spider_of(MetacriticSpider, list="new")
+    pages = [one for one in read(spider.list_request("new"), finder(10**12)) if "offset" in one.cb_kwargs]
+    assert len(pages) == MOST_LISTED // FINDER_PAGE - 1
+    assert missed(spider) == 1
+
+
+@pytest.mark.parametrize(("offset", "goes_on"), [(0, True), (MOST_LISTED - FINDER_PAGE, False)])
+def test_finder_that_does_not_say_how_many_it_has_ends(offset: int, goes_on: bool) -> None:
+    spider = spider_of(MetacriticSpider, list="new")
+    pages = [one for one in read(spider.finder_request("new", offset), finder(None)) if one.priority]
+    assert bool(pages) == goes_on
+    assert missed(spider) == (not goes_on)
+
+
+@pytest.mark.parametrize(("pages", "goes_on"), [(1, True), (MOST_PAGES - 1, True), (MOST_PAGES, False)])
+def test_cursors_that_are_new_for_ever_are_followed_so_far(pages: int, goes_on: bool) -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    row = {"title": "Dune", "mediaUrl": "/m/dune_2021", "emsId": "x", "type": "Movie"}
+    body = {"grid": {"list": [row]}, "pageInfo": {"endCursor": "another", "hasNextPage": True}}
+    seen = [f"cursor{number}" for number in range(pages)]
+    request = spider.browse_request("movies_at_home", seen[-1], 30, seen)
+    further = [one for one in read(request, json.dumps(body).encode()) if one.priority]
+    assert bool(further) == goes_on
+    assert missed(spider) == (not goes_on)
+
+
+@pytest.mark.parametrize("limit", [{}, {"limit": "5"}])
+def test_index_within_an_index_is_not_followed(limit: dict[str, str]) -> None:
+    spider = spider_of(MetacriticSpider, None, list="sitemap", **limit)
+    loop = index("https://www.metacritic.com/movies.xml", "https://www.metacritic.com/movies/1.xml")
+    (part,) = read(spider.list_request("sitemap"), loop)
+    assert part.url == "https://www.metacritic.com/movies/1.xml"
+    assert missed(spider) == 0
+    assert read(part, loop) == []
+    assert missed(spider) == 1
+
+
+def test_address_that_is_none_costs_the_other_parts_nothing() -> None:
+    spider = spider_of(MetacriticSpider, list="sitemap")
+    body = index("https://[www.metacritic.com/movies/1.xml", "https://www.metacritic.com/movies.xml?page=2")
+    parts = read(spider.list_request("sitemap"), body)
+    assert [one.url for one in parts] == ["https://www.metacritic.com/movies.xml?page=2"]
+    assert missed(spider) == 1
+
+
+@pytest.mark.parametrize("slug", ["..", "\x1b[2Jcleared", "a b", "x" * 301])
+def test_row_whose_id_can_be_none_is_passed_over(slug: str, caplog: pytest.LogCaptureFixture) -> None:
+    spider = spider_of(MetacriticSpider, list="new")
+    assert read(spider.list_request("new"), finder(1, slug)) == []
+    assert "can't be a title" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+async def all_of(yielded: Any) -> list[Any]:
+    return [one async for one in yielded]
+
+
+def test_second_dataset_that_arrives_after_the_first_could_not_be_had_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    spider = spider_of(ImdbSpider, via="datasets", ids="tt0111161", settings={"DATA_DIR": str(tmp_path)})
+    spider.plan.lane = "due"
+    spider.refused_titles = {"tt0111161": None}
+    basics, ratings = spider.dataset_requests()
+    missed_titles = list(spider.dataset_failed(Failure(OSError("unreachable"))))  # type: ignore[no-untyped-call]
+    assert [one.site_id for one in missed_titles] == ["tt0111161"]
+    answer = Response(ratings.url, status=404, request=ratings)
+    assert asyncio.run(all_of(spider.parse_dataset(answer, **ratings.cb_kwargs))) == []
+    assert list(spider.dataset_failed(Failure(OSError("unreachable")))) == []  # type: ignore[no-untyped-call]
+    assert basics.url != ratings.url
