@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import msgspec
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from moviecrawler.commands.output import printing
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.urls import site_of
@@ -45,9 +47,11 @@ class Command(ScrapyCommand):
                 f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}",
                 print_help=False,
             )
-        for name in args:
-            record = self._read(name, opts.url)
-            sys.stdout.buffer.write(msgspec.json.encode({"file": name, **record}) + b"\n")
+        with printing():
+            for name in args:
+                record = self._read(name, opts.url)
+                shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes
+                sys.stdout.buffer.write(msgspec.json.encode({"file": shown, **record}) + b"\n")
 
     def _read(self, name: str, url: str | None) -> dict[str, Any]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections import Counter
 from datetime import date
 from io import BytesIO
@@ -21,14 +22,14 @@ from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStore
 from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
-from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.warc import read_record, read_records
 from moviecrawler.signals import item_settled, store_opened
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
+
+logger = logging.getLogger(__name__)
 
 _MOST_IN_PIPELINES = 100
 """Items on their way through the pipelines at a time; what is in a store's buffer has left them."""
@@ -85,7 +88,7 @@ class Command(ScrapyCommand):
         self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, ledger=ledger)
         self.crawler_process.start()
         if ledger.done.issuperset(files):
-            ledger.forget()
+            ledger.forget(files)
         else:
             self.exitcode = 1
 
@@ -133,6 +136,10 @@ class ReplaySpider(scrapy.Spider):
                         unread += 1
                         self.logger.error("%s: a page can't be read: %s", key, error)  # noqa: TRY400 - the sentence says it all
                         continue
+                    except Exception:  # what a reader stumbles over costs one page, as in a crawl
+                        unread += 1
+                        self.logger.exception("%s: a page can't be read", key)
+                        continue
                     for item in items:
                         await self.ledger.room()
                         self.ledger.item_sent(key, item)
@@ -144,7 +151,7 @@ class ReplaySpider(scrapy.Spider):
                     self.ledger.file_read(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
-        """Yield what the crawl made of an answer. Raises ArchiveError when its body can't be decompressed."""
+        """Yield what the crawl made of an answer, but no request. Raises ArchiveError when its body can't be decompressed."""
         if answer.site_id is None:
             return  # a list page: what it said of a title stands with that title's page
         reader = self.readers[answer.site]
@@ -170,11 +177,12 @@ class ReplaySpider(scrapy.Spider):
             raise ArchiveError(f"{answer.archive_id}: the body is damaged")
         self.crawler.stats.inc_value("titles/asked")
         if response.status in _SUCCESS:
-            yield from reader.parse_title(response, answer.site_id, answer.found, answer.due)
+            results = reader.parse_title(response, answer.site_id, answer.found, answer.due)
         else:
             failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
             failure.request = request  # type: ignore[attr-defined]  # as Scrapy passes it to an errback
-            yield from reader.title_failed(failure)
+            results = reader.title_failed(failure)
+        yield from (result for result in results if not isinstance(result, Request))
 
 
 class Ledger:
@@ -210,9 +218,14 @@ class Ledger:
         if self._path.exists():
             self.done.update(self._path.read_text("utf-8").splitlines())
 
-    def forget(self) -> None:
-        """Let the next replay begin anew."""
-        self._path.unlink(missing_ok=True)
+    def forget(self, files: Iterable[str]) -> None:
+        """Let the next replay of these files begin anew; what one of others has done is kept."""
+        self.done.difference_update(files)
+        if self.done:
+            with replacing(self._path) as file:
+                file.writelines(f"{key}\n" for key in sorted(self.done))
+        else:
+            self._path.unlink(missing_ok=True)
 
     async def room(self) -> None:
         """Wait while as many items as may are on their way through the pipelines."""
@@ -274,8 +287,11 @@ class Ledger:
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{key}\n")
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(f"{key}\n")
+            except OSError as error:
+                logger.warning("%s is done, which can't be written down: %s", key, error)
 
 
 def _date(option: str, text: str | None, default: date) -> date:

@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
+from moviecrawler.commands.output import printing
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.pipelines.postgres import read_scoreboard
 
@@ -64,7 +65,10 @@ class Command(ScrapyCommand):
         if not rows:
             self._fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
             return
-        _print(rows[: opts.limit], opts.format)
+        # CSV as in the files; a terminal need not know every letter.
+        form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
+        with printing(**form):
+            _print(rows[: opts.limit], opts.format)
 
     def _read(self, limit: int | None) -> tuple[list[ScoreboardRow], str]:
         """Return the rows, and where they were read."""

@@ -388,7 +388,9 @@ class FileBook(Book):
             try:
                 yield self._connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # SQLite itself has rolled back after some errors, such as a full disk.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
 

@@ -7,6 +7,7 @@ raw/site=imdb/date=2026-03-01/20260301T120000-<machine>-<digest>.cdxj     where 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,7 +109,10 @@ def open_archive(source: str, endpoint_url: str | None = None) -> Bucket | Folde
     Raises TransientStoreError when a bucket can't be reached.
     """
     if source.startswith("s3://"):
-        parts = urlsplit(source)
+        try:
+            parts = urlsplit(source)
+        except ValueError as error:
+            raise ConfigurationError(f"{source!r} names no bucket ({error}); give s3://bucket/prefix") from None
         bucket = Bucket(parts.netloc, parts.path, endpoint_url)
         bucket.open()
         return bucket
@@ -124,8 +128,9 @@ def archived_files(archive: Bucket | Folder, site: str, begin: date, end: date) 
     found = []
     for key in archive.keys(f"raw/site={site}/"):
         named = _FILE.match(key)
-        if named and begin <= date.fromisoformat(named[1]) <= end:
-            found.append(key)
+        with suppress(ValueError):  # no day, such as a 30 February: not a folder of ours
+            if named and begin <= date.fromisoformat(named[1]) <= end:
+                found.append(key)
     return found
 
 

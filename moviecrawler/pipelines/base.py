@@ -271,7 +271,7 @@ class BatchingPipeline:
                 record = Record(item, b"", time.monotonic())
                 reason = f"not to be written as JSON: {error}"
                 self._hold(record)
-                self._keep_rejected(record, reason)
+                await asyncio.to_thread(self._keep_rejected, record, reason)
                 self._settle([record], "rejected", reason)
             else:
                 await self._admit(record)
@@ -379,7 +379,7 @@ class BatchingPipeline:
                 spooled = msgspec.json.decode(line, type=_Spooled)
                 item: Any = msgspec.json.decode(spooled.item, type=types[spooled.type])
                 records.append(Record(item, self.encode(item), time.monotonic(), path))
-            except (msgspec.DecodeError, KeyError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
                 text, reason = line.decode(errors="replace"), f"{path.name} holds no item here: {error}"
                 append_rejected(self._data_dir, self.store.name, reason, text)
                 self._tell(self._tell_rejected, reason, text)
@@ -500,7 +500,10 @@ class BatchingPipeline:
 
     def _write(self, batch: list[Record]) -> None:
         started = time.perf_counter()
-        self.store.write(batch)
+        try:
+            self.store.write(batch)
+        except OSError as error:  # of this machine, such as too many open files: no item is to blame
+            raise TransientStoreError(f"{type(error).__name__}: {error}") from error
         self._tell(self._count_batch, time.perf_counter() - started)
 
     def _attempt(self, action: Callable[[], None]) -> bool:

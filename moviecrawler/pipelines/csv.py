@@ -123,6 +123,8 @@ _LOCK_WAIT = 10.0
 _EXPORT_WAIT = 600.0
 """Seconds to wait, at the end, for another process's export."""
 _SOONEST = 2.0
+_AFTER_FAILURE = 60.0
+"""Seconds until files that could not be replaced are tried again."""
 _SHARE = 20
 """Exports take a twentieth of the time at most."""
 
@@ -217,6 +219,7 @@ class CsvStore(Store):
     def _export(self, longest_wait: float) -> None:
         """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
         started = time.monotonic()
+        least_pause = 0.0
         try:
             with ProcessLock(self._folder / "export.lock") as lock:
                 # Another process may have exported our rows while we waited for it.
@@ -228,7 +231,8 @@ class CsvStore(Store):
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
             )
-        self._next_export = time.monotonic() + pause_after_export(time.monotonic() - started)
+            least_pause = _AFTER_FAILURE
+        self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
 
     def _replace_files(self) -> int:
         connection = self._connected()

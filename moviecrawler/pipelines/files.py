@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 REJECTED = "rejected.jsonl"
 """Items that were refused, one JSON object a line: `store`, `reason` and `item`."""
+_ABANDONED_AFTER = 86_400.0
+"""Seconds after which nobody writes a draft of a spool file any more."""
 
 
 def check_data_dir(path: str | os.PathLike[str]) -> Path:
@@ -75,9 +78,7 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> None:
         plain = asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
         line = json.dumps({**entry, "item": plain}, default=repr).encode()
     try:
-        with (data_dir / REJECTED).open("ab", buffering=0) as file:
-            file.write(line + b"\n")
-            os.fsync(file.fileno())
+        _append_line(data_dir / REJECTED, line)
     except OSError as error:
         logger.error("%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason)  # noqa: TRY400 - the disk's message says it all
 
@@ -93,8 +94,25 @@ def write_spool(data_dir: Path, store: str, lines: Iterable[bytes]) -> Path:
 
 
 def spool_files(data_dir: Path, store: str) -> list[Path]:
-    """Return the files that earlier runs of a store left, oldest first."""
-    return sorted((data_dir / "spool").glob(f"{store}-*.jsonl"))
+    """Return the files that earlier runs of a store left, oldest first; drafts of those that were killed are removed."""
+    folder = data_dir / "spool"
+    for draft in folder.glob(f".{store}-*.draft"):
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
+                draft.unlink()
+    return sorted(folder.glob(f"{store}-*.jsonl"))
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    with path.open("ab+", buffering=0) as file:
+        # A full disk, or a power cut, may have left half a line: that must not spoil this one.
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else b"\n" + line
+        line += b"\n"
+        if file.write(line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -112,6 +112,8 @@ class MongoStore(Store):
             for name, indexes in _INDEXES.items():
                 self._collection(name).create_indexes(indexes)
         except OperationFailure as error:
+            if error.timeout:
+                raise TransientStoreError(_sentence(error)) from error
             raise ConfigurationError(f"MONGO_URL: the server refuses us: {_sentence(error)}") from error
         except PyMongoError as error:
             raise TransientStoreError(_sentence(error)) from error

@@ -178,8 +178,10 @@ def connect(url: str) -> Connection:
     parameters = _parse(url)
     try:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
-    except psycopg2.OperationalError as error:
-        reason = _one_line(str(error))
+    except (psycopg2.OperationalError, UnicodeDecodeError) as error:
+        # A server that talks another language does so in an encoding of its own before it knows ours.
+        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+        reason = _one_line(text)
         if _REFUSED.search(reason):
             raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
         raise TransientStoreError(reason) from None

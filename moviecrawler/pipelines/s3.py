@@ -103,11 +103,11 @@ class Bucket:
             self._client.head_bucket(Bucket=self._name)
         except (ClientError, BotoCoreError, ValueError) as error:
             if _may_pass(error):
-                raise TransientStoreError(str(error)) from error
+                raise TransientStoreError(_sentence(error)) from None
             raise ConfigurationError(
-                f"the bucket {self._name!r} can't be used ({error}); create it, let these credentials list and write it, "
+                f"the bucket {self._name!r} can't be used ({_sentence(error)}); create it, let these credentials list and write it, "
                 "or correct S3_BUCKET or S3_ENDPOINT_URL"
-            ) from error
+            ) from None
 
     def close(self) -> None:
         """Disconnect."""
@@ -241,7 +241,12 @@ def _errors_translated() -> Iterator[None]:
     except ClientError as error:
         # S3 takes any bytes: nothing but its size can be wrong with an object.
         if error.response["Error"]["Code"] in _TOO_LARGE:
-            raise RejectedError(str(error)) from error
-        raise TransientStoreError(str(error)) from error
+            raise RejectedError(_sentence(error)) from None
+        raise TransientStoreError(_sentence(error)) from None
     except BotoCoreError as error:
-        raise TransientStoreError(str(error)) from error
+        raise TransientStoreError(_sentence(error)) from None
+
+
+def _sentence(error: Exception) -> str:
+    """Return what went wrong; it names the endpoint, whose URL may have a password."""
+    return re.sub(r"//[^@\s]+@", "//***@", str(error))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 _MOST = 10**9
 """More than anyone has ever counted of people, votes or places in a list."""
 _MOST_MONEY = 10**15
+_CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
+_LONGEST_TEXT = 10_000
+"""Characters of anything but a plot. Titles are compared with each other, which takes minutes when they have a million."""
+_LONGEST_REASON = 500
+"""Characters; longer ones are cut in the middle."""
 
 _RANGES = {
     "year": (1870, 2100),
@@ -63,7 +70,7 @@ class ValidatePipeline:
         assert crawler.stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
-    def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any) -> Any:
         """Return the item, or raise DropItem."""
         if not isinstance(item, Movie):
             return item
@@ -71,11 +78,12 @@ class ValidatePipeline:
             check_movie(item)
             _check_scraped(item)
         except InvalidItemError as error:
+            reason = _shortened(str(error))
             self._stats.inc_value("items/rejected")
             self._stats.inc_value(f"items/rejected/{error.field}")
-            append_rejected(self._data_dir, "validate", str(error), item)
-            self._signals.send_catch_log(item_rejected, store="validate", reason=str(error), item=item)
-            raise DropItem(str(error)) from error
+            await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item)  # it waits for the disk
+            self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
+            raise DropItem(reason) from None
         return item
 
 
@@ -102,6 +110,13 @@ def check_movie(movie: Movie) -> None:
     _check_credits(_check_list("credits", movie.credits, Credit))
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
+
+
+def _shortened(reason: str) -> str:
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    half = _LONGEST_REASON // 2
+    return f"{reason[:half]} … {reason[-half:]}"
 
 
 def _check_scraped(movie: Movie) -> None:
@@ -182,7 +197,7 @@ def _check_amounts(amounts: list[Amount]) -> None:
         _check_choice("amounts", amount.kind, _AMOUNT_KINDS)
         _check_integer("amounts", amount.value, 1, _MOST_MONEY)
         _check_text("amounts", amount.currency)
-        if not (len(amount.currency) == 3 and amount.currency.isascii() and amount.currency.isupper()):  # noqa: PLR2004 - ISO 4217
+        if not _CURRENCY.fullmatch(amount.currency):
             raise InvalidItemError("amounts", f"{amount.currency!r} is not a currency such as USD")
     _check_unique("amounts", [amount.kind for amount in amounts])
 
@@ -195,6 +210,8 @@ def _check_choice(field: str, value: object, choices: Any) -> None:
 def _check_text(field: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidItemError(field, f"{value!r} is not text")
+    if len(value) > _LONGEST_TEXT and field != "plot":
+        raise InvalidItemError(field, f"{value[:100]!r}… has {len(value):,} characters; {_LONGEST_TEXT:,} are the most")
     if not value.strip():
         raise InvalidItemError(field, f"{value!r} is empty; what the site doesn't have is None")
     try:

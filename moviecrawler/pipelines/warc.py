@@ -29,6 +29,8 @@ _END = b"\r\n\r\n"
 _VERSION = b"WARC/1.1"
 _LONGEST_LINE = 1024 * 1024
 """Bytes; a longer line of a header is damage."""
+_LARGEST_BLOCK = 1024**3
+"""Bytes; a record that claims to have more is damaged."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,7 +137,7 @@ def read_record(record: bytes) -> Answer:
             found=known.found,
             due=known.due,
         )
-    except (KeyError, ValueError, IndexError, msgspec.DecodeError) as error:
+    except (KeyError, ValueError, IndexError, msgspec.DecodeError, RecursionError) as error:
         raise ArchiveError(f"a record is not as this project writes it: {type(error).__name__}: {error}") from error
 
 
@@ -151,6 +153,8 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
             size = int(fields["content-length"])
         except (KeyError, ValueError) as error:
             raise ArchiveError(f"no WARC record where one should begin: {first[:40]!r}") from error
+        if not 0 <= size <= _LARGEST_BLOCK:
+            raise ArchiveError(f"a record claims to have {fields['content-length'][:40]} bytes")
         block = file.read(size + len(_END))
         if len(block) != size + len(_END) or not block.endswith(_END):
             raise ArchiveError("the WARC file ends early")

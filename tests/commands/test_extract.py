@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,15 @@ def test_what_can_not_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> No
     )
     assert finished.code == 1
     assert ["error" in line for line in lines(finished)] == [True, True, True, True, True, False]
+    assert "Traceback" not in finished.log
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="file names are Unicode there")
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"l\xe1mpa.html")).write_text("Dear Sir")
+    finished = scrapy("extract", os.fsdecode(b"l\xe1mpa.html"), "missing.html", data=tmp_path)
+    assert finished.code == 1
+    assert [line["file"] for line in lines(finished)] == ["l\ufffdmpa.html", "missing.html"]
     assert "Traceback" not in finished.log
 
 

@@ -6,7 +6,7 @@ import gzip
 import subprocess
 import sys
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from moviecrawler.pipelines.warc import read_record, read_records
+from moviecrawler.commands.replay import Ledger
+from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
 from tests.crawling import FAST, Finished, counts, scrapy
@@ -24,6 +25,8 @@ from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from moviecrawler.items import Movie
 
 TABLES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 CRAWLS = {
@@ -51,6 +54,11 @@ class Crawled:
     def services(self) -> dict[str, str]:
         """The settings that give access to the bucket."""
         return {"S3_ENDPOINT_URL": self.endpoint, **CREDENTIALS}
+
+    @property
+    def movies(self) -> list[Movie]:
+        """What the crawls have stored."""
+        return Finished(0, "", "", self.data).movies
 
     def download(self, folder: Path) -> list[Path]:
         """Copy the archive into a folder, and return its WARC files of IMDb."""
@@ -183,6 +191,53 @@ def test_a_damaged_page_keeps_no_other_from_being_read(crawled: Crawled, tmp_pat
     assert "the body is not the one that was archived" in ended.log
     titles = {movie.site_id for movie in Finished(0, "", "", crawled.data).movies if movie.site == "imdb"}
     assert len(titles - {movie.site_id for movie in ended.movies}) == 1
+
+
+def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Crawled, tmp_path: Path) -> None:
+    file = crawled.download(tmp_path)[0]
+    content = file.read_bytes()
+    answers = [read_record(record) for record in read_records(BytesIO(content))]
+    movies = [movie for movie in crawled.movies if movie.site == "imdb"]
+    page = next(answer for answer in answers if answer.site_id in {movie.site_id for movie in movies})
+    # What a crawl of what is due takes for a page of another title, and tries the next id of.
+    wanted = {"imdb_id": "tt7654321", "title": "Something Else", "year": 1920}
+    due = {"title_id": 1, "boosted": False, "ids": ["tt0000001"], "evidence": "guess", "wanted": wanted, "known": []}
+    strange = [replace(page, url="no address"), replace(page, found={}), replace(page, due={}), replace(page, due=due)]
+    begin = content.index(b"WARC/1.1", 8)
+    file.write_bytes(content[:begin] + b"".join(write_record(answer).record for answer in strange) + content[begin:])
+    endless = file.with_name("00000000T000000-endless.warc")
+    endless.write_bytes(b"WARC/1.1\r\nContent-Length: %b\r\n\r\n" % (b"9" * 40))
+
+    before = asked(crawled.replica)
+    ended = crawled.run("replay", "--site", "imdb", str(tmp_path), data=tmp_path)
+    assert asked(crawled.replica) == before
+    assert ended.code == 1
+    assert ended.log.count(f"{file.name}: a page can't be read") == 3
+    assert f"{endless.name} can't be read to its end" in ended.log
+    assert {movie.site_id for movie in ended.movies} == {movie.site_id for movie in movies}
+    assert ended.stat("downloader/request_count") == 0
+
+
+def test_a_replay_of_one_day_leaves_another_that_was_broken_off_where_it_was(crawled: Crawled, tmp_path: Path) -> None:
+    broken = crawled.download(tmp_path)[1]
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-500])
+    assert crawled.run("replay", str(tmp_path), data=tmp_path).code == 1
+    (ledger,) = tmp_path.glob("replay-*")
+    done = set(ledger.read_text().splitlines())
+    assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
+    assert set(ledger.read_text().splitlines()) == {key for key in done if "site=metacritic" not in key}
+    assert {key.split("/")[1] for key in done} == {"site=imdb", "site=metacritic", "site=rottentomatoes"}
+
+
+def test_a_file_is_done_even_if_that_can_not_be_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ledger = Ledger(tmp_path, "s3://lamps")
+    ledger.load()
+    ledger._path.mkdir()  # nothing can be appended to it, as on a full disk
+    ledger.file_begun("raw/a.warc")
+    ledger.file_read("raw/a.warc")
+    assert ledger.done == {"raw/a.warc"}
+    assert "raw/a.warc is done, which can't be written down" in caplog.text
 
 
 def test_a_crawl_that_is_killed_leaves_only_whole_files_and_documents(

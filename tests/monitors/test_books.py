@@ -187,6 +187,20 @@ def test_accepting_ends_the_alarm_and_begins_the_level_anew(make: Make) -> None:
     assert [event.what for event in book.history()] == ["accepted", "opened"]
 
 
+def test_book_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    book = FileBook(tmp_path)
+    book.learn("imdb", {}, "2026-11-01", {"year": 1}, 2)
+    assert book._connection is not None
+    book._connection.execute("PRAGMA max_page_count = 1")
+    many = {f"{'plot' * 100}{number}": 1 for number in range(1000)}
+    with pytest.raises(BookError, match="full"):
+        book.learn("imdb", {}, "2026-11-01", many, 2)
+    book._connection.execute("PRAGMA max_page_count = 100000")
+    book.learn("imdb", {}, "2026-11-01", many, 2)
+    assert len(book.coverage("imdb", "2026-11-01", "2026-11-01")) > 1000
+    book.close()
+
+
 def test_book_that_can_not_be_read_says_so_without_its_password(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"This is no database." * 100)
     with pytest.raises(BookError, match="can't be read or written"):

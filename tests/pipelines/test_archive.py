@@ -99,6 +99,19 @@ def test_a_file_that_is_cut_is_noticed(cut: int) -> None:
         next(read)
 
 
+@pytest.mark.parametrize("length", ["9" * 40, "99999999999", "-3", "-9", "9" * 5000, "1e3"])
+def test_a_length_that_no_record_has_is_noticed(length: str) -> None:
+    record = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: %b\r\n\r\nabc\r\n\r\n" % length.encode()
+    with pytest.raises(ArchiveError):
+        list(read_records(BytesIO(record)))
+
+
+def test_metadata_without_end_is_noticed() -> None:
+    found = b'"found":{"a":' + b"[" * 100_000
+    with pytest.raises(ArchiveError, match="RecursionError"):
+        read_record(write_record(ANSWER).record.replace(b'"found":{', found))
+
+
 @pytest.mark.parametrize("place", [0, 20, -30])
 def test_a_record_that_is_damaged_is_noticed(place: int) -> None:
     record = bytearray(write_record(ANSWER).record)
@@ -211,6 +224,20 @@ def test_a_page_takes_the_room_of_its_record() -> None:
 def test_a_folder_without_an_archive_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no archive"):
         open_archive(str(tmp_path))
+
+
+def test_an_address_that_is_none_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"'s3://\[raw' names no bucket"):
+        open_archive("s3://[raw")
+
+
+def test_a_folder_of_no_day_is_passed_over(tmp_path: Path) -> None:
+    for day in ("2026-02-28", "2026-02-30", "2026-13-01"):
+        folder = tmp_path / "raw" / "site=imdb" / f"date={day}"
+        folder.mkdir(parents=True)
+        (folder / "a.warc").write_bytes(b"")
+    files = archived_files(open_archive(str(tmp_path)), "imdb", date.min, date.max)
+    assert files == ["raw/site=imdb/date=2026-02-28/a.warc"]
 
 
 # --- The middleware ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.settings import Settings
@@ -19,6 +20,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Amount, Credit, Miss, Movie, Score
+from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.csv import CsvPipeline, CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from tests.pipelines.runs import make_miss, make_movie, running
@@ -27,7 +29,6 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moviecrawler.pipelines.base import Record
 
 FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
 
@@ -174,6 +175,23 @@ def test_a_file_that_can_not_be_replaced_is_exported_later(tmp_path: Path, caplo
     assert "could not be replaced" in caplog.text
     (tmp_path / "credits.csv").rmdir()
     crawl(tmp_path, [])
+    assert set(check_readable(tmp_path)) == {"tt0000001"}
+
+
+def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = CsvStore(tmp_path)
+    store.open()
+    (tmp_path / "credits.csv").mkdir()
+    store.write([Record(make_movie(1), msgspec.json.encode(make_movie(1)), 0.0)])
+    pause = store.idle()
+    assert pause is not None
+    assert 50 < pause <= 60
+    assert store.idle() is not None
+    assert caplog.text.count("could not be replaced") == 1
+    (tmp_path / "credits.csv").rmdir()
+    store.close()
     assert set(check_readable(tmp_path)) == {"tt0000001"}
 
 

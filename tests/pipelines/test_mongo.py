@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
 from pymongo import MongoClient
+from pymongo.errors import WTimeoutError
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
 from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
@@ -215,6 +218,16 @@ def test_a_connection_that_is_cut_inside_a_batch_loses_nothing(mongo_url: str, t
     assert run.count("retries") >= 1
     assert set(run.outcomes().values()) == {"durable"}
     assert len(documents(mongo_url, "movies")) == 60
+
+
+def test_servers_that_are_slow_to_agree_on_an_index_are_waited_for(
+    mongo_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a secondary is down, so that a majority acknowledges nothing in time."""
+    slow = WTimeoutError("waiting for replication timed out", 64, {"errInfo": {"wtimeout": True}})
+    monkeypatch.setattr("pymongo.collection.Collection.create_indexes", Mock(side_effect=slow))
+    with closing(MongoStore(mongo_url)) as store, pytest.raises(TransientStoreError, match="timed out"):
+        store.open()
 
 
 def test_a_password_is_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

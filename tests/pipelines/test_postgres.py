@@ -124,6 +124,11 @@ def test_a_plot_of_3_megabytes_is_stored(database_url: str) -> None:
     assert stored(database_url)["tt0000001"].plot == movie.plot
 
 
+def test_the_longest_film_is_stored(database_url: str) -> None:
+    write(database_url, make_movie(1, runtime_minutes=51_420), make_movie(2, runtime_minutes=100_000))
+    assert {movie.runtime_minutes for movie in stored(database_url).values()} == {51_420, 100_000}
+
+
 def test_writing_again_changes_nothing(database_url: str) -> None:
     tables = ("titles", "scores", "score_history", "credits", "people", "genres", "record_genres", "amounts")
     states = []

@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -36,7 +37,7 @@ from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 UNREACHABLE = "postgresql://crawler:s3cret@127.0.0.1:9/movies"
 """Port 9 is for discarding, and nothing listens there."""
@@ -186,6 +187,37 @@ def test_a_server_that_is_out_of_reach_may_be_tried_again(tmp_path: Path) -> Non
         connect(f"postgresql:///movies?host={tmp_path}")
     with pytest.raises(ConfigurationError, match="invalid sslmode"):
         connect(f"{UNREACHABLE}?sslmode=maybe")
+
+
+@pytest.fixture
+def german_server() -> Iterator[str]:
+    """Yield the URL of a server that lets nobody in, in Latin-1, as one that shuts down does."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    while connection.recv(8)[4:] in {b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"}:  # asks for TLS, GSSAPI
+                        connection.sendall(b"N")
+                    connection.recv(10_000)
+                    told = "SFATAL\0C57P03\0MDas Datenbanksystem fährt herunter\0\0".encode("latin-1")
+                    connection.sendall(b"E" + (len(told) + 4).to_bytes(4) + told)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"postgresql://crawler:s3cret@127.0.0.1:{listening.getsockname()[1]}/movies"
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+def test_a_server_that_says_no_in_an_encoding_of_its_own_is_waited_for(german_server: str) -> None:
+    with pytest.raises(TransientStoreError, match="hrt herunter") as caught:
+        connect(german_server)
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_database_or_user_that_does_not_exist_stops_the_crawl(postgres_server: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import base64
 import gzip
 import json
 import re
+import traceback
 import uuid
 import zlib
 from contextlib import closing
@@ -196,6 +197,14 @@ def test_a_wrong_endpoint_is_told_before_the_crawl(s3_url: str) -> None:
     assert s3_url
     with pytest.raises(ConfigurationError, match="Invalid endpoint: nowhere"):
         Bucket("some-bucket", endpoint_url="nowhere").open()
+
+
+def test_a_password_in_the_endpoint_is_never_told(s3_url: str) -> None:
+    assert s3_url  # for its credentials
+    bucket = Bucket("lamps", endpoint_url="http://crawler:s3cret@127.0.0.1:9")
+    with pytest.raises(TransientStoreError, match=r"http://\*\*\*@127.0.0.1:9/lamps") as caught:
+        bucket.open()
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_an_endpoint_that_refuses_is_tried_again(s3_url: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import resource
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,6 +19,7 @@ from moviecrawler.errors import ConfigurationError, RejectedError, TransientStor
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.base import Limits, Record, Store, backoff
 from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
@@ -172,8 +176,9 @@ def test_the_newest_scrape_wins_in_any_order(store: Faulty, tmp_path: Path, ages
     assert stored(store)["tt0000001"].title == "Scraped 0 s ago"
 
 
-def test_transient_errors_are_retried_until_they_pass(store: Faulty, tmp_path: Path) -> None:
-    store.before_write = failing(2, TransientStoreError("restarting"))
+@pytest.mark.parametrize("error", [TransientStoreError("restarting"), OSError(24, "Too many open files")], ids=repr)
+def test_transient_errors_are_retried_until_they_pass(store: Faulty, tmp_path: Path, error: Exception) -> None:
+    store.before_write = failing(2, error)
 
     async def crawl() -> None:
         async with running(store, tmp_path) as run:
@@ -303,6 +308,60 @@ def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path:
         assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
 
     asyncio.run(crawl())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"type": "L\xe1mpa", "item": {}}', b'{"type": "Movie", "item": %b' % (b"[" * 100_000)],
+    ids=("bytes", "deep"),
+)
+def test_a_damaged_file_does_not_keep_the_next_from_being_loaded(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "spool").mkdir()
+    good = b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(1))
+    (tmp_path / "spool" / "memory-1-1.jsonl").write_bytes(line)
+    (tmp_path / "spool" / "memory-2-1.jsonl").write_bytes(good)
+
+    async def crawl() -> None:
+        async with running(MemoryStore(), tmp_path) as run:
+            await until(lambda: not run.spool_files())
+        assert run.outcomes() == {"tt0000001": "durable"}
+        assert len(run.rejected()) == 1
+
+    asyncio.run(crawl())
+
+
+def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
+    """They are left by processes that are killed while they write one."""
+    (tmp_path / "spool").mkdir()
+    old, new, other = (tmp_path / "spool" / f".{name}.jsonl.draft" for name in ("memory-1-1", "memory-2-1", "s3-1-1"))
+    for draft in (old, new, other):
+        draft.write_bytes(b'{"type":')
+    for draft in (old, other):
+        os.utime(draft, (1, 1))
+
+    async def crawl() -> None:
+        async with running(MemoryStore(), tmp_path) as run:
+            await until(lambda: old not in run.spool_files())
+        assert run.spool_files() == [new, other]
+
+    asyncio.run(crawl())
+
+
+def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    append_rejected(tmp_path, "memory", "first", None)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+    try:
+        append_rejected(tmp_path, "memory", "second", "a lamp" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    append_rejected(tmp_path, "memory", "third", None)
+    first, cut, third = (tmp_path / "rejected.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["reason"] for line in (first, third)] == ["first", "third"]
+    assert cut.startswith(b'{"store":"memory","reason":"second"')
+    assert "rejected.jsonl can't be written" in caplog.text
 
 
 def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(

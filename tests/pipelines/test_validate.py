@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("title", {"title": None}),
     ("title", {"title": " "}),
     ("title", {"title": "half a \ud83c"}),
+    ("title", {"title": "a" * 10_001}),
+    ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 10_001)]}),
     ("kind", {"kind": "film"}),
     ("source", {"source": "guess"}),
     ("year", {"year": 15}),
@@ -75,6 +79,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("credits", {"credits": [Credit(name="O", role="cast", position=1), Credit(name="P", role="cast", position=1)]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=0, currency="USD")]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="$")]}),
+    ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="US1")]}),
     ("amounts", {"amounts": [Amount(kind="rent", value=1, currency="USD")]}),  # type: ignore[arg-type]
     ("scraped_at", {"scraped_at": datetime(2026, 3, 1)}),  # noqa: DTZ001 - that is what is wrong
     ("scraped_at", {"scraped_at": "2026-03-01"}),
@@ -93,10 +98,11 @@ RIGHT: list[dict[str, Any]] = [
     {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
     {"scores": [], "credits": [], "imdb_id": None, "year": None},
     {"title": "千年の灯", "original_title": "\0"},
+    {"title": "a" * 10_000, "plot": "a" * 3_000_000},
 ]
 
 
-@pytest.mark.parametrize(("field", "changes"), WRONG, ids=repr)
+@pytest.mark.parametrize(("field", "changes"), WRONG, ids=lambda case: repr(case)[:100])
 def test_what_no_title_can_have_is_refused_by_field_and_value(field: str, changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidItemError) as refused:
         check_movie(make_movie(1, **changes))
@@ -104,7 +110,7 @@ def test_what_no_title_can_have_is_refused_by_field_and_value(field: str, change
     assert str(refused.value).startswith(f"{field}: ")
 
 
-@pytest.mark.parametrize("changes", RIGHT, ids=repr)
+@pytest.mark.parametrize("changes", RIGHT, ids=lambda case: repr(case)[:100])
 def test_what_a_title_can_have_is_let_through(changes: dict[str, Any]) -> None:
     check_movie(make_movie(1, **changes))
 
@@ -132,10 +138,10 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> 
 
     crawler.signals.connect(note, item_rejected)
     good = make_movie(1)
-    assert pipeline.process_item(good) is good
+    assert asyncio.run(pipeline.process_item(good)) is good
     for bad in (make_movie(2, year=15), make_movie(3, title="half a \ud83c"), make_movie(4, scraped_at=None)):
         with pytest.raises(DropItem):
-            pipeline.process_item(bad)
+            asyncio.run(pipeline.process_item(bad))
     lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text("utf-8").splitlines()]
     assert [line["store"] for line in lines] == ["validate"] * 3
     assert told == [(line["store"], line["reason"], line["item"]["site_id"]) for line in lines]
@@ -150,6 +156,33 @@ def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> 
         "items/rejected/title": 1,
         "items/rejected/scraped_at": 1,
     }
+
+
+def test_a_value_of_any_length_is_told_in_a_short_sentence(tmp_path: Path) -> None:
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    with pytest.raises(DropItem) as dropped:
+        asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 10_000_000 + "x")))
+    assert len(str(dropped.value)) < 200
+    assert str(dropped.value).endswith("has 10,000,003 characters; 10,000 are the most")
+    line = json.loads((tmp_path / "rejected.jsonl").read_text("utf-8"))
+    assert line["reason"] == str(dropped.value)
+    assert len(line["item"]["site_id"]) == 10_000_003
+
+
+def test_a_reason_is_cut_in_the_middle(tmp_path: Path) -> None:
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    with pytest.raises(DropItem, match=r"^site_id: 'tt1{238} … 1{100,}x' is not an id of imdb$"):
+        asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 5000 + "x")))
+
+
+def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+    monkeypatch.setattr("moviecrawler.pipelines.files.os.fsync", lambda _: waited.append(threading.get_ident()))
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    with pytest.raises(DropItem):
+        asyncio.run(pipeline.process_item(make_movie(1, year=15)))
+    assert len(waited) == 1
+    assert waited[0] != threading.get_ident()
 
 
 CRAWL = """

@@ -1,0 +1,62 @@
+"""`scrapy scoreboard` prints to whatever reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moviecrawler.pipelines.csv import CsvStore
+from tests import crawling
+from tests.pipelines.runs import make_movie, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a DATA_DIR with more titles than a pipe holds."""
+    folder = tmp_path_factory.mktemp("data")
+
+    async def crawl() -> None:
+        async with running(CsvStore(folder), folder, batch_items=1000, buffer_items=2000) as run:
+            for number in range(2000):
+                await run.pipeline.process_item(make_movie(number, title=f"Lámpa 千年の灯 {number}"))
+
+    asyncio.run(crawl())
+    return folder
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_who_reads_the_first_line_only_sees_no_traceback(folder: Path, form: str) -> None:
+    command = (sys.executable, "-m", "scrapy", "scoreboard", "--format", form)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=crawling.environment(folder, None), cwd=folder, stdout=pipe, stderr=pipe
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_a_terminal_that_does_not_know_a_letter_shows_the_rest(folder: Path) -> None:
+    ended = crawling.scrapy("scoreboard", "--limit", "1", data=folder, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert ended.code == 0, ended.log
+    assert "L?mpa ???? 1999" in ended.output
+
+
+def test_csv_is_utf_8_wherever_it_goes(folder: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "scoreboard", "--format", "csv", "--limit", "1"]
+    settings = crawling.environment(folder, None, PYTHONIOENCODING="latin-1")
+    printed = subprocess.run(command, env=settings, cwd=folder, capture_output=True, timeout=60, check=True).stdout
+    header, row, end = printed.split(b"\r\n")
+    assert header.startswith(b"title,year,")
+    assert row.decode().startswith("Lámpa 千年の灯 1999,2001,movie,")
+    assert end == b""
