@@ -57,13 +57,18 @@ def check_settings(settings: BaseSettings) -> None:
         )
 
 
-def _is_base_url(text: str) -> bool:
+def is_http_url(text: str) -> bool:
+    """Return whether a text is a URL by http or https, with a host."""
     try:
         parts = urlsplit(text)
         _ = parts.port  # raises ValueError when it is not one
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not parts.query and not parts.fragment
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def _is_base_url(text: str) -> bool:
+    return is_http_url(text) and not urlsplit(text).query and not urlsplit(text).fragment
 
 
 def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:

@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.configuration import is_http_url
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
@@ -178,7 +179,7 @@ class MetricsOptions:
             raise ConfigurationError(
                 f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
             )
-        if gateway and not _is_http_url(gateway):
+        if gateway and not is_http_url(gateway):
             raise ConfigurationError("METRICS_PUSH_URL is no http or https URL; set it to one, or remove it")
         if not _RUN.fullmatch(run):
             raise ConfigurationError(f"FRONTIER_RUN is {run!r}; use letters, digits, '_', '.' and '-', 64 at most")
@@ -321,15 +322,6 @@ class _Snapshot(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return them."""
         return self._families
-
-
-def _is_http_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises ValueError when it is not one
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:

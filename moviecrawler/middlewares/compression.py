@@ -20,6 +20,7 @@ from scrapy.utils._compression import (  # type: ignore[attr-defined]  # zstd st
 from moviecrawler.identity.exits import META
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy import Request
@@ -122,17 +123,22 @@ def gunzip(body: bytes, max_size: int) -> bytes:
 
     Raises OSError when it is empty or ends early, and isal_zlib.error when it is not gzip or is damaged.
     """
+    return _members(body, max_size, "gzip", _GZIP_MAGIC, lambda: isal_zlib.decompressobj(_GZIP), unlimited=0)
+
+
+def _members(body: bytes, max_size: int, name: str, magic: bytes, begin: Callable[[], Any], *, unlimited: int) -> bytes:
+    """Return the contents of the members, or frames, of which each begins with `magic`; `unlimited` is no limit of theirs."""
     parts: list[bytes] = []
     size = 0
     # Bytes after the last member that don't begin another are padding, as gzip itself takes them.
-    while not parts or body.startswith(_GZIP_MAGIC):
-        member = isal_zlib.decompressobj(_GZIP)
-        part = member.decompress(body, max_size + 1 - size if max_size else 0)
+    while not parts or body.startswith(magic):
+        member = begin()
+        part = member.decompress(body, max_size + 1 - size if max_size else unlimited)
         size += len(part)
         if max_size and size > max_size:
             raise _DecompressionMaxSizeExceeded(size, max_size)
         if not member.eof:
-            raise OSError("the gzip body ends early")
+            raise OSError(f"the {name} body ends early")
         parts.append(part)
         body = member.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -173,19 +179,7 @@ def _unbrotli(body: bytes, max_size: int) -> bytes:
 
 def _unzstd(body: bytes, max_size: int) -> bytes:
     """Return the contents of a zstd body of one or more frames. Raises ZstdError, and otherwise as `gunzip`."""
-    parts: list[bytes] = []
-    size = 0
-    while not parts or body.startswith(_ZSTD_MAGIC):
-        frame = zstd.ZstdDecompressor()
-        part = frame.decompress(body, max_size + 1 - size if max_size else -1)
-        size += len(part)
-        if max_size and size > max_size:
-            raise _DecompressionMaxSizeExceeded(size, max_size)
-        if not frame.eof:
-            raise OSError("the zstd body ends early")
-        parts.append(part)
-        body = frame.unused_data
-    return b"".join(parts)
+    return _members(body, max_size, "zstd", _ZSTD_MAGIC, zstd.ZstdDecompressor, unlimited=-1)
 
 
 _DECODERS = {b"gzip": gunzip, b"x-gzip": gunzip, b"deflate": _inflate, b"br": _unbrotli, b"zstd": _unzstd}
