@@ -16,6 +16,7 @@ from moviecrawler.cluster.auth import Connections, Credentials, Gate, LimitedSit
 from moviecrawler.cluster.components import RedisScheduler
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import check_server, state_for
+from moviecrawler.cluster.webservice import frontier_parameters
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def application(config: Config) -> Any:
 
 
 def _application(config: Config, options: NodeOptions) -> Any:
+    frontier_parameters()  # complains of what no spider or page could use
     check_server(state_for(options).client)
     app: Any = Application("Scrapyd")
     for interface, name, default in (

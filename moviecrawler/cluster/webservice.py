@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import msgspec
 import redis
+from scrapy.settings import Settings
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web import http
@@ -25,6 +26,7 @@ from twisted.web.server import NOT_DONE_YET
 from moviecrawler.cluster.components import local_time
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.report import read_current_runs, read_runs
 
@@ -421,9 +423,11 @@ class Forbidden(ClusterResource):
 
 
 def frontier_parameters() -> dict[str, Any]:
-    """Return what clients of the frontier's Redis are made with: REDIS_PARAMS, as spiders are given it."""
-    found: dict[str, Any] = json.loads(os.environ.get("REDIS_PARAMS") or "{}")
-    return found
+    """Return what clients of the frontier's Redis are made with: REDIS_PARAMS, as spiders are given it.
+
+    Raises ConfigurationError.
+    """
+    return redis_parameters(Settings({"REDIS_PARAMS": os.environ.get("REDIS_PARAMS")}))
 
 
 def read_frontier(url: str, *, current: bool = False) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
+from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.identity.health import Figures, Quarantine, state_of
 from moviecrawler.identity.options import IdentityOptions
@@ -138,7 +139,7 @@ class Command(ScrapyCommand):
         exits = {exit_.id: exit_ for _, exit_ in self._exits()}
         rows: list[Row] = []
         if url:
-            client = connect(url, **self.settings.getdict("REDIS_PARAMS"))  # type: ignore[union-attr]  # set by Scrapy
+            client = connect(url, **redis_parameters(self.settings))  # type: ignore[arg-type]  # set by Scrapy
             try:
                 for site in _SITES:
                     now, figures, quarantines = await read_health(client, site)
@@ -166,7 +167,7 @@ class Command(ScrapyCommand):
         url = self.settings.get("REDIS_URL")  # type: ignore[union-attr]  # set by Scrapy
         if not url:
             raise UsageError("REDIS_URL is not set; without it a crawl's quarantines end with it", print_help=False)
-        client = connect(url, **self.settings.getdict("REDIS_PARAMS"))  # type: ignore[union-attr]  # set by Scrapy
+        client = connect(url, **redis_parameters(self.settings))  # type: ignore[arg-type]  # set by Scrapy
         try:
             for site in _SITES:
                 _, _, quarantines = await read_health(client, site)

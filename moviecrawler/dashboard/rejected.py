@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import re
-import socket
 import time
 from collections import deque
 from dataclasses import fields
@@ -24,6 +23,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import HOMES, parse_title_id, title_url
@@ -104,7 +104,7 @@ class RejectedItems:
         settings = crawler.settings
         if not settings.get("REDIS_URL") or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
-        items = cls(crawler, settings["FRONTIER_RUN"], settings.get("FRONTIER_NODE") or socket.gethostname())
+        items = cls(crawler, settings["FRONTIER_RUN"], node_of(settings))
         crawler.signals.connect(items.item_rejected, item_rejected)
         crawler.signals.connect(items.spider_opened, signals.spider_opened)
         crawler.signals.connect(items.spider_closed, signals.spider_closed)

@@ -24,7 +24,7 @@ from moviecrawler.dashboard.telling import ENDED_KEPT, read_figures, read_sample
 from moviecrawler.dashboard.tokens import Tokens
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.options import Budget
+from moviecrawler.frontier.options import Budget, redis_parameters
 from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.report import Rate, budgets, read_current_runs, read_earlier_runs
 from moviecrawler.monitors.books import FILE, Book, BookError, open_book
@@ -143,7 +143,7 @@ class Sources:
             raise AwayError("REDIS_URL is not set in the node's environment, so crawls share no frontier to show")
 
         async def asked() -> Any:
-            async with aclosing(connect(url, **{**self.settings.getdict("REDIS_PARAMS", {}), **TIMEOUTS})) as client:
+            async with aclosing(connect(url, **{**redis_parameters(self.settings), **TIMEOUTS})) as client:
                 return await ask(client)
 
         return asyncio.run(asked())

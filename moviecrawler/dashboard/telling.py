@@ -10,7 +10,6 @@ import gzip
 import logging
 import os
 import re
-import socket
 import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.items import Miss
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -119,7 +119,7 @@ class StoreFigures:
         settings = crawler.settings
         if not settings.get("REDIS_URL") or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
-        figures = cls(crawler, settings["FRONTIER_RUN"], settings.get("FRONTIER_NODE") or socket.gethostname())
+        figures = cls(crawler, settings["FRONTIER_RUN"], node_of(settings))
         crawler.signals.connect(figures.spider_opened, signals.spider_opened)
         crawler.signals.connect(figures.spider_closed, signals.spider_closed)
         return figures

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from spidermon.runners import MonitorRunner
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.coverage import CoverageWatch
+from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.monitors.books import Alarm, BookError, open_book
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, coverage_verdicts
@@ -244,5 +244,5 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
             await self._deliver("recovered", ended)
 
     async def _deliver(self, status: Status, alarm: Alarm) -> bool:
-        node = self.crawler.settings.get("FRONTIER_NODE") or socket.gethostname()
+        node = node_of(self.crawler.settings)
         return await self._messenger.deliver(Message(status=status, alarm=alarm, at=utc_now(), node=node))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import socket
 import time
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -29,6 +28,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.outcomes import ended_by_itself
+from moviecrawler.frontier.options import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -245,7 +245,7 @@ class Metrics:
             registry=registry,
             # Each crawl replaces its own figures at the gateway, and no other's.
             grouping_key={
-                "instance": self._crawler.settings.get("FRONTIER_NODE") or socket.gethostname(),
+                "instance": node_of(self._crawler.settings),
                 "site": self._site,
                 "run": self._run,
             },

@@ -62,6 +62,16 @@ def site_budget(settings: BaseSettings, home: str) -> Budget:
         raise ConfigurationError(f"SITE_BUDGETS has a wrong budget for {home}: {error}") from None
 
 
+def redis_parameters(settings: BaseSettings) -> dict[str, Any]:
+    """Return REDIS_PARAMS: what clients of Redis are made with besides. Raises ConfigurationError."""
+    return _mapping(settings, "REDIS_PARAMS")
+
+
+def node_of(settings: BaseSettings) -> str:
+    """Return the name under which this machine is known to others: FRONTIER_NODE, or else its own."""
+    return settings.get("FRONTIER_NODE") or socket.gethostname()
+
+
 def _mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
     try:
         return settings.getdict(name) if settings.get(name) else {}
@@ -121,7 +131,7 @@ class FrontierOptions:
             given["idle"] = settings["SCHEDULER_IDLE_BEFORE_CLOSE"]
         if settings.get("REDIS_START_URLS_KEY"):
             given["start_urls_key"] = settings["REDIS_START_URLS_KEY"]
-        parameters = _mapping(settings, "REDIS_PARAMS")
+        parameters = redis_parameters(settings)
         budget = site_budget(settings, home)
         try:
             options = msgspec.convert({**given, "url": settings["REDIS_URL"], "budget": budget}, cls, strict=False)

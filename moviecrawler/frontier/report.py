@@ -13,7 +13,7 @@ import redis.exceptions
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import Budget, FrontierOptions
+from moviecrawler.frontier.options import Budget, FrontierOptions, redis_parameters
 from moviecrawler.frontier.queue import LEVELS, connect, trouble_of
 from moviecrawler.urls import HOMES
 
@@ -147,7 +147,7 @@ def budgets(settings: BaseSettings) -> dict[Site, Budget]:
 async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
     """Give a client of the Redis that REDIS_URL names; what goes wrong while it is used becomes FrontierAwayError."""
     try:
-        client = connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
+        client = connect(settings["REDIS_URL"], **redis_parameters(settings))
     except ValueError as error:
         raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
     try:

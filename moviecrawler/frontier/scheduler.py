@@ -26,7 +26,7 @@ from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.leases import META, REFUSED, Ledger
-from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.frontier.options import FrontierOptions, redis_parameters
 from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, trouble_of
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
@@ -111,7 +111,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read REDIS_URL and REDIS_PARAMS."""
-        return cls(connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS", {})))
+        return cls(connect(settings["REDIS_URL"], **redis_parameters(settings)))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.options import node_of
 from moviecrawler.identity.exits import DIRECT, DirectPool, Pool
 from moviecrawler.identity.policy import load_policy
 from moviecrawler.identity.pools import read_pools
@@ -67,7 +67,7 @@ class IdentityOptions:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read PROXY_POOLS, PROXY_ORDER, WORKER_POOL and the rest. Raises ConfigurationError."""
-        pools = {DIRECT: DirectPool(settings.get("FRONTIER_NODE") or socket.gethostname()), **read_pools(settings)}
+        pools = {DIRECT: DirectPool(node_of(settings)), **read_pools(settings)}
         worker_pool = settings["WORKER_POOL"]
         names = _read_orders(settings["PROXY_ORDER"])
         if worker_pool:

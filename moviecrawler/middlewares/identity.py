@@ -24,6 +24,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE
+from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.identity.exits import META, IdentityError
@@ -180,7 +181,7 @@ class IdentityMiddleware:
             for pool in self.options.orders[site]:
                 await pool.open(home)
             if settings.get("REDIS_URL"):
-                client = connect(settings["REDIS_URL"], **settings.getdict("REDIS_PARAMS"))
+                client = connect(settings["REDIS_URL"], **redis_parameters(settings))
                 desk.shared = SharedHealth(
                     client, site, desk.health, 2 * settings.getfloat("DOWNLOAD_TIMEOUT"), desk.tell
                 )

@@ -18,6 +18,7 @@ from scrapy.utils.misc import load_object
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.coverage import MOST_PAGES, merge
@@ -136,9 +137,12 @@ class Book(ABC):
 
 
 def open_book(settings: BaseSettings) -> Book:
-    """Return the book of a project's settings (REDIS_URL, REDIS_PARAMS, DATA_DIR), which connects with its first use."""
+    """Return the book of a project's settings (REDIS_URL, REDIS_PARAMS, DATA_DIR), which connects with its first use.
+
+    Raises ConfigurationError.
+    """
     url = settings.get("REDIS_URL")
-    return RedisBook(url, settings.getdict("REDIS_PARAMS")) if url else FileBook(Path(settings["DATA_DIR"]))
+    return RedisBook(url, redis_parameters(settings)) if url else FileBook(Path(settings["DATA_DIR"]))
 
 
 class RedisBook(Book):

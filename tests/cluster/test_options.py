@@ -77,6 +77,13 @@ def test_node_does_not_start_on_a_redis_cluster(monkeypatch: pytest.MonkeyPatch)
             application(Config({}))
 
 
+def test_node_does_not_start_with_parameters_that_no_client_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", REDIS["REDIS_URL"])
+    monkeypatch.setenv("REDIS_PARAMS", '{"password": "hunter2')
+    with pytest.raises(ConfigError, match=r"^REDIS_PARAMS is no JSON object$"):
+        application(Config({}))
+
+
 def test_misspelt_option_is_not_passed_over() -> None:
     with pytest.raises(ConfigurationError, match="unknown option 'max_procs'"):
         NodeOptions.from_config(Config({"max_procs": "3"}), REDIS)

@@ -236,6 +236,8 @@ def test_redis_goes_before_the_folder(tmp_path: Path, redis_url: str) -> None:
         book.close()
     with pytest.raises(ConfigurationError, match="REDIS_URL is no Redis URL"):
         open_book(Settings({"DATA_DIR": "x", "REDIS_URL": "http://x"}))
+    with pytest.raises(ConfigurationError, match=r"^REDIS_PARAMS is no JSON object$"):
+        open_book(Settings({"DATA_DIR": "x", "REDIS_URL": redis_url, "REDIS_PARAMS": "{x"}))
 
 
 def test_keys_of_redis_share_a_hash_tag_and_those_that_grow_expire(redis_url: str, redis_client: object) -> None:
