@@ -1,7 +1,7 @@
 """What is read from the sites: one `Movie` a page and site, and the `Listing`s that lead to them.
 
-None always means that the page has no such value. What could not be read is an `ExtractionError`, never a None. Where that
-is not to be told from the page alone, the movie says so in `unsure`.
+None and an empty list mean that the page states that there is no such value, unless the movie's `silent` names the field:
+then the page says nothing of it, or nothing that can be read. A page without identity is an `ExtractionError`.
 """
 
 from __future__ import annotations
@@ -162,6 +162,10 @@ class Movie:
     list_computed: bool = False
     """Whether the list was computed here (IMDb's Top 250 formula over its datasets), not read from the site."""
     source: Source = "page"
+    silent: list[str] = field(default_factory=list)
+    """Of what the site tells of such titles, the fields that this page (row, dataset) says nothing of or nothing that can be read: sorted, each once,
+    none that has a value. Names of fields, or of parts: `credits.director`, `scores.imdb`, `scores.imdb.count`, `amounts.budget`; `fields.py`
+    has them all. A missing value that isn't named here is stated to be absent. An empty list is a movie that tells all."""
     unsure: dict[str, Doubt] = field(default_factory=dict)
     """What the page lacked although pages like it have it, such as `year`, `scores.imdb` or `scores.imdb.count`. A value that stands there all the
     same is that of an earlier page, and goes with the next page that lacks it, unless that is in doubt as well."""

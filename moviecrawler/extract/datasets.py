@@ -18,6 +18,7 @@ from isal import igzip, isal_zlib
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.imdb_objects import PERSON_ID, TITLE_ID, TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
+from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Credit, Movie, Score
 from moviecrawler.urls import title_url
 
@@ -153,8 +154,10 @@ def basics(
     kinds: Collection[TitleKind] | None = None,
     on_error: OnError | None = None,
 ) -> Iterator[Movie]:
-    """Yield the titles in title.basics, without scores: of `ids` and of `kinds` only where given."""
-    return _basics(blocks, _keys(ids), kinds, on_error)
+    """Yield the titles in title.basics, silent of their scores: of `ids` and of `kinds` only where given."""
+    for movie in _basics(blocks, _keys(ids), kinds, on_error):
+        movie.silent = [*silent_in_datasets(movie.kind), "scores.imdb"]
+        yield movie
 
 
 def _basics(
@@ -206,6 +209,7 @@ def movies(
         packed = rated.get(_key(movie))
         if packed is not None:
             movie.scores = [_score(packed)]
+        movie.silent = list(silent_in_datasets(movie.kind))
         yield movie
 
 
@@ -255,6 +259,7 @@ def top_250(
     films.sort(key=place)
     for rank, (movie, score, _) in enumerate(films[:size], start=1):
         movie.scores, movie.list_name, movie.list_rank, movie.list_computed = [score], "top", rank, True
+        movie.silent = list(silent_in_datasets(movie.kind))
     return [movie for movie, _, _ in films[:size]]
 
 

@@ -21,6 +21,7 @@ from moviecrawler.configuration import check_argument_names, check_settings, par
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.catalogue import CatalogueOptions
 from moviecrawler.extensions.metrics import MetricsOptions
+from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.identity.options import IdentityOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
@@ -427,7 +428,7 @@ class MovieSpider(scrapy.Spider):
         entry = msgspec.convert(found["entry"], Entry)
         if entry.kind is None:
             return None
-        return Movie(
+        movie = Movie(
             site=self.site,
             site_id=site_id,
             url=title_url(self.site, site_id),
@@ -441,6 +442,8 @@ class MovieSpider(scrapy.Spider):
             list_rank=found["list_rank"],
             source="list",
         )
+        movie.silent = silent_beside(movie)
+        return movie
 
 
 def fetched_at(meta: Mapping[str, Any]) -> datetime:

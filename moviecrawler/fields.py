@@ -1,0 +1,106 @@
+"""The names of a movie's fields, and which of them each site tells.
+
+A source tells three things of a field: a value, that there is none, or nothing. `Movie.silent` names the fields of the third kind.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final, get_args, get_type_hints
+
+from moviecrawler.items import Amount, Role, ScoreKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from moviecrawler.items import Movie, Site, TitleKind
+
+PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "credits": ("role", get_args(Role)),
+    "scores": ("kind", get_args(ScoreKind)),
+    "amounts": ("kind", get_args(get_type_hints(Amount)["kind"])),
+}
+"""Lists whose parts are fields of their own, such as `scores.imdb`: the attribute that tells them apart, and its values."""
+
+_PLAIN: Final = (
+    *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
+    *("credits.director", "credits.writer", "credits.cast"),
+)
+_TOLD: Final[dict[Site, frozenset[str]]] = {
+    "imdb": frozenset(
+        {
+            *_PLAIN,
+            *("original_title", "title_type", "countries", "languages", "scores.imdb", "scores.metascore"),
+            *("popularity_rank", *(f"amounts.{kind}" for kind in PARTS["amounts"][1])),
+        }
+    ),
+    "metacritic": frozenset(
+        {*_PLAIN, "imdb_id", "countries", "languages", "scores.metascore", "scores.metacritic_user"}
+    ),
+    "rottentomatoes": frozenset(
+        {*_PLAIN, "languages", "amounts.domestic", "scores.tomatometer", "scores.popcornmeter"}
+    ),
+}
+"""What pages of each site tell of all kinds of titles."""
+
+_IN_DATASETS: Final = frozenset(
+    {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres", "scores.imdb"}
+)
+"""What IMDb's datasets of titles and ratings tell: a title that has none of these there has none."""
+
+
+@cache
+def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
+    """Return the names of the fields that the pages of a site tell of titles of this kind, whichever page tells it.
+
+    Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
+    (site_id, url, title, kind) isn't: without it there is no movie. The number of votes of a score is `scores.imdb.count`;
+    only a movie that has the score can be silent of it, so it isn't among them either.
+    """
+    told = set(_TOLD[site])
+    if kind == "series":
+        told |= {"credits.creator"} | ({"end_year"} if site != "metacritic" else set())
+    if site == "imdb":
+        if kind == "series":
+            told.add("imdb_top250_tv_rank")
+        elif kind == "movie":
+            told.add("imdb_top250_rank")
+        elif kind == "episode":
+            told |= {"series_id", "series_title", "season", "episode"}
+    return frozenset(told)
+
+
+def present_in(movie: Movie) -> set[str]:
+    """Return the names of the fields that a movie has a value for; `scores.imdb.count` is among them."""
+    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in (None, [])}
+    found |= {f"credits.{credit.role}" for credit in movie.credits}
+    found |= {f"amounts.{amount.kind}" for amount in movie.amounts}
+    for score in movie.scores:
+        found.add(f"scores.{score.kind}")
+        if score.count is not None:
+            found.add(f"scores.{score.kind}.count")
+    return found
+
+
+PLAIN_NAMES: Final = tuple(
+    sorted(
+        {name for fields in _TOLD.values() for name in fields if "." not in name}
+        | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "series_id", "series_title", "season", "episode"}
+    )
+)
+"""The fields of `Movie` that a source may be silent of and that have no parts."""
+
+
+def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
+    """Return what `movie.silent` is to be: all that its site tells of such titles, but for its values and what is `stated` to be absent.
+
+    A row of a list states no absence.
+    """
+    told = told_by(movie.site, movie.kind) | {f"scores.{score.kind}.count" for score in movie.scores}
+    return sorted(told - present_in(movie) - frozenset(stated))
+
+
+@cache
+def silent_in_datasets(kind: TitleKind) -> tuple[str, ...]:
+    """Return what a movie of this kind is silent of that was read from IMDb's datasets of titles and ratings."""
+    return tuple(sorted(told_by("imdb", kind) - _IN_DATASETS))
