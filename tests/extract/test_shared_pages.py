@@ -1,12 +1,9 @@
-"""Every fact that is known of the saved pages, one test a page and fact; and what damaged copies of them give."""
+"""Every fact that is known of the saved pages, one test a page; and what damaged copies of them give."""
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import json
 import random
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -15,49 +12,30 @@ from moviecrawler.extract.blocks import classify
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.validate import check_movie
-from tests.conftest import SHARED_PAGES
+from tests.extract.saved_pages import CORE, TRUTH, compare, holds, record
+from tests.shared import PAGES
+
+pytestmark = pytest.mark.shared("pages")
+DAMAGES = [1] * 40 + [4] * 20 + [20] * 11 + [165, 220, 275]
+"""Changed bytes of each copy: a thousand in all, in 74 copies."""
 
 
-def _load_compare() -> Any:
-    spec = importlib.util.spec_from_file_location("compare", SHARED_PAGES / "compare.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-COMPARE = _load_compare()
-TRUTH: dict[str, dict[str, Any]] = {
-    truth["file"]: truth for truth in map(json.loads, (SHARED_PAGES / "TRUTH.jsonl").read_text("utf-8").splitlines())
-}
-CORE = [file for file, truth in TRUTH.items() if truth["kind"] in COMPARE.CORE]
-FACTS = [(file, fact) for file in CORE for fact in COMPARE.FACTS if fact in TRUTH[file]]
-
-
-@functools.cache
-def record(file: str) -> dict[str, Any]:
-    return page_record(read_page((SHARED_PAGES / file).read_bytes()))
-
-
-@pytest.mark.parametrize(("file", "fact"), FACTS, ids=[f"{file}-{fact}" for file, fact in FACTS])
-def test_fact(file: str, fact: str) -> None:
-    truth = TRUTH[file]
-    accepted = [truth[fact], *((truth.get("also_on_page") or {}).get(fact) or [])]
-    got = record(file)
-    assert any(COMPARE.same(fact, want, got, truth) for want in accepted), (
-        f"want {truth[fact]!r}, got {got.get('item', {}).get(fact) or [e['site_id'] for e in got.get('entries', [])][:5]!r}"
-    )
+@pytest.mark.parametrize("file", CORE)
+def test_every_known_fact_is_read(file: str) -> None:
+    truth, got = TRUTH[file], record(file)
+    wrong = [fact for fact in compare().FACTS if fact in truth and not holds(truth, fact, got)]
+    said = got.get("item") or {"entries": [entry["site_id"] for entry in got.get("entries", [])][:5]}
+    assert not wrong, {fact: {"want": truth[fact], "got": said.get(fact, said.get("entries"))} for fact in wrong}
 
 
 @pytest.mark.parametrize("file", CORE)
 def test_url_does_not_change_what_is_read(file: str) -> None:
     url = next(
         line.split("\t")[3]
-        for line in (SHARED_PAGES / "INDEX.tsv").read_text("utf-8").splitlines()
+        for line in (PAGES / "INDEX.tsv").read_text("utf-8").splitlines()
         if line.startswith(file + "\t")
     )
-    body = (SHARED_PAGES / file).read_bytes()
+    body = (PAGES / file).read_bytes()
     with_url = page_record(read_page(body, url or None))
     for key, value in record(file).get("item", {}).items():
         if value is not None:  # a trimmed page names itself only by its URL
@@ -67,7 +45,7 @@ def test_url_does_not_change_what_is_read(file: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(TRUTH))
 def test_healthy_page_is_not_taken_for_a_block(file: str) -> None:
-    body = (SHARED_PAGES / file).read_bytes()
+    body = (PAGES / file).read_bytes()
     expects: Literal["json", "page"] = "json" if file.endswith(".json") else "page"
     if len(body) > 10_000:  # owners have trimmed the others to pieces of pages
         assert classify(200, {}, body, expects=expects, now=0) is None
@@ -97,20 +75,35 @@ def _assert_believable(movie: Movie) -> None:
         assert text is None or text.strip()
 
 
-@pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_cut_anywhere_is_valid_or_refused(file: str) -> None:
-    body = (SHARED_PAGES / file).read_bytes()
-    for place in range(50):
-        _assert_valid_or_refused(body[: len(body) * place // 50])
+def _cut(file: str, copies: int) -> None:
+    body = (PAGES / file).read_bytes()
+    for place in range(copies):
+        _assert_valid_or_refused(body[: len(body) * place // copies])
 
 
-@pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_with_damaged_bytes_is_valid_or_refused(file: str) -> None:
-    """A thousand bytes in all, in 74 copies that have from 1 to 275 of them."""
-    body = (SHARED_PAGES / file).read_bytes()
+def _damage(file: str, damages: list[int]) -> None:
+    body = (PAGES / file).read_bytes()
     chance = random.Random(file)  # noqa: S311 - the same damage in every run
-    for changes in [1] * 40 + [4] * 20 + [20] * 11 + [165, 220, 275]:
+    for changes in damages:
         damaged = bytearray(body)
         for _ in range(changes):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         _assert_valid_or_refused(bytes(damaged))
+
+
+@pytest.mark.parametrize("file", sorted(TRUTH))
+def test_page_cut_or_with_damaged_bytes_is_valid_or_refused(file: str) -> None:
+    _cut(file, 6)
+    _damage(file, DAMAGES[::10])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", sorted(TRUTH))
+def test_page_cut_at_fifty_places_is_valid_or_refused(file: str) -> None:
+    _cut(file, 50)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", sorted(TRUTH))
+def test_page_with_a_thousand_damaged_bytes_is_valid_or_refused(file: str) -> None:
+    _damage(file, DAMAGES)

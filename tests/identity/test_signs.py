@@ -19,10 +19,10 @@ from moviecrawler.items import Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
-from tests.conftest import SHARED_PAGES
 from tests.crawling import counts, crawl, reset
 from tests.identity.fleets import attempts, crawl_imdb, tell, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.shared import PAGES
 
 HOUR = 3600
 CATALOGUE = Catalogue(1, 60)
@@ -161,13 +161,14 @@ def test_signs_that_the_replica_does_not_show(expects: str, status: int, headers
     assert SiteBanPolicy().response_is_ban(request, Response(request.url, status=status, headers=headers, body=body))
 
 
+@pytest.mark.shared("pages")
 def test_no_healthy_page_is_a_ban() -> None:
     policy, seen = SiteBanPolicy(), 0
-    for path in sorted(SHARED_PAGES.rglob("*")):
+    for path in sorted(PAGES.rglob("*")):
         if path.suffix not in {".html", ".json"} or path.stat().st_size <= 10_000:
             continue  # owners have trimmed the small ones to pieces of pages
         seen += 1
         meta = {"expects": "json" if path.suffix == ".json" else "page"}
         request = Request("https://example.com/", meta=meta)
         assert not policy.response_is_ban(request, Response(request.url, body=path.read_bytes())), path
-    assert seen or not SHARED_PAGES.is_dir()
+    assert seen

@@ -44,20 +44,6 @@ class Browser:
         return asked
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: takes chromium and its driver; run by `pytest -m browser`")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests marked `browser` to those who ask for them."""
-    if "browser" in config.option.markexpr:
-        return
-    left = [item for item in items if item.get_closest_marker("browser")]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("browser")]
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a browser that has seen nothing yet."""

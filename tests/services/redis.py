@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import redis
@@ -104,10 +105,12 @@ class RedisServer:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[str]:
-    """Return the URL of a server."""
+    """Return the URL of a database that no other process of this run uses."""
     given = os.environ.get("REDIS_URL")
     if given:
-        yield given
+        parts = urlsplit(given)
+        number = int(parts.path.strip("/") or 0) + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        yield urlunsplit(parts._replace(path=f"/{number}"))
         return
     with RedisServer() as server:
         yield server.url

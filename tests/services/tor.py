@@ -273,15 +273,6 @@ def _found(pattern: str, text: str) -> str:
     return found[1]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Leave the tests marked `tor` to those who ask for them: `pytest -m tor`."""
-    config.addinivalue_line(
-        "markers", "tor: takes a private Tor network, and so Debian's `tor`; run by `pytest -m tor`"
-    )
-    if not config.option.markexpr:
-        config.option.markexpr = "not tor"
-
-
 @pytest.fixture(scope="session")
 def tor_network() -> Iterator[TorNetwork]:
     """Return a network whose client has circuits."""
