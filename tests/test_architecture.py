@@ -26,6 +26,7 @@ LAYERS = [
     {"configuration", "catalogue", "frontier", "identity", "cluster", "monitors"},
     {"middlewares", "pipelines", "extensions", "dashboard", "logformatter", "settings"},
     {"spiders", "replica"},
+    {"console"},
     {"commands"},
 ]
 """A part imports its own layer's and lower layers' only."""
@@ -83,7 +84,7 @@ def test_imports_run_downward(module: Path) -> None:
 @pytest.mark.parametrize("part", ["replica"])
 def test_only_commands_know_the_replica(part: str) -> None:
     for module in MODULES:
-        if _part(module) not in {part, "commands"}:
+        if _part(module) not in {part, "commands", "console"}:
             assert not any(name.startswith(f"moviecrawler.{part}") for name in _imports(module)), module
 
 

@@ -8,8 +8,6 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extensions.outcomes import ended_by_itself
-from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +18,8 @@ class Command(CrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run one spider."""
+        from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - Scrapy imports this module for every command
+
         if len(args) != 1:
             raise UsageError("name one spider", print_help=False)
         assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
@@ -48,6 +48,8 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
     Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
     A crawl that stored nothing is one, unless the site has none of its titles.
     """
+    from moviecrawler.extensions.outcomes import ended_by_itself  # noqa: PLC0415 - as above
+
     troubles = ("lists/missed", "titles/blocked", "titles/spooled")
     asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
     ended = ended_by_itself(stats.get("finish_reason"), within_budget=within_budget)

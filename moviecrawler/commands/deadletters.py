@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.letters import DeadLetter, dead_letters, drop
-from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.report import asking, budgets, printable
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable
-
-_ACTIONS = ("list", "show", "requeue", "drop")
 
 
 class Command(ScrapyCommand):
@@ -47,77 +34,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do it; exit code 1 when Redis can't be asked or one can't be queued, 2 when an argument or a setting is wrong."""
-        action, *ids = args or ["list"]
-        if action not in _ACTIONS:
-            raise UsageError(f"{action!r} is none of {', '.join(_ACTIONS)}", print_help=False)
-        if action != "list" and bool(ids) == opts.all:
-            raise UsageError(f"{action} takes the ids of dead letters, or --all instead", print_help=False)
-        assert self.settings is not None  # noqa: S101 - Scrapy sets it before
-        if not self.settings.get("REDIS_URL"):
-            raise UsageError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters", print_help=False)
-        try:
-            budgets(self.settings)  # complains of wrong settings
-            asyncio.run(self._run(action, set(ids), opts))
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        except MovieCrawlerError as error:
-            self._fail(str(error))
+        """Run it, in `console/deadletters.py`."""
+        from moviecrawler.console.deadletters import DeadLetters  # noqa: PLC0415 - Scrapy imports this module for every command
 
-    async def _run(self, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None  # noqa: S101 - see above
-        missing = set(wanted)
-        count = 0
-        async with asking(self.settings) as client:
-            do: dict[str, Callable[[Any, DeadLetter], Awaitable[None]]] = {"requeue": self._requeue, "drop": self._drop}
-            async for letter in dead_letters(client, opts.site, opts.run):
-                if wanted and letter.id not in wanted:
-                    continue
-                missing.discard(letter.id)
-                count += 1
-                if action in do:
-                    await do[action](client, letter)
-                elif opts.json:
-                    sys.stdout.buffer.write(_json(letter) + b"\n")
-                else:
-                    print(_line(letter) if action == "list" else _whole(letter))
-        for one in sorted(missing):
-            self._fail(f"there is no dead letter {one}")
-        if not (count or missing or opts.json):
-            print("there are no dead letters")
-
-    async def _requeue(self, client: Any, letter: DeadLetter) -> None:
-        if await requeue(client, letter.keys, letter.id):
-            print(f"{letter.id} is queued again in {letter.site} ({letter.run})")
-        else:
-            self._fail(f"{letter.id} can't be queued again: {letter.reason}")
-
-    async def _drop(self, client: Any, letter: DeadLetter) -> None:
-        if await drop(client, letter):
-            print(printable(f"{letter.id} is dropped from {letter.site} ({letter.run})"))
-
-    def _fail(self, sentence: str) -> None:
-        print(f"scrapy deadletters: {printable(sentence)}", file=sys.stderr)
-        self.exitcode = 1
-
-
-def _json(letter: DeadLetter) -> bytes:
-    return msgspec.json.encode({**asdict(letter), "request": letter.request})
-
-
-def _when(letter: DeadLetter) -> str:
-    return "" if letter.at is None else f"{datetime.fromtimestamp(letter.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _line(letter: DeadLetter) -> str:
-    about = (letter.request or {}).get("url") or ""
-    parts = (letter.id, f"{letter.site} ({letter.run})", _when(letter), about, letter.reason)
-    return "  ".join(printable(str(part)) for part in parts if part)
-
-
-def _whole(letter: DeadLetter) -> str:
-    """Return all that is known, a fact a line."""
-    facts: dict[str, Any] = {"id": letter.id, "site": letter.site, "run": letter.run, "set aside": _when(letter)}
-    facts["reason"] = letter.reason
-    facts |= letter.request or {"entry": letter.entry}
-    return "\n".join(f"{name + ':':12} {printable(str(value))}" for name, value in facts.items() if value != "") + "\n"
+        self.exitcode = DeadLetters(self).exit_code(args, opts)

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import signal
-import sys
-import time
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-from tqdm import tqdm
-
-from moviecrawler.catalogue.scoreboard import render_table, scoreboard
-from moviecrawler.catalogue.tables import read_movies
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.replica.process import ReplicaProcess
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-
-SPIDERS = ("imdb", "metacritic", "rottentomatoes")
-_STOP_WITHIN = 30  # seconds that a spider has to end after it was asked to
 
 
 class Command(ScrapyCommand):
@@ -46,79 +26,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--seed", type=int, default=1, metavar="S", help="which movies those are (default: 1)")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the demo; exit code 1 when a spider failed."""
-        assert self.settings is not None  # noqa: S101 - set by Scrapy before
-        if args:
-            raise UsageError(f"the demo takes no arguments, got {' '.join(args)!r}", print_help=False)
-        if opts.titles < 1:
-            raise UsageError(f"--titles is {opts.titles}; give at least 1", print_help=False)
-        folder = Path(self.settings["DATA_DIR"]) / "demo"
-        try:
-            check_data_dir(folder)
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        started = time.monotonic()
-        with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
-            failed = asyncio.run(_crawl_all(replica.settings, folder))
-        rows = scoreboard(read_movies(folder / "movies.csv")) if (folder / "movies.csv").exists() else []
-        print(render_table(rows))
-        print(f"\n{len(rows)} movies in {time.monotonic() - started:.1f} s. The files:")
-        for file in sorted(folder.glob("*.csv")):
-            print(f"  {file}")
-        for name in failed:
-            self.exitcode = 1
-            print(f"The spider {name} failed; see {folder / name}.log", file=sys.stderr)
+        """Run it, in `console/demo.py`."""
+        from moviecrawler.console.demo import Demo  # noqa: PLC0415 - Scrapy imports this module for every command
 
-
-async def _crawl_all(sites: Mapping[str, str], folder: Path) -> list[str]:
-    """Run the three spiders, each in a process of its own as in production; return those that failed."""
-    with ExitStack() as stack:
-        crawls = [asyncio.create_task(_crawl(name, place, sites, folder, stack)) for place, name in enumerate(SPIDERS)]
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, lambda: [crawl.cancel() for crawl in crawls])
-        codes = await asyncio.gather(*crawls)
-    return [name for name, code in zip(SPIDERS, codes, strict=True) if code]
-
-
-async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, stack: ExitStack) -> int:
-    """Run one spider and show its progress; return its exit code."""
-    environment = {
-        **os.environ,
-        **sites,
-        "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings",
-        "DATA_DIR": str(folder),
-        "PROGRESS": "json",
-    }
-    log = folder / f"{name}.log"
-    log.unlink(missing_ok=True)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scrapy", "crawl", name, "--logfile", str(log)),
-        env=environment,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-    bar = None
-    if sys.stderr.isatty():
-        bar = stack.enter_context(tqdm(desc=f"{name:<15}", unit=" titles", position=place, dynamic_ncols=True))
-    try:
-        async for line in process.stdout:
-            _show(name, json.loads(line), bar)
-        return await process.wait()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _STOP_WITHIN)
-            if process.returncode is None:
-                process.kill()
-
-
-def _show(name: str, figures: dict[str, Any], bar: tqdm[Any] | None) -> None:
-    """Show the figures of a line that Progress printed: on the bar, or as a line of their own at the end."""
-    ended = {key: n for key, n in figures.items() if key not in {"spider", "asked", "finished"} and n}
-    if bar is not None:
-        bar.total, bar.n = figures["asked"], sum(ended.values())
-        bar.refresh()
-    elif figures["finished"]:
-        told = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
-        print(f"{name}: {figures['asked']} titles asked for: {told}", flush=True)
+        self.exitcode = Demo(self).exit_code(args, opts)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.app import serve
 from moviecrawler.replica.options import add_arguments, parse_options
 
 if TYPE_CHECKING:
@@ -32,6 +30,10 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the three URLs and serve until SIGINT or SIGTERM."""
+        import asyncio  # noqa: PLC0415 - Scrapy imports this module for every command
+
+        from moviecrawler.replica.app import serve  # noqa: PLC0415 - as above
+
         if args:
             raise UsageError(f"the replica takes options only, got {' '.join(args)!r}", print_help=False)
         try:

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import shutil
-import sys
-from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-
-from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
-from moviecrawler.catalogue.tables import read_movies, write_row
-from moviecrawler.commands.output import printing
-from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.pipelines.postgres import read_scoreboard
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
-
-_NARROWEST, _WIDEST = 80, 120
-_WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
-"""Scores that are whole numbers, though all are held as floats."""
-_CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name != "matched_by")
 
 
 class Command(ScrapyCommand):
@@ -49,53 +30,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--limit", type=int, metavar="N", help="print the first N rows only")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the rows; exit code 1 when there are none."""
-        if args:
-            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
-        if opts.limit is not None and opts.limit < 1:
-            raise UsageError(f"--limit is {opts.limit}; give a number of at least 1", print_help=False)
-        try:
-            rows, place = self._read(opts.limit)
-        except FileNotFoundError as error:
-            self._fail(f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top")
-            return
-        except (OSError, MovieCrawlerError) as error:
-            self._fail(str(error))
-            return
-        if not rows:
-            self._fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
-            return
-        # CSV as in the files; a terminal need not know every letter.
-        form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
-        with printing(**form):
-            _print(rows[: opts.limit], opts.format)
+        """Run it, in `console/scoreboard.py`."""
+        from moviecrawler.console.scoreboard import Scoreboard  # noqa: PLC0415 - Scrapy imports this module for every command
 
-    def _read(self, limit: int | None) -> tuple[list[ScoreboardRow], str]:
-        """Return the rows, and where they were read."""
-        assert self.settings is not None  # noqa: S101 - Scrapy sets it before
-        url = self.settings.get("DATABASE_URL")
-        if url:
-            return read_scoreboard(url, limit), "the database that DATABASE_URL names"
-        path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
-        return scoreboard(read_movies(path)), str(path)
-
-    def _fail(self, sentence: str) -> None:
-        print(f"scrapy scoreboard: {sentence}", file=sys.stderr)
-        self.exitcode = 1
-
-
-def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
-    if form == "json":
-        shown = [
-            {name: int(value) if name in _WHOLE and value is not None else value for name, value in row.items()}
-            for row in msgspec.to_builtins(rows)
-        ]
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n")
-    elif form == "csv":
-        writer = csv.writer(sys.stdout)
-        writer.writerow(_CSV_COLUMNS)
-        for row in rows:
-            write_row(writer, [getattr(row, column) for column in _CSV_COLUMNS])
-    else:
-        width = shutil.get_terminal_size(fallback=(100, 24)).columns
-        print(render_table(rows, min(_WIDEST, max(_NARROWEST, width))))
+        self.exitcode = Scoreboard(self).exit_code(args, opts)

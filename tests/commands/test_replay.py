@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from moviecrawler.commands.replay import Ledger
+from moviecrawler.console.replay import Ledger
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling

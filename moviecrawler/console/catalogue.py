@@ -1,0 +1,348 @@
+"""`scrapy catalogue`: which titles there are, what is due on which site, and what a person may decide of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+from scrapy.exceptions import UsageError
+from tqdm import tqdm
+
+from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.fetching import Fetcher
+from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
+from moviecrawler.catalogue.imdb_import import ImdbDatasets
+from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, Turns, outlook
+from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
+from moviecrawler.catalogue.selection import Selection
+from moviecrawler.catalogue.tmdb_import import HOME as TMDB
+from moviecrawler.catalogue.tmdb_import import TmdbExport
+from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY, WikidataCrosswalk
+from moviecrawler.catalogue.wikidata_import import SERVICE as WIKIDATA
+from moviecrawler.clock import utc_now
+from moviecrawler.configuration import check_settings
+from moviecrawler.console.output import Console
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.extensions.catalogue import CatalogueOptions
+from moviecrawler.frontier.options import site_budget
+from moviecrawler.frontier.report import printable
+from moviecrawler.items import Site, TitleKind
+from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.urls import parse_title_id
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from concurrent.futures import Future
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.catalogue.figures import SiteFigures
+    from moviecrawler.catalogue.lanes import Outlook
+    from moviecrawler.catalogue.store import CatalogueStore
+
+    Source = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
+
+_ACTIONS = ("import", "status", "boost", "due", "review")
+_SOURCES = ("imdb", "tmdb", "wikidata", "csv")
+_PART = 25_000
+"""Rows that are brought in together: much faster than fewer, and some 30 MB."""
+_DAY = 86_400
+_NONE = "\N{EN DASH}"
+
+
+class Catalogue(Console):
+    """Works on the database that DATABASE_URL names."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do what the first argument says; exit code 1 when it can't be done."""
+        if not args or args[0] not in _ACTIONS:
+            raise UsageError(f"name one of {', '.join(_ACTIONS)}", print_help=False)
+        action, *names = args
+        try:
+            check_settings(self.settings)
+            store = open_catalogue(self.settings)
+            arguments = _parse(action, names, opts, self.settings)
+        except ConfigurationError as error:
+            raise UsageError(str(error), print_help=False) from error
+        try:
+            {
+                "import": self._import,
+                "status": self._status,
+                "boost": self._boost,
+                "due": self._due,
+                "review": self._review,
+            }[action](store, arguments, opts)
+        except (MovieCrawlerError, OSError) as error:
+            self._fail(str(error))
+        finally:
+            store.close()
+
+    # --- Actions ------------------------------------------------------------------------------------------------------
+
+    def _import(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
+        source = _source(arguments, opts.origin, self.settings)
+        name = source.name if opts.origin is None else f"{source.name} {opts.origin}"
+        version = source.version()
+        done = begin_import(store, name, version)
+        if done is not None and isinstance(source, WikidataCrosswalk):
+            source.check_whole(imported_rows(store, name))
+        total = Imported()
+        if done is not None:
+            total = _load(store, source, name, version, done)
+            end_import(store, name, version, utc_now())
+        told = {"source": name, "unchanged": done is None, **msgspec.to_builtins(total), "damaged": source.damaged}
+        if opts.json:
+            _print_json(told)
+        elif done is None:
+            print(f"{name} has not changed since the last import")
+        else:
+            damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
+            print(
+                f"{name}: {total.added:,} titles added, {total.changed:,} changed, {total.ids:,} ids on other sites{damaged}"
+            )
+
+    def _status(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
+        now = utc_now()
+        shares = CatalogueOptions.from_settings(self.settings).shares
+        rows = []
+        for site in figures(store, now, (now - FRESH_FOR).date()):
+            budget = _budget(self.settings, site.site)
+            counts = Counts(
+                unread=site.unread,
+                fresh=site.fresh,
+                old=site.old,
+                absent=site.absent,
+                overdue=site.overdue,
+                boosted=site.boosted,
+            )
+            ahead = None if budget is None else outlook(counts, budget=budget, today=now.date(), shares=shares)
+            rows.append((site, budget, ahead))
+        if opts.json:
+            _print_json(
+                [
+                    {
+                        **msgspec.to_builtins(site),
+                        "budget_a_day": budget,
+                        "pages_a_day": None if ahead is None else round(ahead.pages_a_day, 1),
+                        "enough": None if ahead is None else ahead.enough,
+                        "read_by": None if ahead is None else ahead.read_by,
+                        "caught_up_by": None if ahead is None else ahead.caught_up_by,
+                    }
+                    for site, budget, ahead in rows
+                ]
+            )
+        else:
+            _print_status(rows, now)
+
+    def _boost(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
+        ids, weight = arguments
+        known = store.boost(ids, weight, utc_now())
+        if opts.json:
+            _print_json({"asked": len(ids), "boosted": known})
+        else:
+            print(f"{known} of {len(ids)} titles boosted by {weight:g}")
+        if known < len(ids):
+            self._fail(f"{len(ids) - known} of the ids are of no title in the catalogue; import it first")
+
+    def _due(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
+        sites, limit = arguments
+        shares = CatalogueOptions.from_settings(self.settings).shares
+        found = {site: due(store, site, limit, Turns(shares), utc_now()) for site in sites}
+        if opts.json:
+            _print_json({site: [row._asdict() for row in rows] for site, rows in found.items()})
+            return
+        for site, rows in found.items():
+            print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
+            for row in rows:
+                print(printable(f"  {row.queue:8} {row.site_id:40} {_line(row.title)} ({row.year or '?'})"))
+
+    def _review(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
+        decided, limit = arguments
+        if decided is not None:
+            imdb_id, site = decided
+            pages = store.decide(imdb_id, site, opts.page, accept=opts.accept, now=utc_now())
+            if not pages:
+                self._fail(f"nothing of {imdb_id} is under review on {site}")
+            elif opts.json:
+                _print_json({"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept})
+            else:
+                print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
+            return
+        rows = reviews(store, limit)
+        if opts.json:
+            _print_json([row._asdict() for row in rows])
+            return
+        for row in rows:
+            title = f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})"
+            print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {_line(', '.join(row.reasons))}"))
+        if not rows:
+            print("nothing is under review")
+
+    def _fail(self, sentence: str) -> None:
+        print(printable(f"scrapy catalogue: {sentence}"), file=sys.stderr)
+        self.exitcode = 1
+
+
+def _parse(action: str, names: Sequence[str], opts: argparse.Namespace, settings: BaseSettings) -> Any:
+    """Return the arguments of an action. Raises ConfigurationError."""
+    limit = _whole("--limit", opts.limit, 1)
+    if action == "import":
+        if len(names) != 1 or names[0] not in _SOURCES:
+            raise ConfigurationError(f"name one source: {', '.join(_SOURCES)}")
+        if names[0] == "csv" and opts.origin is None:
+            raise ConfigurationError("csv needs the file: --from FILE")
+        if names[0] == "wikidata" and opts.origin is None and settings.getbool("ROBOTSTXT_OBEY"):
+            raise ConfigurationError(
+                "the robots.txt of query.wikidata.org disallows its query service to programs like this one; run this query"
+                f" at https://query.wikidata.org, save the answer as CSV and name it with --from FILE:\n\n{BY_HAND_QUERY}"
+            )
+        return names[0], _selection(opts)
+    if action == "boost":
+        if not names:
+            raise ConfigurationError("name the titles to boost, such as tt0111161")
+        return [parse_title_id("imdb", name) for name in names], _weight(opts.by)
+    if action == "due":
+        unknown = [name for name in names if name not in get_args(Site)]
+        if unknown or len(names) > 1:
+            raise ConfigurationError(f"name one site or none: {', '.join(get_args(Site))}")
+        return names or get_args(Site), limit
+    if action == "review":
+        if opts.accept and opts.refuse:
+            raise ConfigurationError("either --accept or --refuse, not both")
+        if not names and not (opts.accept or opts.refuse):
+            return None, limit
+        if len(names) != 2 or names[1] not in get_args(Site) or not (opts.accept or opts.refuse):  # noqa: PLR2004 - id and site
+            raise ConfigurationError("to decide, give IMDb id, site and --accept or --refuse")
+        return (parse_title_id("imdb", names[0]), names[1]), limit
+    if names:
+        raise ConfigurationError(f"{action} takes no argument {names[0]!r}")
+    return None
+
+
+def _source(arguments: tuple[str, Selection], origin: str | None, settings: BaseSettings) -> Source:
+    name, selection = arguments
+    data_dir = check_data_dir(settings["DATA_DIR"])
+    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
+    fetcher = Fetcher(f"{settings['USER_AGENT']}{contact}", obey_robots=settings.getbool("ROBOTSTXT_OBEY"))
+    now = utc_now()
+    if name == "imdb":
+        place = origin or settings["IMDB_DATASETS_URL"]
+        return ImdbDatasets(place, data_dir, selection=selection, fetcher=fetcher)
+    if name == "tmdb":
+        return TmdbExport(origin or TMDB, data_dir, day=now.date(), fetcher=fetcher)
+    if name == "wikidata":
+        return WikidataCrosswalk(origin or WIKIDATA, data_dir, now=now, fetcher=fetcher)
+    return CsvTitles(Path(origin or ""))
+
+
+def _load(store: CatalogueStore, source: Source, name: str, version: str, done: int) -> Imported:
+    """Bring in what isn't yet, and show how far it is."""
+    total = Imported()
+    rows = islice(source.rows(), done, None)  # an earlier import got so far
+    read = done
+    loading: Future[Imported] | None = None
+    with (
+        tqdm(
+            desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not sys.stderr.isatty()
+        ) as bar,
+        # The database takes in a part while the next one is read.
+        ThreadPoolExecutor(1, "import") as thread,
+    ):
+        while part := list(islice(rows, _PART)):
+            read += len(part)
+            if loading is not None:
+                total += loading.result()
+            loading = thread.submit(load, store, name, version, part, read, utc_now())
+            bar.update(source.position - bar.n)
+        if loading is not None:
+            total += loading.result()
+        bar.update(source.position - bar.n)
+    return total
+
+
+def _selection(opts: argparse.Namespace) -> Selection:
+    kinds = [kind.strip() for kind in opts.kinds.split(",") if kind.strip()]
+    unknown = [kind for kind in kinds if kind not in get_args(TitleKind)]
+    if unknown:
+        raise ConfigurationError(f"--kinds names {unknown[0]!r}; there are {', '.join(get_args(TitleKind))}")
+    first, dash, last = opts.years.partition("-")
+    if opts.years and not (first or last):
+        raise ConfigurationError(f"--years is {opts.years!r}; give such as 1990-1999, 1990- or 2001")
+    return Selection(
+        kinds=frozenset(kinds),
+        min_votes=_whole("--min-votes", opts.min_votes, 0),
+        first_year=_whole("--years", first, 1) if first else None,
+        last_year=_whole("--years", last, 1) if last else None if dash or not first else _whole("--years", first, 1),
+    )
+
+
+def _whole(name: str, text: str, least: int) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise ConfigurationError(f"{name} is {text!r}; give a whole number of at least {least}")
+    return int(text)
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < 1e9:  # noqa: PLR2004 - what a real holds with room
+        raise ConfigurationError(f"--by is {text!r}; give a number above 0")
+    return weight
+
+
+def _budget(settings: BaseSettings, site: Site) -> int | None:
+    """Return how many pages a day may be asked of a site; None when there is no limit."""
+    budget = site_budget(settings, settings[f"{site.upper()}_URL"])
+    limits = [budget.per_day, None if budget.per_second is None else int(budget.per_second * _DAY)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+_COLUMNS = ("known", "unfound", "never", "ok", "absent", "error", "blocked", "due", "overdue", "boosted", "to_review")
+
+
+def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]], now: datetime) -> None:
+    head = ["", *(site.site for site, _, _ in rows)]
+    lines = [[name.replace("_", " "), *(f"{getattr(site, name):,}" for site, _, _ in rows)] for name in _COLUMNS]
+    lines.append(["oldest", *(_ago(site.oldest, now) for site, _, _ in rows)])
+    lines.append(["pages a day allowed", *("any" if budget is None else f"{budget:,}" for _, budget, _ in rows)])
+    lines.append(["pages a day needed", *(_NONE if a is None else f"{a.pages_a_day:,.0f}" for _, _, a in rows)])
+    lines.append(["all fetched by", *(_by(ahead, "read_by") for _, _, ahead in rows)])
+    lines.append(["nothing overdue by", *(_by(ahead, "caught_up_by") for _, _, ahead in rows)])
+    widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
+    for line in [head, *lines]:
+        print("  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]))
+    width = shutil.get_terminal_size(fallback=(100, 24)).columns
+    for site, _, _ in rows:
+        if site.paused_because is not None:
+            print(printable(f"{site.site} is not asked: {_line(site.paused_because)}")[: max(width, 80)])
+
+
+def _by(ahead: Outlook | None, name: str) -> str:
+    if ahead is None:
+        return _NONE
+    day = getattr(ahead, name)
+    return "never" if day is None else day.isoformat()
+
+
+def _ago(then: datetime | None, now: datetime) -> str:
+    return _NONE if then is None else f"{(now - then.astimezone(UTC)).days} d"
+
+
+def _line(text: str | None) -> str:
+    """Return a text of a page in one line, with plain spaces."""
+    return " ".join((text or "").split())
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()

@@ -1,0 +1,193 @@
+"""`scrapy progress`: how far the crawls that share a Redis are."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy.exceptions import UsageError
+from tqdm import tqdm
+
+from moviecrawler.console.output import Console
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.frontier.report import (
+    Rate,
+    RunReport,
+    asking,
+    budgets,
+    details_of,
+    line_of,
+    name_of,
+    per_minute,
+    printable,
+    read_current_runs,
+    read_runs,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
+
+_EVERY = 1.0
+"""Seconds between two looks, on a terminal."""
+_GRACE = 30.0
+"""Seconds that unfinished crawls without a worker are still followed: workers end to be started anew."""
+_NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
+
+
+class Progress(Console):
+    """Bars on a terminal, lines otherwise, while a crawl runs; each run's figures by node, rate and time left.
+
+    Of runs that are over, those of the last hour are shown: each job of a cluster may be one, for two weeks.
+    """
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Show; exit code 1 when Redis can't be asked, 2 when a setting is missing or wrong."""
+        if args:
+            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        if not self.settings.get("REDIS_URL"):
+            raise UsageError("REDIS_URL is not set; a crawl without it shows its own progress", print_help=False)
+        try:
+            with suppress(KeyboardInterrupt):
+                asyncio.run(_show(self.settings, opts))
+        except ConfigurationError as error:
+            raise UsageError(str(error), print_help=False) from error
+        except MovieCrawlerError as error:
+            print(f"scrapy progress: {printable(str(error))}", file=sys.stderr)
+            self.exitcode = 1
+
+
+async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
+    by_site = budgets(settings)
+    rates: dict[tuple[str, ...], Rate] = {}
+    async with asking(settings) as client:
+
+        async def look() -> list[RunReport]:
+            if opts.all or opts.run is not None:
+                reports = await read_runs(client, opts.site, opts.run, by_site)
+            else:
+                current = (await read_current_runs(client, by_site)).runs
+                reports = [report for report in current if opts.site in {None, report.site}]
+            for report in reports:
+                _update(rates, report)
+            return reports
+
+        if opts.json:
+            _print_json(await look(), rates)
+        elif opts.once:
+            _print_lines(await look(), rates)
+        elif sys.stdout.isatty():
+            bars = _Bars(rates)
+            try:
+                await _follow(look, bars.show, _EVERY)
+            finally:
+                bars.close()
+        else:
+            await _follow(look, lambda reports: _print_lines(reports, rates), settings.getfloat("LOGSTATS_INTERVAL"))
+
+
+def _update(rates: dict[tuple[str, ...], Rate], report: RunReport) -> None:
+    """Take a report into the rates of its run, by (site, run), and of its nodes, by (site, run, node)."""
+    key = (report.site, report.run)
+    counts = {key: report.ended} | {(*key, node): sum(figures.values()) for node, figures in report.nodes.items()}
+    for name, count in counts.items():
+        rates.setdefault(name, Rate(report.started_at)).update(count, report.active_until)
+
+
+async def _follow(look: Callable[[], Any], show: Callable[[list[RunReport]], None], every: float) -> None:
+    """Show again and again, until every crawl is done or nobody has been at work for a while."""
+    seen = -math.inf
+    while True:
+        reports: list[RunReport] = await look()
+        show(reports)
+        now = asyncio.get_running_loop().time()
+        if any(report.workers for report in reports):
+            seen = now
+        if all(report.state == "finished" for report in reports) or now - seen > _GRACE:
+            return
+        await asyncio.sleep(every)
+
+
+# --- For programs -----------------------------------------------------------------------------------------------------
+
+
+def _print_json(reports: list[RunReport], rates: dict[tuple[str, ...], Rate]) -> None:
+    runs = []
+    for report in reports:
+        rate = rates[report.site, report.run]
+        nodes = {
+            node: {**figures, "per_second": rates[report.site, report.run, node].per_second}
+            for node, figures in report.nodes.items()
+        }
+        runs.append(
+            {
+                **asdict(report),
+                "budget": msgspec.to_builtins(report.budget),
+                "nodes": nodes,
+                "state": report.state,
+                "to_go": report.to_go,
+                "per_second": rate.per_second,
+                "seconds_left": rate.seconds_left(report.to_go),
+            }
+        )
+    sys.stdout.buffer.write(msgspec.json.encode({"runs": runs}) + b"\n")
+
+
+# --- For people -------------------------------------------------------------------------------------------------------
+
+
+def _print_lines(reports: list[RunReport], rates: dict[tuple[str, ...], Rate]) -> None:
+    for report in reports:
+        print(line_of(report, rates[report.site, report.run]))
+        for node in report.nodes:
+            print(f"  {_node(report, node, rates)}")
+    if not reports:
+        print(_NO_CRAWL)
+    sys.stdout.flush()
+
+
+def _node(report: RunReport, node: str, rates: dict[tuple[str, ...], Rate]) -> str:
+    figures, rate = report.nodes[node], rates[report.site, report.run, node]
+    return f"{printable(node)}: {figures['done']:,} done, {figures['failed']:,} failed, {per_minute(rate)} a minute"
+
+
+class _Bars:
+    """A bar a run, and a line a node below all of them."""
+
+    def __init__(self, rates: dict[tuple[str, ...], Rate]) -> None:
+        self.rates = rates
+        self.bars: dict[tuple[str, ...], tqdm[None]] = {}
+
+    def show(self, reports: list[RunReport]) -> None:
+        for report in reports:
+            key = (report.site, report.run)
+            bar = self._bar(
+                key, "{desc}{percentage:3.0f}%|{bar:20}| {n_fmt}/{total_fmt}{postfix}", f"{name_of(report)} "
+            )
+            bar.total, bar.n = report.total, report.ended
+            bar.set_postfix_str(details_of(report, self.rates[key]))
+        for report in reports:
+            for node in report.nodes:
+                told = f"  {report.site}, {_node(report, node, self.rates)}"
+                self._bar((report.site, report.run, node), "{desc}", told).refresh()
+
+    def _bar(self, key: tuple[str, ...], form: str, told: str) -> tqdm[None]:
+        if key not in self.bars:
+            self.bars[key] = tqdm(
+                desc=told, file=sys.stdout, bar_format=form, position=len(self.bars), dynamic_ncols=True, leave=True
+            )
+        self.bars[key].set_description_str(told, refresh=False)
+        return self.bars[key]
+
+    def close(self) -> None:
+        for bar in self.bars.values():
+            bar.close()
+        if not self.bars:
+            print(_NO_CRAWL)

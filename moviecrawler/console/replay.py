@@ -1,0 +1,287 @@
+"""`scrapy replay`: read archived pages again, into the stores that are configured."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter
+from datetime import date
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, get_args
+
+import scrapy
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest, UsageError
+from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
+from twisted.python.failure import Failure
+
+from moviecrawler.console.output import Console
+from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
+from moviecrawler.items import Site
+from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.pipelines.archive import archived_files, open_archive
+from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.warc import read_record, read_records
+from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.spiders.base import MovieSpider
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Iterable, Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
+
+    from moviecrawler.pipelines.archive import Folder
+    from moviecrawler.pipelines.s3 import Bucket
+    from moviecrawler.pipelines.warc import Answer
+
+logger = logging.getLogger(__name__)
+
+_MOST_IN_PIPELINES = 100
+"""Items on their way through the pipelines at a time; what is in a store's buffer has left them."""
+_SUCCESS = range(200, 300)
+"""Statuses of answers that are read as pages, as Scrapy has it."""
+
+
+class Replay(Console):
+    """No site is asked for anything. A replay that was broken off goes on where it was when it is started again."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Replay; exit code 1 when not all could be read, or kept."""
+        if len(args) != 1:
+            raise UsageError("name one archive: s3://bucket/prefix, or a folder", print_help=False)
+        assert self.crawler_process is not None  # noqa: S101 - set by Scrapy before
+        begin, end = _date("--from", opts.begin, date.min), _date("--to", opts.end, date.max)
+        sites: tuple[Site, ...] = (opts.site,) if opts.site else get_args(Site)
+        try:
+            archive = open_archive(args[0], self.settings.get("S3_ENDPOINT_URL") or None)
+            files = [key for site in sites for key in archived_files(archive, site, begin, end)]
+            data_dir = check_data_dir(self.settings["DATA_DIR"])
+        except (ConfigurationError, TransientStoreError) as error:
+            raise UsageError(str(error), print_help=False) from error
+        if not files:
+            raise UsageError(f"{args[0]} holds no pages of that site and time", print_help=False)
+        loader = self.crawler_process.spider_loader
+        readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
+        ledger = Ledger(data_dir, args[0])
+        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, ledger=ledger)
+        self.crawler_process.start()
+        if ledger.done.issuperset(files):
+            ledger.forget(files)
+        else:
+            self.exitcode = 1
+
+
+class ReplaySpider(scrapy.Spider):
+    """Yields the items of archived pages, read by the spiders of the sites; asks no site for anything."""
+
+    name = "replay"
+
+    archive: Bucket | Folder
+    files: list[str]
+    ledger: Ledger
+    readers: dict[Site, MovieSpider]
+
+    @classmethod
+    def from_crawler(
+        cls,
+        crawler: Crawler,
+        archive: Bucket | Folder,
+        files: list[str],
+        ledger: Ledger,
+        readers: list[type[MovieSpider]],
+    ) -> Self:
+        """Take the archive, the keys of its WARC files, and the spiders that can read them."""
+        spider = super().from_crawler(crawler)
+        spider.archive, spider.files, spider.ledger = archive, files, ledger
+        spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
+        ledger.connect(crawler.signals)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield the items of every file that is not done yet."""
+        self.compression = FastCompressionMiddleware.from_crawler(self.crawler)
+        self.ledger.load()
+        for key in self.files:
+            if key in self.ledger.done:
+                continue
+            self.ledger.file_begun(key)
+            unread = 0
+            try:
+                for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
+                    try:
+                        items = list(self.items(read_record(record)))
+                    except ArchiveError as error:
+                        unread += 1
+                        self.logger.error("%s: a page can't be read: %s", key, error)  # noqa: TRY400 - the sentence says it all
+                        continue
+                    except Exception:  # what a reader stumbles over costs one page, as in a crawl
+                        unread += 1
+                        self.logger.exception("%s: a page can't be read", key)
+                        continue
+                    for item in items:
+                        await self.ledger.room()
+                        self.ledger.item_sent(key, item)
+                        yield item
+            except (ArchiveError, TransientStoreError, OSError) as error:
+                self.logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
+            else:
+                if not unread:
+                    self.ledger.file_read(key)
+
+    def items(self, answer: Answer) -> Iterator[Any]:
+        """Yield what the crawl made of an answer, but no request. Raises ArchiveError when its body can't be decompressed."""
+        if answer.site_id is None:
+            return  # a list page: what it said of a title stands with that title's page
+        reader = self.readers[answer.site]
+        request = Request(
+            answer.url,
+            cb_kwargs={"site_id": answer.site_id, "found": answer.found},
+            meta={
+                "site": answer.site,
+                "retry_times": answer.attempts - 1,
+                "fetched_at": answer.fetched_at,
+                "archive_id": answer.archive_id,
+            },
+        )
+        headers: dict[str, list[str]] = {}
+        for name, value in answer.headers:
+            headers.setdefault(name, []).append(value)
+        archived = Response(answer.url, answer.status, headers, answer.body, request=request)
+        try:
+            response = self.compression.process_response(request, archived)
+        except IgnoreRequest as error:
+            raise ArchiveError(str(error)) from error
+        if not isinstance(response, Response):
+            raise ArchiveError(f"{answer.archive_id}: the body is damaged")
+        self.crawler.stats.inc_value("titles/asked")
+        if response.status in _SUCCESS:
+            results = reader.parse_title(response, answer.site_id, answer.found, answer.due)
+        else:
+            failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
+            failure.request = request  # type: ignore[attr-defined]  # as Scrapy passes it to an errback
+            results = reader.title_failed(failure)
+        yield from (result for result in results if not isinstance(result, Request))
+
+
+class Ledger:
+    """Which files of an archive are done: read, and each of their items settled in every store.
+
+    Kept in DATA_DIR while some are not, by the names of the archive and the stores: with another store it begins anew.
+    """
+
+    def __init__(self, data_dir: Path, source: str) -> None:
+        self.done: set[str] = set()
+        self._data_dir = data_dir
+        self._source = source
+        self._stores: set[str] = set()
+        # Items by their identity, as two may be equal: the item itself so that its identity stays its own, its file, and
+        # the stores that have not told yet.
+        self._unsettled: dict[int, tuple[Any, str, set[str]]] = {}
+        self._left: Counter[str] = Counter()  # of a file: its unsettled items, and 1 until it is read
+        self._in_pipelines = 0
+        self._one_less = asyncio.Event()
+
+    def connect(self, manager: SignalManager) -> None:
+        """Listen to what becomes of items."""
+        manager.connect(self.store_opened, store_opened)
+        manager.connect(self.item_scraped, signals.item_scraped)
+        manager.connect(self.item_dropped, signals.item_dropped)
+        manager.connect(self.item_error, signals.item_error)
+        manager.connect(self.item_settled, item_settled)
+
+    def load(self) -> None:
+        """Read which files an earlier run has done; the stores are open by now."""
+        names = "\0".join((self._source, *sorted(self._stores)))
+        self._path = self._data_dir / f"replay-{hashlib.sha256(names.encode()).hexdigest()[:16]}.txt"
+        if self._path.exists():
+            self.done.update(self._path.read_text("utf-8").splitlines())
+
+    def forget(self, files: Iterable[str]) -> None:
+        """Let the next replay of these files begin anew; what one of others has done is kept."""
+        self.done.difference_update(files)
+        if self.done:
+            with replacing(self._path) as file:
+                file.writelines(f"{key}\n" for key in sorted(self.done))
+        else:
+            self._path.unlink(missing_ok=True)
+
+    async def room(self) -> None:
+        """Wait while as many items as may are on their way through the pipelines."""
+        while self._in_pipelines >= _MOST_IN_PIPELINES:
+            self._one_less.clear()
+            await self._one_less.wait()
+
+    def file_begun(self, key: str) -> None:
+        """Note that a file is being read."""
+        self._left[key] = 1
+
+    def file_read(self, key: str) -> None:
+        """Note that all items of a file have been sent."""
+        self._one_settled(key)
+
+    def item_sent(self, key: str, item: Any) -> None:
+        """Note that an item of a file is on its way."""
+        self._left[key] += 1
+        self._in_pipelines += 1
+        self._unsettled[id(item)] = (item, key, set(self._stores))
+
+    def store_opened(self, store: str) -> None:
+        """Expect every item to be settled in one store more."""
+        self._stores.add(store)
+
+    def item_scraped(self, item: Any) -> None:
+        """Note that the pipelines have taken an item; without stores, that is all there is to wait for."""
+        self._left_pipelines()
+        if not self._stores:
+            self._item_settled(item)
+
+    def item_dropped(self, item: Any) -> None:
+        """Note that an item was refused before it came to a store."""
+        self._left_pipelines()
+        self._item_settled(item)
+
+    def item_error(self, item: Any) -> None:
+        """Note that a pipeline failed: the item's file will be read again."""
+        self._left_pipelines()
+        self._unsettled.pop(id(item), None)
+
+    def item_settled(self, item: Any, store: str) -> None:
+        """Note that it is certain what became of an item in one store."""
+        if id(item) in self._unsettled:
+            waiting = self._unsettled[id(item)][2]
+            waiting.discard(store)
+            if not waiting:
+                self._item_settled(item)
+
+    def _left_pipelines(self) -> None:
+        self._in_pipelines -= 1
+        self._one_less.set()
+
+    def _item_settled(self, item: Any) -> None:
+        _, key, _ = self._unsettled.pop(id(item))
+        self._one_settled(key)
+
+    def _one_settled(self, key: str) -> None:
+        self._left[key] -= 1
+        if not self._left[key]:
+            self.done.add(key)
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(f"{key}\n")
+            except OSError as error:
+                logger.warning("%s is done, which can't be written down: %s", key, error)
+
+
+def _date(option: str, text: str | None, default: date) -> date:
+    if text is None:
+        return default
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} is {text!r}; give a date such as 2026-03-01", print_help=False) from None
