@@ -6,16 +6,16 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
+from tests.processes import start
 
 FAST = {"RETRY_BACKOFF": "0.02", "RETRY_BACKOFF_MAX": "0.1", "DOWNLOAD_TIMEOUT": "2"}
 """Settings with which failing takes no time."""
@@ -69,16 +69,21 @@ def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> 
 
 def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
     """Run `scrapy` with arguments; settings are environment variables."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        env=environment(data, replica, **settings),
-        cwd=data,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
-    return Finished(ended.returncode, ended.stdout, ended.stderr, data)
+    with NamedTemporaryFile() as output, NamedTemporaryFile() as log:
+        process = start(
+            list(arguments), env=environment(data, replica, **settings), cwd=data, stdout=output, stderr=log
+        )
+        try:
+            process.wait(LONGEST)
+        finally:
+            process.kill()
+        code = process.wait()
+        return Finished(code, _read(output), _read(log), data)
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:

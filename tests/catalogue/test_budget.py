@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -23,6 +21,7 @@ from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
+from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, wait_for
 
@@ -123,11 +122,10 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
 ) -> None:
     given = settings(database_url, 20, CATALOGUE_IDLE="90000", **({"REDIS_URL": redis_url} if shared else {}))
     log = (tmp_path / "log").open("wb")
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+    worker = ForkedCommand(
+        ["crawl", "imdb", "-a", "lane=due"],
         env=environment(tmp_path, replica, **given),
         cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
         stderr=log,
     )
     told = "Nothing is claimed: what imdb may be asked for today is spent"

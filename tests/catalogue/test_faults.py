@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -25,6 +23,7 @@ from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
+from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, wait_for
 
@@ -70,13 +69,12 @@ def fetch_due(data: Path, replica: ReplicaProcess, **given: str) -> Finished:
 
 
 @contextmanager
-def worker(data: Path, replica: ReplicaProcess, **given: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(data: Path, replica: ReplicaProcess, **given: str) -> Iterator[ForkedCommand]:
     log = (data / "worker.log").open("wb")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+    running = ForkedCommand(
+        ["crawl", "imdb", "-a", "lane=due"],
         env=environment(data, replica, **given),
         cwd=data,
-        stdout=subprocess.DEVNULL,
         stderr=log,
     )
     try:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -27,6 +25,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
+from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 from tests.waiting import wait_for
 
@@ -202,12 +201,10 @@ def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(database_url: s
     with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
         know(database_url)
         settings = settings_of(database_url, CATALOGUE_LEASE="3", CATALOGUE_LISTS="0")
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+        worker = ForkedCommand(
+            ["crawl", "imdb", "-a", "lane=due"],
             env=environment(tmp_path, replica, **settings),
             cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
         )
         try:
             wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
@@ -227,12 +224,10 @@ def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(database_url: s
 def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(database_url: str, tmp_path: Path) -> None:
     with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
         know(database_url)
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "lane=due"],
+        worker = ForkedCommand(
+            ["crawl", "imdb", "-a", "lane=due"],
             env=environment(tmp_path, replica, **settings_of(database_url, CATALOGUE_LISTS="0")),
             cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
         )
         wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
         worker.terminate()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 import uuid
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -19,6 +17,7 @@ from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
 from tests.crawling import FAST, Finished, counts, scrapy
+from tests.processes import ForkedCommand
 from tests.services.mongo import documents, mongo_movies
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_movies
 from tests.waiting import wait_for
@@ -246,11 +245,10 @@ def test_a_crawl_that_is_killed_leaves_only_whole_files_and_documents(
     mongo = f"{mongo_server}/test_{uuid.uuid4().hex}"
     prefix = f"killed-{uuid.uuid4().hex}"
     settings = {"S3_BUCKET": crawled.bucket, "S3_PREFIX": prefix, "MONGO_URL": mongo}
-    command = (sys.executable, "-m", "scrapy", "crawl", "imdb", "-s", "STORE_BATCH_ITEMS=3")
-    process = subprocess.Popen(
-        command,
+    process = ForkedCommand(
+        ["crawl", "imdb", "-s", "STORE_BATCH_ITEMS=3"],
         env=crawling.environment(tmp_path, crawled.replica, **crawled.services, **settings),
-        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
     )
     wait_for(lambda: process.poll() is not None or objects(crawled.endpoint, crawled.bucket, f"{prefix}/raw/"))
     assert process.poll() is None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Self
@@ -15,6 +13,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST
 from tests.crawling import environment as crawl_environment
+from tests.processes import Process, start
 
 QUICK = {
     **FAST,
@@ -42,11 +41,11 @@ class Workers:
         **settings: str,
     ) -> None:
         self.data = data
-        self.running: list[subprocess.Popen[bytes]] = []
-        self.ended: list[subprocess.Popen[bytes]] = []
+        self.running: list[Process] = []
+        self.ended: list[Process] = []
         given = [part for argument in arguments for part in ("-a", argument)]
         options = {**QUICK, "REDIS_URL": redis_url, **settings}
-        self._command = [sys.executable, "-m", "scrapy", "crawl", spider, *given]
+        self._command = ["crawl", spider, *given]
         self._command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
         self._environment = {**crawl_environment(data, replica), **(environment or {})}
 
@@ -65,7 +64,7 @@ class Workers:
             node = ["-s", f"FRONTIER_NODE=node{number}"]
             with (self.data / f"worker-{number}.log").open("wb") as log:
                 self.running.append(
-                    subprocess.Popen(
+                    start(
                         [*self._command, *node],
                         env={**self._environment, **(environment or {})},
                         cwd=self.data,
@@ -73,12 +72,12 @@ class Workers:
                     )
                 )
 
-    def node(self, process: subprocess.Popen[bytes]) -> str:
+    def node(self, process: Process) -> str:
         """Return the name of a worker's node."""
         assert isinstance(process.args, list)
         return str(process.args[-1]).partition("=")[2]
 
-    def signal(self, number: signal.Signals, index: int | None = None) -> subprocess.Popen[bytes]:
+    def signal(self, number: signal.Signals, index: int | None = None) -> Process:
         """Send a signal to one of the running, by chance if no index is given."""
         process = random.choice(self.running) if index is None else self.running[index]  # noqa: S311 - a chance is all it takes
         process.send_signal(number)
@@ -101,7 +100,7 @@ class Workers:
             self._end(process)
         return codes
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
+    def _end(self, process: Process) -> None:
         self.running.remove(process)
         self.ended.append(process)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from tests.crawling import counts, crawl, environment, reset
+from tests.processes import ForkedCommand
 from tests.waiting import wait_for
 
 TITLES = 60
@@ -224,11 +223,7 @@ def test_page_after_page_of_nothing_is_a_block(tmp_path: Path) -> None:
 def test_kill_in_the_middle_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     with ReplicaProcess(titles=300, latency=200, light=True) as replica:
         settings = {"STORE_BATCH_SECONDS": "0.1", "LOG_LEVEL": "ERROR", "PROGRESS": "off"}
-        running = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "imdb"],
-            env=environment(tmp_path, replica, **settings),
-            stderr=subprocess.DEVNULL,
-        )
+        running = ForkedCommand(["crawl", "imdb"], env=environment(tmp_path, replica, **settings), cwd=tmp_path)
         wait_for(
             lambda: (
                 running.poll() is not None or ((tmp_path / "movies.csv").exists() and counts(replica)["requests"] >= 60)

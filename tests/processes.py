@@ -1,0 +1,119 @@
+"""Commands in processes of their own that don't pay for the start: each is forked from one that has imported everything.
+
+What such a process has of its own: memory, environment, working directory, output, signals, a process id and an exit code. What
+it has not: an interpreter that started for it, and so no use for PYTHONPATH, nor a command line that `ps` shows. Tests of
+these, and of the start itself, use `subprocess`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Self
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.preloaded"])
+
+
+class ForkedCommand:
+    """`scrapy` with arguments, in a process that is used as one of `subprocess.Popen` is."""
+
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        env: dict[str, str],
+        cwd: Path,
+        stdout: IO[bytes] | int = subprocess.DEVNULL,
+        stderr: IO[bytes] | int = subprocess.DEVNULL,
+    ) -> None:
+        """Take files that have a name, or DEVNULL."""
+        self.args = arguments
+        outputs = [Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)]
+        self._process = _CONTEXT.Process(target=_run, args=(arguments, env, cwd, *outputs), daemon=True)
+        self._process.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """As `subprocess` has it: None while it runs, negative for a signal."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended; return its exit code. Raises subprocess.TimeoutExpired."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self._process.exitcode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+
+Process = ForkedCommand | subprocess.Popen[bytes]
+
+
+def start(
+    arguments: list[str],
+    *,
+    env: dict[str, str],
+    cwd: Path,
+    stdout: IO[bytes] | int = subprocess.DEVNULL,
+    stderr: IO[bytes] | int = subprocess.DEVNULL,
+) -> Process:
+    """Start `scrapy` with arguments: forked, or in an interpreter of its own where the environment has something for that."""
+    if any(name.startswith("PYTHON") for name in env):
+        command = [sys.executable, "-m", "scrapy", *arguments]
+        return subprocess.Popen(command, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
+    return ForkedCommand(arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
+
+
+def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:
+    """Become `python -m scrapy` with arguments."""
+    for number, path in enumerate(outputs, 1):
+        output = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.dup2(output, number)
+        os.close(output)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    sys.path.insert(0, str(cwd))
+    sys.argv = ["scrapy", *arguments]
+    from scrapy.cmdline import execute  # noqa: PLC0415 - the process that starts this one has no need of it
+
+    try:
+        execute()
+    finally:
+        logging.shutdown()
+        atexit._run_exitfuncs()
