@@ -21,10 +21,6 @@ Source = Literal["page", "list", "dataset"]
 
 Role = Literal["director", "writer", "creator", "cast"]
 
-Doubt = Literal["unusual", "collapsed"]
-"""Why it is not certain that a title has no value where its page showed none. `unusual`: pages like it usually have one.
-`collapsed`: suddenly none of them has, so that rather the pages have changed, and we can't read them."""
-
 ScoreKind = Literal["imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter"]
 
 SCORE_SCALES: dict[ScoreKind, int] = {
@@ -166,9 +162,6 @@ class Movie:
     """Of what the site tells of such titles, the fields that this page (row, dataset) says nothing of or nothing that can be read: sorted, each once,
     none that has a value. Names of fields, or of parts: `credits.director`, `scores.imdb`, `scores.imdb.count`, `amounts.budget`; `fields.py`
     has them all. A missing value that isn't named here is stated to be absent. An empty list is a movie that tells all."""
-    unsure: dict[str, Doubt] = field(default_factory=dict)
-    """What the page lacked although pages like it have it, such as `year`, `scores.imdb` or `scores.imdb.count`. A value that stands there all the
-    same is that of an earlier page, and goes with the next page that lacks it, unless that is in doubt as well."""
     scraped_at: datetime | None = None
     """When the page was fetched, UTC; set by the spider, as readers of pages know no clock."""
     fetch: Fetch | None = None

@@ -1,26 +1,22 @@
-"""What is known of a title when it was read from several sources, one of which says less than another."""
+"""What is known of a title after one more reading of it, by any store and from any source: the one rule of erasing.
+
+A value takes the place of a value. A stated absence erases the value at once. A field that the reading is silent of keeps
+what was known of it. So each field has what the newest reading that tells of it says.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.catalogue.fields import BITS, COUNTS, present, with_counts_of, with_fields_of
-from moviecrawler.items import Source
+from moviecrawler.fields import PARTS, present_in
+from moviecrawler.items import Score, Source
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
 _FULLNESS = {source: place for place, source in enumerate(("list", "dataset", "page"))}
 assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs its place above
-
-_FILLED = (
-    *("imdb_id", "original_title", "title_type", "year", "end_year", "release_date", "runtime_minutes"),
-    *("genres", "countries", "languages", "certificate", "plot", "poster_url", "credits", "amounts"),
-    *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
-    *("series_id", "series_title", "season", "episode"),
-)
-"""Not what leads to a title (its list), nor when it was read."""
 
 
 def supersedes(movie: Movie, known: Movie, margin: float) -> bool:
@@ -39,42 +35,38 @@ def supersedes(movie: Movie, known: Movie, margin: float) -> bool:
 
 def is_partial(movie: Movie) -> bool:
     """Return whether `complete` has to be asked, as a known reading may tell more."""
-    return movie.source != "page" or bool(movie.unsure)
+    return bool(movie.silent) or movie.source != "page"
 
 
 def complete(movie: Movie, known: Movie) -> Movie:
-    """Return `movie` with what only a fuller, older reading of the same title told.
+    """Return a reading of a title with what an older one told of the fields that it is silent of.
 
-    A row of a list has no plot because lists have none, not because the title has none: that must not erase the plot
-    that the title's page gave before. A reading from an equal or fuller source stands for itself, None included, but for
-    what it is `unsure` of.
+    What is returned is silent of what neither tells, and its source is the fuller of both.
     """
-    if _FULLNESS[movie.source] >= _FULLNESS[known.source]:
-        return _keep_doubtful(movie, known) if movie.unsure else movie
-    kinds = {score.kind for score in movie.scores}
-    return replace(
-        movie,
-        **{name: getattr(movie, name) or getattr(known, name) for name in _FILLED},
-        scores=movie.scores + [score for score in known.scores if score.kind not in kinds],
-        source=known.source,
-        unsure=known.unsure,
-    )
+    source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
+    if not movie.silent:
+        return movie if source == movie.source else replace(movie, source=source)
+    told = present_in(known)
+    silent = set(movie.silent)
+    changes: dict[str, Any] = {name: getattr(known, name) for name in silent & told if "." not in name}
+    for name, (attribute, kinds) in PARTS.items():
+        wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
+        kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
+        changes[name] = getattr(movie, name) + kept
+    changes["scores"] = [_with_count(score, known, silent) for score in changes["scores"]]
+    kept_scores = {f"scores.{score.kind}" for score in known.scores} & silent
+    still = {name for name in silent - told if name in known.silent or _lacks_score(name, known)}
+    still |= {name for name in known.silent if name.removesuffix(".count") in kept_scores}
+    return replace(movie, **changes, silent=sorted(still), source=source)
 
 
-def _keep_doubtful(movie: Movie, known: Movie) -> Movie:
-    """Return `movie` with the known values of what it is unsure of.
+def _with_count(score: Score, known: Movie, silent: set[str]) -> Score:
+    """Return a score with the number of votes that is known of it, where its reading is silent of that."""
+    before = known.score(score.kind) if f"scores.{score.kind}.count" in silent else None
+    return score if before is None else replace(score, count=before.count)
 
-    A value that an unusual page lacks is kept once. The next page that lacks it as well is believed, unless coverage has
-    collapsed: so what a site takes away is gone with the second reading, and a site that changes its pages erases nothing.
-    """
-    assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
-    assert known.scraped_at is not None  # noqa: S101
-    is_another = movie.scraped_at > known.scraped_at  # else the same batch is written again
-    unsure = {
-        name: doubt
-        for name, doubt in movie.unsure.items()
-        if not (is_another and doubt == known.unsure.get(name) == "unusual")
-    }
-    had = present(known)
-    kept = with_fields_of(movie, known, {name for name in unsure if had & BITS.get(name, 0)})
-    return replace(with_counts_of(kept, known, unsure.keys() & COUNTS.keys()), unsure=unsure)
+
+def _lacks_score(name: str, known: Movie) -> bool:
+    """Return whether a name is that of the votes of a score that isn't known: then nothing is known of its votes."""
+    part, _, last = name.rpartition(".")
+    return last == "count" and all(f"scores.{score.kind}" != part for score in known.scores)

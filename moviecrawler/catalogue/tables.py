@@ -58,8 +58,10 @@ MOVIE_COLUMNS = (
     *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
     *(column for columns in _AMOUNTS.values() for column in columns),
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "list_computed", "source"),
-    "scraped_at",
+    *("scraped_at", "silent"),
 )
+_NEWEST_COLUMN = "silent"
+"""Files of the version before don't have it, until the next crawl replaces them."""
 PEOPLE_COLUMNS = ("site", "person_id", "name")
 CREDIT_COLUMNS = ("site", "site_id", "role", "position", "person_id", "name", "character")
 MISS_COLUMNS = ("site", "site_id", "url", "outcome", "reason", "checked_at")
@@ -112,6 +114,7 @@ def movie_row(movie: Movie) -> list[Cell]:
         row[value], row[currency] = amount.value, amount.currency
     row["list_computed"] = "true" if movie.list_computed else "false"
     row["scraped_at"] = _time(movie)
+    row["silent"] = _BETWEEN.join(movie.silent) or None
     return [row.get(column) for column in MOVIE_COLUMNS]
 
 
@@ -148,12 +151,14 @@ def read_movies(path: Path) -> Iterator[Movie]:
 def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
     reader = csv.DictReader(file, strict=True)
     try:
-        missing = set(MOVIE_COLUMNS) - set(reader.fieldnames or ())
+        missing = set(MOVIE_COLUMNS) - set(reader.fieldnames or ()) - {_NEWEST_COLUMN}
         if missing:
             raise TableError(f"{path} has no column {min(missing)}; move it away and crawl again")
         for row in reader:
             if None in row or None in row.values():
-                raise TableError(f"{path}, line {reader.line_num}: the row has not {len(MOVIE_COLUMNS)} cells")
+                raise TableError(
+                    f"{path}, line {reader.line_num}: the row has not {len(reader.fieldnames or ())} cells"
+                )
             yield msgspec.convert(_fields(row), Movie, strict=False)
     except (csv.Error, ValueError) as error:
         raise TableError(f"{path}, near line {reader.line_num}: {error}") from error
@@ -167,6 +172,7 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
         parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
     for column in _LISTS:
         found[column] = _split(cells[column])
+    found["silent"] = _split(cells.get(_NEWEST_COLUMN))
     found["credits"] = [
         {"name": name, "role": role, "position": position}
         for column, role in _ROLES.items()

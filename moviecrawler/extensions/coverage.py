@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from moviecrawler.items import Doubt, Movie
+    from moviecrawler.items import Movie
     from moviecrawler.monitors.coverage import Levels
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class CoverageWatch:
 
     # --- Pages --------------------------------------------------------------------------------------------------------
 
-    def take(self, movie: Movie) -> dict[str, Doubt]:
+    def take(self, movie: Movie) -> dict[str, str]:
         """Count a page, and return what it lacks although pages like it have it; rows of lists and of datasets are none."""
         if movie.source != "page":
             return {}

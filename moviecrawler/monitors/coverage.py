@@ -20,7 +20,7 @@ from moviecrawler.monitors.likeness import VOTES, groups_beside, observe, sectio
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from moviecrawler.items import Doubt, Movie
+    from moviecrawler.items import Movie
     from moviecrawler.monitors.likeness import Observation
 
 Standing = Literal["fine", "low", "collapsed"]
@@ -226,7 +226,7 @@ class Coverage:
         """Take what was counted while the levels were not known; these pages are judged by none."""
         self.pages, self.counted = other.pages, dict(other.counted)
 
-    def take(self, movie: Movie) -> dict[str, Doubt]:
+    def take(self, movie: Movie) -> dict[str, str]:
         """Count a page; return what it lacks although pages like it have it, and what that means."""
         having = present(movie)
         self.pages += 1

@@ -26,6 +26,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
+from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir, spool_files, write_spool
@@ -377,7 +378,8 @@ class BatchingPipeline:
         for line in path.read_bytes().splitlines():
             try:
                 spooled = msgspec.json.decode(line, type=_Spooled)
-                item: Any = msgspec.json.decode(spooled.item, type=types[spooled.type])
+                kind, encoded = types[spooled.type], bytes(spooled.item)
+                item: Any = read_movie(encoded) if kind is Movie else msgspec.json.decode(encoded, type=kind)
                 records.append(Record(item, self.encode(item), time.monotonic(), path))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
                 text, reason = line.decode(errors="replace"), f"{path.name} holds no item here: {error}"

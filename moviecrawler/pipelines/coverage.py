@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CoveragePipeline:
-    """Counts every movie, and fills in its `unsure`, by which stores keep what they know."""
+    """Counts every movie, and makes it silent of what it lacks although pages like it have it, so that stores keep what they know."""
 
     def __init__(self, watch: CoverageWatch) -> None:
         self._watch = watch
@@ -32,5 +32,5 @@ class CoveragePipeline:
     def process_item(self, item: Any) -> Any:
         """Return the item."""
         if isinstance(item, Movie):
-            item.unsure = self._watch.take(item)
+            item.silent = sorted({*item.silent, *self._watch.take(item)})
         return item

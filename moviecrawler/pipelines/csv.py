@@ -18,6 +18,7 @@ import msgspec
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial
+from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import (
     CREDIT_COLUMNS,
     MISS_COLUMNS,
@@ -245,7 +246,7 @@ class CsvStore(Store):
             tables = {name: stack.enter_context(_table(self._folder / name)) for name in _TABLES}
             for (encoded,) in connection.execute(_MOVIES_IN_ORDER):
                 count += 1
-                movie = _DECODER.decode(encoded)
+                movie = read_movie(encoded)
                 write_row(tables["movies.csv"], movie_row(movie))
                 for credit in credit_rows(movie):
                     write_row(tables["credits.csv"], credit)
@@ -257,9 +258,6 @@ class CsvStore(Store):
                 write_row(tables["misses.csv"], miss_row(msgspec.json.decode(encoded, type=Miss)))
         connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
         return count
-
-
-_DECODER = msgspec.json.Decoder(Movie)
 
 
 def pause_after_export(seconds: float) -> float:
@@ -289,7 +287,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
     if is_partial(movie):
         known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
         if known is not None:
-            encoded = msgspec.json.encode(complete(movie, _DECODER.decode(known[0])))
+            encoded = msgspec.json.encode(complete(movie, read_movie(known[0])))
     connection.execute(_UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded))
     connection.executemany(
         _UPSERT_PERSON,
@@ -305,7 +303,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
 def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> None:
     known = connection.execute(_ONE_MOVIE, (miss.site, miss.site_id)).fetchone()
     if known is not None:
-        movie = _DECODER.decode(known[0])
+        movie = read_movie(known[0])
         if movie.source != "list" and movie.scraped_at is not None and movie.scraped_at > miss.checked_at:
             return  # it has been read since
     connection.execute(_UPSERT_MISS, (miss.site, miss.site_id, miss.checked_at.timestamp(), encoded))

@@ -17,6 +17,7 @@ from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial, supersedes
+from moviecrawler.catalogue.stored import movie_of_document
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline, Store
@@ -142,7 +143,7 @@ class MongoStore(Store):
     def _write_movies(self, movies: Sequence[Movie]) -> None:
         partial = any(map(is_partial, movies))
         found = self._collection("movies").find(_any_of(movies), None if partial else _LEAST)
-        stored = {document["_id"]: msgspec.convert(document, Movie) for document in found}
+        stored = {document["_id"]: movie_of_document(document) for document in found}
         newest: dict[str, Movie] = {}
         for movie in map(_with_milliseconds, movies):
             key = _key(movie)

@@ -12,6 +12,7 @@ from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
+from moviecrawler.fields import present_in, told_by
 from moviecrawler.items import SCORE_SCALES, Amount, Credit, Movie, Role, Score, Source, TitleKind
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -110,6 +111,7 @@ def check_movie(movie: Movie) -> None:
     _check_credits(_check_list("credits", movie.credits, Credit))
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
+    _check_silent(movie)
 
 
 def _shortened(reason: str) -> str:
@@ -200,6 +202,19 @@ def _check_amounts(amounts: list[Amount]) -> None:
         if not _CURRENCY.fullmatch(amount.currency):
             raise InvalidItemError("amounts", f"{amount.currency!r} is not a currency such as USD")
     _check_unique("amounts", [amount.kind for amount in amounts])
+
+
+def _check_silent(movie: Movie) -> None:
+    names = _check_list("silent", movie.silent, str)
+    if names != sorted(set(names)):
+        raise InvalidItemError("silent", f"{names!r} is not sorted, or names a field twice")
+    counts = {f"scores.{score.kind}.count" for score in movie.scores}
+    unknown = set(names) - told_by(movie.site, movie.kind) - counts
+    if unknown:
+        raise InvalidItemError("silent", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}")
+    present = present_in(movie).intersection(names)
+    if present:
+        raise InvalidItemError("silent", f"{min(present)!r} is named there, and has a value")
 
 
 def _check_choice(field: str, value: object, choices: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moviecrawler.catalogue.merging import complete
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, movie_row, neutralise, read_movies, restore, write_row
 from moviecrawler.errors import TableError
 from moviecrawler.items import Amount, Credit, Movie, Score, ScoreKind
@@ -56,6 +54,7 @@ MOVIES = st.builds(
     ),
     list_rank=st.none() | st.integers(1, 250),
     list_computed=st.booleans(),
+    silent=st.sampled_from([[], ["poster_url"], ["credits.cast", "scores.imdb.count"]]),
     scraped_at=st.datetimes(timezones=st.just(UTC)),
 )
 
@@ -103,8 +102,8 @@ def test_a_byte_order_mark_that_an_editor_added_is_no_part_of_a_name(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("imdb,tt0000001", "has not 51 cells"),
-        (",".join(["imdb"] * 60), "has not 51 cells"),
+        ("imdb,tt0000001", "has not 52 cells"),
+        (",".join(["imdb"] * 60), "has not 52 cells"),
         (",".join({"year": "MCMXC", "title": "T"}.get(column, "") for column in MOVIE_COLUMNS), "near line 2: "),
         ('"imdb', "unexpected end"),
         ("imdb,\xff", "can't decode"),
@@ -123,39 +122,10 @@ def test_a_missing_column_is_told_by_name(tmp_path: Path) -> None:
         list(read_movies(tmp_path / "movies.csv"))
 
 
-PAGE = Movie(
-    site="imdb",
-    site_id="tt0000001",
-    url="u",
-    title="The Lamp",
-    kind="movie",
-    plot="A keeper trims it.",
-    credits=credits_of(("director", ["Odile Farrow"])),
-    scores=[Score(kind="imdb", value=7.5, count=10), Score(kind="metascore", value=71)],
-    list_name="top",
-    list_rank=3,
-)
-
-
-def test_a_poorer_source_adds_to_a_fuller_one() -> None:
-    listed = Movie(
-        site="imdb",
-        site_id="tt0000001",
-        url="u",
-        title="The Lamp",
-        kind="movie",
-        year=2001,
-        scores=[Score(kind="imdb", value=8.0)],
-        list_name="popular",
-        source="list",
-    )
-    merged = complete(listed, PAGE)
-    assert (merged.plot, merged.year, merged.people("director")) == (PAGE.plot, 2001, PAGE.people("director"))
-    assert merged.scores == [Score(kind="imdb", value=8.0), Score(kind="metascore", value=71)]
-    assert (merged.list_name, merged.list_rank, merged.source) == ("popular", None, "page")
-
-
-@pytest.mark.parametrize("source", ["page", "list"])
-def test_a_source_as_full_stands_for_itself(source: Any) -> None:
-    newer = replace(PAGE, plot=None, source=source)
-    assert complete(newer, replace(PAGE, source=source)) is newer
+def test_a_table_of_the_version_before_is_read(tmp_path: Path) -> None:
+    movie = Movie(site="imdb", site_id="tt0000001", url="u", title="T", kind="movie", year=2001)
+    write(tmp_path / "movies.csv", movie)
+    old = [line.rpartition(",")[0] for line in (tmp_path / "movies.csv").read_text().splitlines()]
+    assert old[0].endswith(",scraped_at")
+    (tmp_path / "movies.csv").write_text("\r\n".join(old) + "\r\n")
+    assert list(read_movies(tmp_path / "movies.csv")) == [movie]

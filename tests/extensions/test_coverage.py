@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from moviecrawler.catalogue.fields import names_of, present
-from moviecrawler.items import Doubt, Movie, Score
+from moviecrawler.items import Movie
 from moviecrawler.monitors.books import FileBook, RedisBook
-from moviecrawler.pipelines.base import Record, Store
-from moviecrawler.pipelines.csv import CsvStore
-from moviecrawler.pipelines.mongo import MongoStore
-from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl
-from tests.monitors.movies import movie
 from tests.monitors.receivers import Webhook
 from tests.services.mongo import mongo_movies
-from tests.services.postgres import execute, postgres_movies
+from tests.services.postgres import postgres_movies
 
 TITLES = 200
 AS_BEFORE = 60
@@ -79,17 +71,12 @@ def test_renamed_field_is_an_alarm_stops_the_crawl_and_erases_nothing(
     for name, read in readers.items():
         assert fields(read()) == before[name], name
     lacking = again.stat("coverage/pages") - again.stat("coverage/fields/runtime_minutes")
-    marked = execute(
-        database_url, "SELECT count(*) FROM records WHERE runtime_minutes IS NOT NULL AND unsure ? 'runtime_minutes'"
-    )[0][0]
-    assert isinstance(marked, int)
-    assert 8 <= marked <= lacking
     book = FileBook(tmp_path)
     assert [alarm.name for alarm in book.open_alarms()] == ["coverage/imdb/runtime_minutes"]
     counted = {day.field: day for day in book.coverage("imdb", "2026-01-01")}
     assert counted["runtime_minutes"].pages - counted["runtime_minutes"].present >= lacking
 
-    # The site takes it back: all is stored again, the alarm ends, and nothing is unsure any more.
+    # The site takes it back: all is stored again, the alarm ends, and all is as before.
     change(replica, {}, 0)
     with Webhook() as hook:
         settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", **stores}
@@ -185,101 +172,3 @@ def test_renamed_votes_are_an_alarm(replica: ReplicaProcess, tmp_path: Path) -> 
         alarms = {alarm.name for alarm in book.open_alarms()}
     assert alarms
     assert alarms <= {"coverage/metacritic/scores.metascore.count", "coverage/metacritic/scores.metacritic_user.count"}
-
-
-# --- What stores keep -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["csv", "postgres", "mongo"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Callable[[], list[Movie]]]]:
-    """Return a store, and what reads it."""
-    opened: Store
-    if request.param == "csv":
-        opened = CsvStore(tmp_path)
-        read = lambda: sqlite_movies(tmp_path)  # noqa: E731 - one of three readers
-    elif request.param == "postgres":
-        url = request.getfixturevalue("database_url")
-        opened, read = PostgresStore(url), lambda: postgres_movies(url)
-    else:
-        url = request.getfixturevalue("mongo_url")
-        opened, read = MongoStore(url), lambda: mongo_movies(url)
-    opened.open()
-    yield opened, read
-    opened.close()
-
-
-def sqlite_movies(folder: Path) -> list[Movie]:
-    """Return what the CSV files are exported from."""
-    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
-        return [msgspec.json.decode(one, type=Movie) for (one,) in connection.execute("SELECT movie FROM movies")]
-
-
-def write(store: Store, *movies: Movie) -> None:
-    for one in movies:
-        store.write([Record(one, msgspec.json.encode(one), time.monotonic())])
-
-
-Opened = tuple[Store, Callable[[], list[Movie]]]
-
-
-def test_value_that_an_unusual_page_lacks_goes_with_the_second_such_page(store: Opened) -> None:
-    opened, read = store
-    lacking = movie(1, 1, plot=None, scores=[], credits=[], unsure={"plot": "unusual", "scores.metascore": "unusual"})
-    write(opened, movie(1), lacking)
-    (kept,) = read()
-    assert kept.plot == movie(1).plot
-    assert [score.kind for score in kept.scores] == ["metascore"]  # of the other one the page was sure
-    assert kept.credits == []
-    assert kept.unsure == lacking.unsure
-    write(opened, lacking)  # the same batch again, as its answer was lost
-    assert read() == [kept]
-    write(opened, replace(lacking, scraped_at=movie(1, 2).scraped_at))
-    (gone,) = read()
-    assert gone.plot is None
-    assert gone.scores == []
-    assert gone.unsure == {}
-
-
-def test_value_stays_for_as_long_as_coverage_has_collapsed(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1))
-    for day in range(1, 5):
-        write(opened, movie(1, day, plot=None, unsure={"plot": "collapsed"}))
-    (kept,) = read()
-    assert kept.plot == movie(1).plot
-    assert kept.unsure == {"plot": "collapsed"}
-    write(opened, movie(1, 6, plot="What it is about now."))
-    (new,) = read()
-    assert new.plot == "What it is about now."
-    assert new.unsure == {}
-
-
-def test_votes_that_a_page_does_not_tell_any_more_stay_with_their_score(store: Opened) -> None:
-    opened, read = store
-    scores = [Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.2, count=101)]
-    doubts: dict[str, Doubt] = {"scores.metascore.count": "unusual"}
-    write(opened, movie(1), movie(1, 1, scores=scores, unsure=doubts))
-    (kept,) = read()
-    assert {score.kind: (score.value, score.count) for score in kept.scores} == {
-        "metascore": (71, 20),
-        "metacritic_user": (7.2, 101),
-    }
-    assert kept.unsure == doubts
-    write(opened, movie(1, 2, scores=scores, unsure=doubts))
-    (gone,) = read()
-    assert {score.kind: score.count for score in gone.scores} == {"metascore": None, "metacritic_user": 101}
-
-
-def test_what_a_page_is_sure_of_is_recorded_as_missing_at_once(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1), movie(1, 1, plot=None))
-    assert [found.plot for found in read()] == [None]
-
-
-def test_row_of_a_list_leaves_doubts_as_they_are(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1), movie(1, 1, plot=None, unsure={"plot": "unusual"}))
-    write(opened, movie(1, 2, plot=None, source="list"))
-    (kept,) = read()
-    assert kept.plot == movie(1).plot
-    assert kept.unsure == {"plot": "unusual"}

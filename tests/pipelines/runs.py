@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.fields import silent_beside
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
 from moviecrawler.signals import item_rejected, item_settled
@@ -39,7 +40,7 @@ def make_miss(number: int, age: float = 0, **changes: Any) -> Miss:
 
 
 def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
-    """Return the invented movie of a number, scraped `age` seconds before the tests' time."""
+    """Return the invented movie of a number, scraped `age` seconds before the tests' time; a list's row tells what it has."""
     site_id = f"tt{number:07}"
     movie = Movie(
         site="imdb",
@@ -57,7 +58,10 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
         scores=[Score(kind="imdb", value=7.5, count=1000 + number)],
         scraped_at=BEGIN - timedelta(seconds=age),
     )
-    return replace(movie, **changes)
+    movie = replace(movie, **changes)
+    if movie.source == "list":
+        movie.silent = silent_beside(movie)
+    return movie
 
 
 class Run:

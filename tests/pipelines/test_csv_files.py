@@ -125,7 +125,7 @@ def test_a_list_row_does_not_erase_what_the_page_told(tmp_path: Path) -> None:
     crawl(tmp_path, [listed])
     (movie,) = check_readable(tmp_path).values()
     assert movie.plot == "A keeper trims the lamp."
-    assert movie.scores == [Score(kind="imdb", value=9.1)]
+    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
     assert movie.list_rank == 4
     assert len(rows(tmp_path / "credits.csv")) == 3
 

@@ -207,7 +207,7 @@ def test_a_list_row_does_not_erase_what_the_page_told(database_url: str) -> None
     write(database_url, make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)]))
     movie = stored(database_url)["tt0000001"]
     assert (movie.plot, movie.list_rank, movie.source) == ("A keeper trims the lamp.", 4, "page")
-    assert movie.scores == [Score(kind="imdb", value=9.1)]
+    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
     assert len(movie.credits) == 3
 
 

@@ -77,6 +77,13 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("credits", {"credits": [Credit(name="Odile", role="singer", position=1)]}),  # type: ignore[arg-type]
     ("credits", {"credits": [Credit(name="Odile", role="cast", position=0)]}),
     ("credits", {"credits": [Credit(name="O", role="cast", position=1), Credit(name="P", role="cast", position=1)]}),
+    ("silent", {"silent": "plot"}),
+    ("silent", {"silent": ["year"]}),
+    ("silent", {"silent": ["plot", "certificate"]}),
+    ("silent", {"silent": ["plot", "plot"]}),
+    ("silent", {"silent": ["scores"]}),
+    ("silent", {"silent": ["scores.tomatometer"]}),
+    ("silent", {"silent": ["scores.metascore.count"]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=0, currency="USD")]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="$")]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="US1")]}),

@@ -8,12 +8,12 @@ WITH upserted AS (
     INSERT INTO records AS stored (record_id, title_id, match_keys, site, site_id, url, imdb_id, title, original_title,
         kind, title_type, year, end_year, release_date, runtime_minutes, countries, languages, certificate, plot,
         poster_url, imdb_top250_rank, imdb_top250_tv_rank, popularity_rank, series_id, series_title, season, episode,
-        list_name, list_rank, list_computed, source, unsure, scraped_at, "fetch")
+        list_name, list_rank, list_computed, source, silent, scraped_at, "fetch")
     SELECT i.record_id, i.title_id, i.match_keys, m.site, m.site_id, m.url, m.imdb_id, m.title, m.original_title,
         m.kind, m.title_type, m.year, m.end_year, m.release_date, m.runtime_minutes, m.countries, m.languages,
         m.certificate, m.plot, m.poster_url, m.imdb_top250_rank, m.imdb_top250_tv_rank, m.popularity_rank, m.series_id,
         m.series_title, m.season, m.episode, m.list_name, m.list_rank, m.list_computed, m.source,
-        coalesce(m.unsure, '{}'), m.scraped_at, m."fetch"
+        m.silent, m.scraped_at, m."fetch"
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     ON CONFLICT (site, site_id) DO UPDATE SET
         match_keys = excluded.match_keys, url = excluded.url, imdb_id = excluded.imdb_id, title = excluded.title,
@@ -25,7 +25,7 @@ WITH upserted AS (
         popularity_rank = excluded.popularity_rank, series_id = excluded.series_id,
         series_title = excluded.series_title, season = excluded.season, episode = excluded.episode,
         list_name = excluded.list_name, list_rank = excluded.list_rank, list_computed = excluded.list_computed,
-        source = excluded.source, unsure = excluded.unsure, scraped_at = excluded.scraped_at, "fetch" = excluded."fetch"
+        source = excluded.source, silent = excluded.silent, scraped_at = excluded.scraped_at, "fetch" = excluded."fetch"
     -- As in catalogue.merging.supersedes.
     WHERE excluded.scraped_at = stored.scraped_at
         OR excluded.scraped_at >= stored.scraped_at

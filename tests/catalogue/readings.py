@@ -1,0 +1,80 @@
+"""Readings of one invented series, of each field a value, a stated absence or nothing, and what they say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.fields import told_by
+from moviecrawler.items import Amount, Credit, Movie, Score
+
+if TYPE_CHECKING:
+    from random import Random
+
+TOLD = sorted(told_by("imdb", "series"))
+START = datetime(2026, 11, 1, tzinfo=UTC)
+_TEXTS = ("one", "two", "three")
+
+
+def reading(luck: Random, number: int = 1, day: float = 0) -> Movie:
+    """Return a reading of the series of a number, made so many days after the start."""
+    site_id = f"tt9{number:06}"
+    movie = Movie(
+        site="imdb",
+        site_id=site_id,
+        imdb_id=site_id,
+        url=f"https://www.imdb.com/title/{site_id}/",
+        title=f"Harbour {number}",
+        kind="series",
+        source=luck.choice(["page", "page", "list"]),
+        scraped_at=START + timedelta(days=day),
+    )
+    for name in TOLD:
+        state = luck.choice(["value", "absent", "silent"])
+        if state == "silent":
+            movie.silent.append(name)
+        elif state == "value":
+            _give(movie, name, luck)
+    movie.silent.sort()
+    return movie
+
+
+def _give(movie: Movie, name: str, luck: Random) -> None:
+    part, _, kind = name.partition(".")
+    known: Any = kind
+    if part == "scores":
+        count = luck.choice([None, 1, 1_000])
+        movie.scores.append(Score(kind=known, value=luck.randint(1, 10), count=count))
+        if count is None and luck.random() < 1 / 2:
+            movie.silent.append(f"{name}.count")
+    elif part == "amounts":
+        movie.amounts.append(Amount(kind=known, value=luck.randint(1, 10**9), currency="USD"))
+    elif part == "credits":
+        movie.credits += [
+            Credit(name=_TEXTS[place], role=known, position=place + 1) for place in range(luck.randint(1, 3))
+        ]
+    elif name in {"year", "end_year"}:
+        setattr(movie, name, luck.randint(1990, 2020))
+    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank"}:
+        setattr(movie, name, luck.randint(1, 250))
+    elif name in {"genres", "countries", "languages"}:
+        setattr(movie, name, list(_TEXTS[: luck.randint(1, 3)]))
+    elif name == "release_date":
+        movie.release_date = f"20{luck.randint(10, 20)}-01-01"
+    else:
+        setattr(movie, name, luck.choice(_TEXTS))
+
+
+def said(movie: Movie, name: str) -> str | None:
+    """Return what a movie says of a field, None for nothing. The number of votes is a field of its own."""
+    if name in movie.silent:
+        return None
+    part, _, kind = name.partition(".")
+    if part == "scores":
+        kind, _, count = kind.partition(".")
+        score = next((score for score in movie.scores if score.kind == kind), None)
+        if count:
+            return None if score is None else f"{score.count} votes"
+        return f"score {score.value if score else None}"
+    found = getattr(movie, part)
+    return f"{[each for each in found if kind in (getattr(each, 'role', ''), getattr(each, 'kind', ''))] if kind else found}"

@@ -1,0 +1,101 @@
+"""The one rule of erasing: a value replaces, a stated absence erases, silence keeps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from random import Random
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviecrawler.catalogue.merging import complete, is_partial, supersedes
+from moviecrawler.catalogue.stored import movie_of_document, read_movie
+from moviecrawler.fields import present_in, silent_beside
+from moviecrawler.items import Movie, Score
+from tests.catalogue.readings import TOLD, reading, said
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 4))
+def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Random, readings: int) -> None:
+    history = [reading(luck) for _ in range(readings)]
+    known = reduce(lambda known, newer: complete(newer, known), history)
+    for name in TOLD:
+        told = [text for text in (said(movie, name) for movie in history) if text is not None]
+        assert said(known, name) == (told[-1] if told else None), name
+    assert known.source == ("page" if any(movie.source == "page" for movie in history) else "list")
+    assert known.silent == sorted(set(known.silent))
+    assert not present_in(known) & set(known.silent)
+
+
+def test_votes_stay_with_a_score_whose_reading_is_silent_of_them() -> None:
+    known = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie")
+    known.scores = [Score(kind="imdb", value=7.5, count=1_000), Score(kind="metascore", value=61, count=None)]
+    known.silent = ["scores.metascore.count"]
+    newer = replace(known, scores=[Score(kind="imdb", value=7.6)], silent=["scores.imdb.count", "scores.metascore"])
+    merged = complete(newer, known)
+    assert merged.scores == [Score(kind="imdb", value=7.6, count=1_000), Score(kind="metascore", value=61)]
+    assert merged.silent == ["scores.metascore.count"]
+    band = complete(replace(newer, silent=["scores.metascore"]), known)  # the site gives a band, no number
+    assert band.score("imdb") == Score(kind="imdb", value=7.6)
+
+
+def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
+    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie")
+    assert not is_partial(page)
+    assert complete(page, replace(page, plot="Old.", source="list")) is page
+    assert is_partial(replace(page, silent=["plot"]))
+    assert is_partial(replace(page, source="dataset"))
+
+
+def test_a_reading_takes_the_place_of_older_ones_only() -> None:
+    now = datetime(2026, 11, 1, tzinfo=UTC)
+    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", scraped_at=now)
+    assert supersedes(page, page, 60)
+    assert not supersedes(replace(page, scraped_at=now + timedelta(seconds=59)), page, 60)
+    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=60)), page, 60)
+    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60)
+    assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0)
+
+
+# --- What the version before has written ------------------------------------------------------------------------------
+
+
+def former(movie: Movie, **unsure: str) -> dict[str, Any]:
+    """Return a movie as that version wrote it."""
+    plain = json.loads(msgspec.json.encode(movie))
+    del plain["silent"]
+    return {**plain, "unsure": unsure}
+
+
+def test_what_an_earlier_version_was_unsure_of_is_silent_where_it_kept_no_value() -> None:
+    scores = [Score(kind="metascore", value=70)]
+    page = Movie(site="metacritic", site_id="movie/a", url="u", title="T", kind="movie", plot="Kept.", scores=scores)
+    unsure = {"plot": "unusual", "year": "collapsed", "scores.metacritic_user": "unusual", "amounts.budget": "unusual"}
+    old = former(page, **unsure, **{"scores.metascore.count": "unusual", "scores.metacritic_user.count": "unusual"})
+    for found in (read_movie(msgspec.json.encode(old)), movie_of_document(old)):
+        assert found.plot == "Kept."
+        assert found.silent == ["scores.metacritic_user", "scores.metascore.count", "year"]
+
+
+def test_rows_of_lists_and_datasets_that_an_earlier_version_wrote_erase_nothing() -> None:
+    row = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", year=1999, source="list")
+    found = read_movie(msgspec.json.encode(former(row)))
+    assert found.silent == silent_beside(row)
+    known = replace(row, plot="P.", source="page", scores=[Score(kind="imdb", value=7.5, count=5)])
+    merged = complete(found, known)
+    assert (merged.plot, merged.scores, merged.source) == ("P.", known.scores, "page")
+    of_dataset = movie_of_document(former(replace(row, source="dataset")))
+    assert {"plot", "scores.metascore"} <= set(of_dataset.silent)
+    assert not {"runtime_minutes", "scores.imdb"} & set(of_dataset.silent)
+
+
+def test_an_item_of_this_version_is_read_as_it_is() -> None:
+    plot = '"silent": [] and "unsure": {}'
+    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", plot=plot, silent=["year"])
+    assert read_movie(msgspec.json.encode(page)) == page
+    assert read_movie(msgspec.json.encode(former(page, year="unusual"))) == page

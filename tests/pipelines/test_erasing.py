@@ -1,0 +1,255 @@
+"""The rule of erasing in every store: a stated absence erases at once, silence never does."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg2
+import pytest
+
+from moviecrawler.catalogue.merging import complete
+from moviecrawler.catalogue.stored import read_movie
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie, Score
+from moviecrawler.pipelines.base import Record, Store
+from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.mongo import MongoStore
+from moviecrawler.pipelines.postgres import PostgresStore, open_database
+from moviecrawler.pipelines.s3 import Bucket, S3Store
+from moviecrawler.pipelines.sql import migrations
+from tests.catalogue.readings import reading
+from tests.monitors.movies import movie
+from tests.services.mongo import documents, mongo_movies
+from tests.services.postgres import execute, postgres_movies
+from tests.services.s3 import s3_movies
+
+Opened = tuple[Store, Callable[[], list[Movie]]]
+
+
+@pytest.fixture(params=["csv", "postgres", "mongo", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    """Return a store, and what reads it."""
+    opened: Store
+    if request.param == "csv":
+        opened, read = CsvStore(tmp_path), lambda: sqlite_movies(tmp_path)
+    elif request.param == "postgres":
+        url = request.getfixturevalue("database_url")
+        opened, read = PostgresStore(url), lambda: postgres_movies(url)
+    elif request.param == "mongo":
+        url = request.getfixturevalue("mongo_url")
+        opened, read = MongoStore(url), lambda: mongo_movies(url)
+    else:
+        url, bucket = request.getfixturevalue("s3_url"), request.getfixturevalue("bucket_name")
+        opened, read = S3Store(Bucket(bucket, endpoint_url=url)), lambda: s3_movies(url, bucket)
+    opened.open()
+    yield opened, read
+    opened.close()
+
+
+def sqlite_movies(folder: Path) -> list[Movie]:
+    """Return what the CSV files are exported from."""
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+        return [read_movie(encoded) for (encoded,) in connection.execute("SELECT movie FROM movies")]
+
+
+def write(store: Store, *movies: Movie) -> None:
+    store.write([Record(one, msgspec.json.encode(one), time.monotonic()) for one in movies])
+
+
+def in_order(found: Movie) -> Movie:
+    """Return a movie without what stores may change: the order of parts, and what only Postgres reckons."""
+    return replace(
+        found,
+        scores=sorted(found.scores, key=lambda score: score.kind),
+        amounts=sorted(found.amounts, key=lambda amount: amount.kind),
+        credits=sorted(found.credits, key=lambda credit: (credit.role, credit.position)),
+    )
+
+
+def test_all_stores_hold_what_the_newest_reading_of_each_field_says(store: Opened) -> None:
+    opened, read = store
+    luck = random.Random(11)  # noqa: S311 - no secret
+    days = [0, 1, 2, 3]
+    history = {number: [reading(luck, number, day) for day in days] for number in range(25)}
+    for day in days:
+        write(opened, *(readings[day] for readings in history.values()))
+    late = {number: reading(luck, number, 1.5) for number in history}
+    write(opened, *late.values())
+    if (
+        opened.name == "s3"
+    ):  # nothing is refused there: whoever reads puts all lines together, in the order of their times
+        history = {number: [*readings[:2], late[number], *readings[2:]] for number, readings in history.items()}
+    found = {one.site_id: in_order(one) for one in read()}
+    for readings in history.values():
+        expected = in_order(reduce(lambda known, newer: complete(newer, known), readings))
+        assert found[expected.site_id] == expected
+
+
+def test_silence_keeps_what_is_known_however_often(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1))
+    for day in range(1, 5):
+        write(
+            opened, movie(1, day, plot=None, scores=[], silent=["plot", "scores.metacritic_user", "scores.metascore"])
+        )
+    (kept,) = read()
+    assert kept.plot == movie(1).plot
+    assert sorted(score.kind for score in kept.scores) == ["metacritic_user", "metascore"]
+    assert kept.silent == []
+    write(opened, movie(1, 6, plot="What it is about now."))
+    (new,) = read()
+    assert new.plot == "What it is about now."
+
+
+def test_stated_absence_erases_at_once(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1))
+    write(opened, movie(1, 1, plot=None, scores=[], credits=[], amounts=[], genres=[], silent=["scores.metascore"]))
+    (found,) = read()
+    assert (found.plot, found.credits, found.amounts, found.genres) == (None, [], [], [])
+    assert [score.kind for score in found.scores] == [
+        "metascore"
+    ]  # of the other one the page states that there is none
+
+
+def test_votes_stay_with_their_score_while_pages_are_silent_of_them(store: Opened) -> None:
+    opened, read = store
+    scores = [Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.2, count=101)]
+    write(opened, movie(1))
+    write(opened, movie(1, 1, scores=scores, silent=["scores.metascore.count"]))
+    (kept,) = read()
+    assert {score.kind: (score.value, score.count) for score in kept.scores} == {
+        "metascore": (71, 20),
+        "metacritic_user": (7.2, 101),
+    }
+    write(opened, movie(1, 2, scores=scores))
+    (gone,) = read()
+    assert {score.kind: score.count for score in gone.scores} == {"metascore": None, "metacritic_user": 101}
+
+
+def test_what_no_reading_has_told_is_named(store: Opened) -> None:
+    opened, read = store
+    write(opened, movie(1, plot=None, year=None, silent=["plot", "year"]))
+    write(opened, movie(1, 1, plot=None, silent=["plot"], year=None))
+    (found,) = read()
+    assert (found.plot, found.year, found.silent) == (None, None, ["plot"])
+
+
+# --- What the version before has left in stores -----------------------------------------------------------------------
+
+
+def former(one: Movie, **unsure: str) -> bytes:
+    """Return a movie's JSON as the version before `silent` wrote it."""
+    plain = msgspec.to_builtins(one)
+    del plain["silent"]
+    return msgspec.json.encode({**plain, "unsure": unsure})
+
+
+ROW = movie(2, plot=None, poster_url=None, genres=[], credits=[], amounts=[], runtime_minutes=None, source="list")
+ROW.scores = [Score(kind="metascore", value=70)]
+SILENT_OF_ROW = [
+    *(
+        "certificate",
+        "countries",
+        "credits.cast",
+        "credits.director",
+        "credits.writer",
+        "genres",
+        "imdb_id",
+        "languages",
+    ),
+    *("plot", "poster_url", "release_date", "runtime_minutes", "scores.metacritic_user", "scores.metascore.count"),
+]
+
+
+def test_csv_rows_of_the_version_before_are_read(tmp_path: Path) -> None:
+    store = CsvStore(tmp_path)
+    store.open()
+    write(store, movie(1), ROW)
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3")) as connection, connection:
+        page = former(movie(1, certificate=None), plot="unusual", certificate="collapsed")
+        connection.execute("UPDATE movies SET movie = ? WHERE site_id = 'movie/film-1'", (page,))
+        connection.execute("UPDATE movies SET movie = ? WHERE site_id = 'movie/film-2'", (former(ROW),))
+    assert [one.silent for one in sqlite_movies(tmp_path)] == [["certificate"], SILENT_OF_ROW]
+    write(store, movie(1, 1, plot=None, certificate=None, silent=["certificate", "plot"]))
+    store.close()
+    page_read, row_read = read_movies(tmp_path / "movies.csv")
+    assert (page_read.plot, page_read.silent) == (movie(1).plot, ["certificate"])
+    assert row_read.silent == SILENT_OF_ROW
+
+
+def test_mongo_documents_of_the_version_before_are_read(mongo_url: str) -> None:
+    store = MongoStore(mongo_url)
+    store.open()
+    write(store, movie(1))
+    store._collection("movies").update_one(
+        {"_id": "metacritic/movie/film-1"}, {"$unset": {"silent": ""}, "$set": {"unsure": {"languages": "unusual"}}}
+    )
+    write(store, movie(1, 1, plot=None, silent=["languages", "plot"]))
+    store.close()
+    (found,) = documents(mongo_url, "movies").values()
+    assert (found["plot"], found["silent"]) == (movie(1).plot, ["languages"])
+    assert "unsure" not in found
+
+
+def test_postgres_rows_of_the_version_before_are_migrated(database_url: str) -> None:
+    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
+        )
+        for version, text in migrations().items():
+            if version < 8:
+                cursor.execute(text)
+                cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        cursor.execute(
+            """
+            INSERT INTO titles SELECT FROM generate_series(1, 5);
+            INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed,
+                source, unsure, scraped_at, match_keys)
+            SELECT n, site::site, site_id, 'u', 'T', kind::title_kind, 2021, '{}', '{}', false, source::source, unsure::jsonb,
+                '2026-10-01Z', '{}'
+            FROM (VALUES
+                (1, 'imdb', 'tt9000001', 'movie', 'page', '{}'),
+                (2, 'imdb', 'tt9000002', 'movie', 'page',
+                    '{"year": "unusual", "plot": "collapsed", "scores.imdb": "unusual", "scores.metascore": "unusual",
+                      "scores.imdb.count": "unusual", "genres": "unusual", "credits.cast": "unusual", "votes": "collapsed"}'),
+                (3, 'metacritic', 'movie/film-2', 'movie', 'list', '{}'),
+                (4, 'imdb', 'tt9000004', 'series', 'dataset', '{}')
+            ) v (n, site, site_id, kind, source, unsure);
+            INSERT INTO scores (record_id, kind, value, count) VALUES (2, 'imdb', 7.5, NULL), (3, 'metascore', 70, NULL);
+            INSERT INTO genres (name) VALUES ('Drama');
+            INSERT INTO record_genres VALUES (2, 1, 1);
+            """
+        )
+    open_database(database_url).close()
+    found: Any = execute(database_url, "SELECT record_id, silent FROM records")
+    silent = dict(found)
+    assert silent[1] == []
+    assert silent[2] == ["credits.cast", "plot", "scores.imdb.count", "scores.metascore"]
+    assert silent[3] == SILENT_OF_ROW
+    assert set(silent[4]) >= {"plot", "credits.creator", "imdb_top250_tv_rank", "scores.metascore", "release_date"}
+    assert not set(silent[4]) & {
+        "runtime_minutes",
+        "genres",
+        "end_year",
+        "scores.imdb",
+        "title_type",
+        "imdb_top250_rank",
+    }
+    assert execute(database_url, "SELECT to_regclass('told')") == [(None,)]
+    store = PostgresStore(database_url)
+    store.open()
+    write(store, movie(2, 1, plot=None, silent=["plot"]))
+    store.close()
+    movies = {one.site_id: one for one in postgres_movies(database_url)}
+    assert movies["movie/film-2"].silent == ["plot"]
+    assert movies["tt9000002"].score("imdb") == Score(kind="imdb", value=7.5)
