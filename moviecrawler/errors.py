@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+LONGEST_REASON = 500
+"""Characters of why something failed: what a site has sent may stand in it."""
+
+
+def shortened(text: str, longest: int = LONGEST_REASON) -> str:
+    """Return a text with its middle left out where it has more than `longest` characters."""
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
+
 
 class MovieCrawlerError(Exception):
     """Base of all of them."""
@@ -11,14 +20,14 @@ class ExtractionError(MovieCrawlerError):
     """A page does not have the shape that its reader knows; nothing of it may be stored.
 
     `field` is the item field (or `page`) that could not be read, `url` where the page came from (None when
-    it was read from a file without one) and `reason` what was found instead.
+    it was read from a file without one) and `reason` what was found instead, in up to LONGEST_REASON characters.
     """
 
     def __init__(self, field: str, url: str | None, reason: str) -> None:
-        super().__init__(f"{field}: {reason} ({url or 'no URL'})")
         self.field = field
         self.url = url
-        self.reason = reason
+        self.reason = shortened(reason)
+        super().__init__(f"{field}: {self.reason} ({shortened(url or 'no URL')})")
 
 
 class ConfigurationError(MovieCrawlerError):

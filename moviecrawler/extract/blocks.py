@@ -28,7 +28,7 @@ SMALLEST_PAGE = 2048
 """Bytes; no page of the three sites is smaller."""
 _LARGEST_CHALLENGE = 16 * 1024
 """Bytes; a challenge is a script of a few KB."""
-_CLOUDFLARE_TITLE = re.compile(rb"<title[^>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
+_CLOUDFLARE_TITLE = re.compile(rb"<title[^<>]*>\s*Just a moment\.\.\.\s*</title", re.IGNORECASE)
 _HEAD = 4096
 """Bytes in which the <title> of a Cloudflare challenge stands."""
 _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
@@ -46,7 +46,7 @@ _SIGNS: tuple[tuple[bytes, _Stop, str], ...] = (
 )
 """What small bodies have that stand in place of a page; the scripts that these vendors add to healthy pages have not."""
 _REFUSAL_TITLE = re.compile(
-    rb"<title[^>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
+    rb"<title[^<>]*>\s*(Access Denied|Access to this page has been denied\.?|Attention Required! \| Cloudflare"
     rb"|Access denied \|[^<]*Cloudflare[^<]*|403 Forbidden|Human Verification|Pardon Our Interruption|Request Rejected"
     rb"|You have been blocked|Robot Check|Vercel Security Checkpoint)\s*</title",
     re.IGNORECASE,

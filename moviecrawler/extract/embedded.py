@@ -10,7 +10,9 @@ import html
 import json
 import math
 import re
+import traceback
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
@@ -23,14 +25,20 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_SCRIPT = re.compile(rb"<script\b([^>]*)>", re.IGNORECASE)
+# Patterns that search a whole page stop at the next "<": from one that could run on to the end, a page of nothing but
+# beginnings of tags would take hours.
+_SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _BEGIN_OF_PAGE = re.compile(rb"<(?:html|body)\b", re.IGNORECASE)
 _END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>", re.IGNORECASE)
-_STATED_ADDRESS = re.compile(
-    rb"""<(?:link|meta)\b[^>]*\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b[^>]*>""", re.IGNORECASE
-)
+_LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
+_STATES_ADDRESS = re.compile(rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE)
 _ADDRESS = re.compile(rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_LONGEST_TAG = 4096
+"""Bytes of a tag that is read; those that are, have up to 500."""
+_MOST_ADDRESSES = 20
+"""Addresses that a page may give as its own; pages have up to 3."""
+_ASCII = bytes(range(128))
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TAIL = 32_768
 """In how many of its last bytes a page must end: sites, browsers and archives put a little behind the end."""
@@ -54,21 +62,32 @@ class ShapeError(ValueError):
 
 
 def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Make every failure of a reader of pages an ExtractionError that names the page.
+    """Make every failure of a reader of pages an ExtractionError that names the page, also one that nobody foresaw.
 
-    The reader takes the page's `body` and, second, its `url`.
+    The reader takes the page's `body` and, second, its `url`. What a page can make a reader stumble over has no end (a day
+    of 20 digits is an OverflowError), and a title whose reader fails in another way would be accounted for by nobody.
     """
 
     @functools.wraps(function)
     def read(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             return function(*args, **kwargs)
+        except ExtractionError:
+            raise
         except ShapeError as error:
             raise ExtractionError(error.field, _url_of(args, kwargs), error.reason) from error
         except (ValueError, RecursionError) as error:
             raise ExtractionError("page", _url_of(args, kwargs), str(error) or type(error).__name__) from error
+        except Exception as error:
+            raise ExtractionError("page", _url_of(args, kwargs), _unforeseen(error)) from error
 
     return read
+
+
+def _unforeseen(error: Exception) -> str:
+    """Return an error with the place where it was raised, as its message was not written for people."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename.rpartition('/')[2]}:{place.lineno})"
 
 
 def _url_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -86,7 +105,7 @@ def decode_text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         text = body.decode(errors="replace")
-    foreign = sum(byte >= 0x80 for byte in body)  # noqa: PLR2004 - the first byte that is not ASCII
+    foreign = len(body.translate(None, _ASCII))
     bad = text.count("\ufffd") - body.count("\ufffd".encode())
     return body.decode("cp1252", errors="replace") if bad * 2 > foreign else text
 
@@ -108,8 +127,9 @@ def starts_with(body: bytes, character: bytes) -> bool:
 
 def stated_addresses(body: bytes) -> Iterator[str]:
     """Yield the addresses that a page gives as its own: its canonical link and its `og:url`, in page order."""
-    for tag in _STATED_ADDRESS.finditer(body):
-        if found := _ADDRESS.search(tag[0]):
+    tags = (tag[0] for tag in _LINK.finditer(body) if tag.end() - tag.start() <= _LONGEST_TAG)
+    for tag in islice(filter(_STATES_ADDRESS.search, tags), _MOST_ADDRESSES):
+        if found := _ADDRESS.search(tag):
             yield html.unescape(decode_text(next(filter(None, found.groups()), b""))).strip()
 
 
@@ -121,7 +141,7 @@ def script(body: bytes, script_id: str) -> bytes | None:
     for quote in (b'"', b"'"):
         at = body.find(b"id=" + quote + script_id.encode() + quote)
         while at != -1:
-            opened = body.rfind(b"<", 0, at)
+            opened = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
             if body[opened : opened + 7].lower() == b"<script":
                 start = body.find(b">", at) + 1
                 end = body.find(b"</script", start)
@@ -134,12 +154,17 @@ def script(body: bytes, script_id: str) -> bytes | None:
 
 def scripts(body: bytes, attribute: bytes) -> Iterator[bytes]:
     """Yield the contents of every script whose tag has `attribute` in it, such as b"application/ld+json"."""
-    for tag in _SCRIPT.finditer(body):
-        if attribute in tag[1]:
-            end = body.find(b"</script", tag.end())
+    at = 0
+    while tag := _SCRIPT.search(body, at):
+        at = body.find(b">", tag.end()) + 1
+        if not at:
+            return
+        if attribute in body[tag.end() : at]:
+            end = body.find(b"</script", at)
             if end == -1:
                 raise ShapeError("script", f"the page ends inside a script of {attribute.decode()}")
-            yield body[tag.end() : end].strip()
+            yield body[at:end].strip()
+            at = end
 
 
 def decode_json(raw: bytes, shape: Any = Any) -> Any:

@@ -55,7 +55,7 @@ _RENAMED = {"combined": "reference", "maindetails": "title"}
 """What two of a title's pages were called until 2016."""
 _SITE_IN_TITLE = re.compile(rb"\bIMDb\s*</title", re.IGNORECASE)
 _LAYOUTS = tuple(
-    (re.compile(rb"""<%b\b[^>]*\s%b=["']?(?:[^"'>]*\s)?%b[\s"'>]""" % (tag, attribute, value)), kind)
+    (re.compile(rb"""<%b\b[^<>]*\s%b=["']?(?:[^"'<>=]*\s)?%b[\s"'>]""" % (tag, attribute, value)), kind)
     for tag, attribute, value, kind in (
         (rb"\w+", b"class", b"findHeader", "find"),
         (rb"\w+", b"class", b"titleColumn", "chart"),

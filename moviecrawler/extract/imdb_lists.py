@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
 _PLACE_AND_TITLE = re.compile(r"(?:(\d+)\. )?(.+)")
-_COUNTED = re.compile(r"(\d[\d,]*)-(\d[\d,]*) of (\d[\d,]*)")
+_COUNTED = re.compile(r"(\d[\d,]{0,20})-(\d[\d,]{0,20}) of (\d[\d,]{0,20})")
 _NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*")
-_USERS_RATED = re.compile(r"([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
-_RATING = re.compile(r"\d+[.,]\d")
-_STAR_AND_VOTES = re.compile(r"(\d+(?:[.,]\d)?)\s*(?:\(\s*([^()]+?)\s*\))?$")
+_USERS_RATED = re.compile(r"(?<![\d.,])([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
+_RATING = re.compile(r"\d{1,9}[.,]\d")
+_STAR_AND_VOTES = re.compile(r"(\d{1,9}(?:[.,]\d)?)\s?(?:\(\s?([^()]{1,40}?)\s?\))?$")
 _TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
 
 

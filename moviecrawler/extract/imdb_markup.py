@@ -49,21 +49,21 @@ _CHIPS = 3
 _HERO_FACTS = (
     "//h1[starts-with(@data-testid, 'hero')]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
 )
-_LIKE_A_DATE = re.compile(r"(?<!\d)\d{1,2}(?!\d).*(?<!\d)\d{4}(?!\d)|(?<!\d)\d{4}(?!\d).*(?<!\d)\d{1,2}(?!\d)")
-_HOURS = re.compile(r"\d+ ?(?:h|min)\b")
-_MINUTES = re.compile(r"(?:[^:|]+:)?\s*(\d+)\s*min(?:ut\w*)?\b", re.IGNORECASE)
-_OUT_OF_TEN = re.compile(r"(\d+(?:[.,]\d)?)\s*/\s*10\b")
+_DAY, _YEAR = re.compile(r"(?<!\d)\d{1,2}(?!\d)"), re.compile(r"(?<!\d)\d{4}(?!\d)")
+_HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
+_MINUTES = re.compile(r"(?:[^:|]{1,100}:)?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
+_OUT_OF_TEN = re.compile(r"(?<!\d)(\d+(?:[.,]\d)?)\s*/\s*10\b")
 _NUMBER = re.compile(r"\d[\d.,\s]*")
-_WORDS = re.compile(r"\s*[^\W\d_]{4,}")
+_WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
 _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
 _NOTE = re.compile(
-    r"\s*\((?:as |also |voice|singing voice|uncredited|credit only|archive|unconfirmed|rumored|scenes deleted"
+    r"(?<!\s)\s*\((?:as |also |voice|singing voice|uncredited|credit only|archive|unconfirmed|rumored|scenes deleted"
     r"|\d+ episodes?|unknown episodes)[^()]*\)"
 )
 _NUMBERS = re.compile(r"\bS(?:eason )?(\d+)\W+E(?:pisode )?(\d+)\b")
-_SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]*)[\s,]*$")
+_SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
 _CURRENCIES = {
     "$": "USD",
@@ -398,7 +398,7 @@ def _release_date(document: Document) -> str | None:
     for published in (dig_text(document.title_data, "datePublished") or "", *stated):
         if "-" in published:
             return parse_date(published)
-    if unread := next((text for text in texts if _LIKE_A_DATE.search(text)), None):
+    if unread := next((text for text in texts if _DAY.search(text) and _YEAR.search(text)), None):
         raise ShapeError("release_date", f"{unread!r} holds no date that is known")
     return None
 

@@ -7,6 +7,7 @@ A page is composed of components, the same in a page's `__NUXT_DATA__` and in th
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -45,9 +46,11 @@ if TYPE_CHECKING:
 
 _JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
 
+_MOST_ADDRESSES: Final = 100
+"""Addresses in bare JSON-LD, of pictures and people too, among which the title's is looked for."""
 _SITE_IN_TITLE: Final = re.compile(rb"\bMetacritic\s*</title", re.IGNORECASE)
 _LAYOUTS: Final = tuple(
-    (re.compile(rb"""\sclass=["']?(?:[^"'>]*\s)?%b[\s"'>]""" % name), kind)
+    (re.compile(rb"""\sclass=["']?(?:[^"'<>=]*\s)?%b[\s"'>]""" % name), kind)
     for name, kind in (
         (b"query_results", "search"),
         (b"clamp-summary-wrap", "browse"),
@@ -87,7 +90,7 @@ def kind_of(body: bytes, url: str | None) -> str | None:
     if not addresses and is_bare:
         # A picture has a "url", too.
         stated = (found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body))
-        addresses = [address for address in stated if _kind_of_path(address)][:1]
+        addresses = list(islice(filter(_kind_of_path, islice(stated, _MOST_ADDRESSES)), 1))
     if not addresses and url is None:
         if b'id="__NUXT_DATA__"' in body and b'"loadPage:' in body:
             return "nuxt-data"

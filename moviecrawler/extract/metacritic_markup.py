@@ -59,10 +59,10 @@ _MAIN_LABELS: Final = (
 _BASED_ON: Final = re.compile(r"\bbased on (\S+) (?:Critic|User|Rating)", re.IGNORECASE)
 _OF_REVIEWS: Final = re.compile(r"/(?:critic|user)-reviews$")
 _CRITICS_COUNTED: Final = re.compile(r"\bbased on \d[\d,]* Critic", re.IGNORECASE)
-_OUT_OF: Final = re.compile(r"\b(\S+) out of 10+$")
+_OUT_OF: Final = re.compile(r"\b(\S{1,20}) out of 10+$")
 _SHIFTED_DURATION: Final = re.compile(r"^PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S$")
 _ONE_UNIT_DURATION: Final = re.compile(r"^PT\dM$")
-_SCRIPT_TAG: Final = re.compile(rb"<script\b[^>]*>", re.IGNORECASE)
+_SCRIPT_TAG: Final = re.compile(rb"<script\b[^<>]*>", re.IGNORECASE)
 _RESULTS: Final = re.compile(r"of ([\d,]+) results?")
 _RESULT_LINE: Final = re.compile(r"^(?P<type>\D+?)(?:, (?P<year>\d{4}))?$")
 

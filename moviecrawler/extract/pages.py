@@ -9,6 +9,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.archived import original, original_url
 from moviecrawler.extract.blocks import block_sign
+from moviecrawler.extract.embedded import reader
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _HEAD = 1024
 _SITES: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
 
 
+@reader
 def read_page(body: bytes, url: str | None = None) -> Page:
     """Return what a page of any of the three sites says, by its URL when given, else by what the page itself shows.
 

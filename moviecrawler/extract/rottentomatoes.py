@@ -79,7 +79,7 @@ _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
 _LD_TYPES = {"Movie", "TVSeries", "TVSeason", "TVEpisode"}
-_YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.+?)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
+_YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _YEARS = re.compile(r"^(?P<first>\d{4})(?:\s*[-–—]\s*(?P<last>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
 _DATED = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE)
@@ -95,7 +95,7 @@ _COUNTED = re.compile(
 _NO_METER = re.compile(r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon", re.IGNORECASE)
 _FEWEST_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
-_SITE_NAME = re.compile(r"\s*[-|]\s*Rotten Tomatoes$")
+_SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 _BOILERPLATE = "Discover reviews, ratings"
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
 _NO_POSTER = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)

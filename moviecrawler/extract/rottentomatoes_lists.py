@@ -24,7 +24,7 @@ from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
 from moviecrawler.urls import id_in_url
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
-_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)\s*\((?P<year>\d{4})\)$", re.ASCII)
+_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
 _PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
 
 

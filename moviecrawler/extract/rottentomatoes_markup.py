@@ -17,17 +17,21 @@ from moviecrawler.extract.rottentomatoes_parts import text_of
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""
 
-_NOTE = re.compile(r"\s*\((?:[^()]*\b(?:voice|uncredited|archive footage|cameo)\b[^()]*|as [^()]*)\)", re.IGNORECASE)
+_NOTE = re.compile(
+    r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE
+)
 _SYNOPSIS = re.compile(
-    rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])[^>]*>"""
+    rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
 )
 _BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
 _PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*]"
 """Whatever ends in a colon and has something beside it: tables and rows of other years."""
-_CLOSED_BY_HEADING = re.compile(rb"\s*</p>\s*(?=<h2)", re.IGNORECASE)
-_NOT_PROSE = re.compile(r"<(script|h2|button)\b.*?</\1>|<a\b[^>]*showMoreSynopsis.*?</a>|<[^>]+>", re.DOTALL)
+_CLOSED_BY_HEADING = re.compile(rb"(?<!\s)\s*</p>\s*(?=<h2)", re.IGNORECASE)
+_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9-]*)[^<>]*>|<!--.*?(?:-->|$)", re.DOTALL)
+_NO_PROSE = frozenset({"script", "h2", "button"})
+"""Elements whose text is none of the plot's."""
 _JOB = re.compile(
-    r"^(?:(?:executive|co-?|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
+    r"^(?:(?:executive|co|associate|line|assistant|original|film|art|set|costume|production|music|sound)[\s-]*)*"
     r"(?:director(?: of photography)?|writer|screenwriter|screenplay|story|novel|book|author|creator|producer|showrunner|"
     r"cinematograph(?:er|y)|edit(?:or|ing)|composer|music|design(?:er)?|decorat(?:or|ion)|direction|casting)$",
     re.IGNORECASE,
@@ -125,7 +129,9 @@ def synopsis(body: bytes) -> str | None:
     if not opened:
         return None
     tag = re.match(rb"<([a-zA-Z-]+)", body[body.rfind(b"<", 0, opened.start()) :])
-    start = opened.end()
+    start = body.find(b">", opened.end()) + 1
+    if not start:
+        raise ShapeError("plot", "the page ends inside of it")
     if closed := _CLOSED_BY_HEADING.match(body, start):
         # A browser has saved it: the text goes on behind the paragraph, up to the next element that is none of it.
         start = closed.end()
@@ -135,7 +141,23 @@ def synopsis(body: bytes) -> str | None:
         end = body.find(b"</" + tag[1] + b">", start) if tag else -1
     if end == -1:
         raise ShapeError("plot", "the page ends inside of it")
-    return fold(html.unescape(_NOT_PROSE.sub(" ", decode_text(body[start:end])))) or None
+    return fold(html.unescape(_prose(decode_text(body[start:end])))) or None
+
+
+def _prose(markup: str) -> str:
+    """Return a text without its tags, headings, scripts and buttons; one that is not closed is left out to the end."""
+    kept: list[str] = []
+    at, closing = 0, ""
+    for tag in _TAG.finditer(markup):
+        name = (tag[1] or "").lower()
+        if not closing:
+            kept.append(markup[at : tag.start()])
+            if name in _NO_PROSE or (name == "a" and "showMoreSynopsis" in tag[0]):
+                closing = f"/{name}"
+        elif name == closing:
+            closing = ""
+        at = tag.end()
+    return " ".join(kept if closing else [*kept, markup[at:]])
 
 
 def cast_tiles(body: bytes) -> list[Person]:

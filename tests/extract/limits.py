@@ -1,0 +1,33 @@
+"""What reading one page may take: ended from outside when it takes more, so that a test fails instead of hanging."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST_SECONDS = 2.0
+"""Processor time that a reader may take for one page."""
+
+
+class TooSlowError(BaseException):
+    """A page took longer than it may. Not an `Exception`, which every reader turns into an error of the page."""
+
+
+@contextmanager
+def processor_time(seconds: float = LONGEST_SECONDS) -> Iterator[None]:
+    """Raise TooSlowError when what stands in the block takes more of this process' time, also inside of one `re.search`."""
+    before = signal.signal(signal.SIGVTALRM, _too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _too_slow(*_: Any) -> NoReturn:
+    raise TooSlowError

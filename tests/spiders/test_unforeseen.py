@@ -1,0 +1,43 @@
+"""What a page says that no reader foresaw: its title is a miss, its list is told, and nothing else is lost."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from scrapy.http import Response
+
+from moviecrawler.items import Miss
+from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import MetacriticSpider
+from tests.shared import PROJECT
+from tests.spiders.test_endless import missed, spider_of
+
+PAGES = PROJECT / "tests" / "pages"
+
+
+def changed(case: str, pattern: bytes, digits: int) -> bytes:
+    """Return a page in which the number that follows a pattern has so many digits."""
+    (page,) = (PAGES / case).glob("page.*")
+    body, count = re.subn(pattern + rb"\d+", lambda found: found[1] + b"9" * digits, page.read_bytes())
+    assert count
+    return body
+
+
+def test_title_with_a_day_of_twenty_digits_is_a_miss() -> None:
+    spider = spider_of(ImdbSpider, ids="tt9100001")
+    (request,) = spider.title_requests([("tt9100001", None)])
+    body = changed("imdb/title-2026-castv2", rb'("day":\s*)', 20)
+    (miss,) = spider.parse_title(Response(request.url, body=body, request=request), "tt9100001", None)
+    assert isinstance(miss, Miss)
+    assert miss.outcome == "failed"
+    assert "OverflowError" in miss.reason
+
+
+def test_list_with_a_total_of_four_hundred_digits_is_told() -> None:
+    spider = spider_of(MetacriticSpider, list="new")
+    request = spider.list_request("new")
+    body = changed("metacritic/finder-movies", rb'("totalResults":\s*)', 400)
+    yielded: list[Any] = list(spider.parse_list(Response(request.url, body=body, request=request), "new", 0))
+    assert yielded == []
+    assert missed(spider) == 1
