@@ -12,6 +12,14 @@ local function count(name)
     redis.call('HINCRBY', COUNTERS, name, 1)
 end
 
+-- Return a job's place in the queue: when it was queued (µs since 1970, 16 digits, each only once), and its key.
+local function place_of(key)
+    local time = redis.call('TIME')
+    local at = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', SEQUENCE) or 0) + 1)
+    redis.call('SET', SEQUENCE, string.format('%.0f', at))
+    return string.format('%016.0f', at) .. key
+end
+
 local function forget(key)
     redis.call('HDEL', JOBS, key)
     redis.call('HDEL', PLACES, key)

@@ -47,6 +47,8 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
         }
     if options.max_pages:
         limits["FRONTIER_MAX_PAGES"] = str(options.max_pages)
+    if job.queued_at:
+        limits["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
     added = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run, **limits}
     return {**added, **job.settings, "LOG_FILE": str(path)}
 

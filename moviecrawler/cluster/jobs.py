@@ -63,6 +63,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, str] = {}
     priority: float = 0.0
     """Higher ones first; among equals, first come, first served."""
+    queued_at: float = 0.0
+    """Seconds since 1970, by Redis' clock; only where a node has taken it."""
 
     @property
     def key(self) -> str:

@@ -22,7 +22,7 @@ class Keys:
 
     @property
     def pending(self) -> str:
-        """ZSET: 16 digits of a sequence and the job's key → minus its priority. At most `max_pending`."""
+        """ZSET: when the job was queued (µs, 16 digits, each once) and its key → minus its priority. At most `max_pending`."""
         return self._of("pending")
 
     @property

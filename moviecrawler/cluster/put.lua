@@ -13,7 +13,7 @@ end
 if redis.call('ZCARD', PENDING) >= tonumber(ARGV[4]) then
     return -1
 end
-local place = string.format('%016d', redis.call('INCR', SEQUENCE)) .. key
+local place = place_of(key)
 redis.call('HSET', JOBS, key, spec)
 redis.call('HSET', PLACES, key, place)
 redis.call('ZADD', PENDING, ARGV[3], place)

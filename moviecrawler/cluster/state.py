@@ -267,7 +267,7 @@ class ClusterState:
             if "LEASE" in str(error):
                 raise LeaseLostError(str(error)) from None
             raise
-        return _job(answer[1]) if answer else None
+        return msgspec.structs.replace(_job(answer[1]), queued_at=int(answer[2]) / 1e6) if answer else None
 
     def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
         """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
@@ -291,7 +291,8 @@ class ClusterState:
 
     def adopt(self, node: str, job: Job) -> None:
         """Make a job known again that a node runs and Redis has lost."""
-        self._run("adopt", node, job.key, msgspec.json.encode(job), -job.priority)
+        spec = msgspec.json.encode(msgspec.structs.replace(job, queued_at=0.0))
+        self._run("adopt", node, job.key, spec, -job.priority)
 
     def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
         """Tell how a node's job ended; return False when it is another's by now."""

@@ -25,6 +25,7 @@ from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.seeds import push_seed
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import HOMES, parse_title_id, title_url
 
@@ -238,8 +239,8 @@ async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> boo
     if item is None or item.title is None:
         return False
     site, site_id = item.title
-    seed = {"url": title_url(site, site_id), "priority": _BOOSTED, "again": True}
-    await client.rpush(start_urls[site], msgspec.json.encode(seed))
+    seed = {"url": title_url(site, site_id), "priority": _BOOSTED}
+    await push_seed(client, start_urls[site], msgspec.json.encode(seed))
     # After that: two who ask at once have it fetched twice, and one who dies in between loses nothing.
     await forget_rejected(client, id_)
     return True

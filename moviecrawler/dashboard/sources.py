@@ -27,6 +27,7 @@ from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.options import Budget, redis_parameters
 from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.report import Rate, budgets, read_current_runs, read_earlier_runs
+from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.monitors.books import FILE, Book, BookError, open_book
 from moviecrawler.urls import HOMES
 
@@ -160,17 +161,16 @@ class Sources:
             for site in HOMES:
                 pipe.hgetall(FrontierKeys(site, "").circuit)
                 pipe.hgetall(FrontierKeys(site, "").budget)
-                pipe.llen(start_urls[site])
             answers = iter(await pipe.execute())
             sites: dict[Site, SiteState] = {}
-            for site, circuit, spent, seeds in zip(HOMES, *[answers] * 3, strict=True):
+            for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True):
                 sites[site] = SiteState(
                     site=site,
                     refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
                     stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
                     used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
                     budget=limits.get(site, Budget()),
-                    seeds=seeds,
+                    seeds=await count_seeds(client, start_urls[site]),
                 )
             return Frontier(now=now, sites=sites, runs=runs, left_out=left_out, rates={})
 

@@ -6,14 +6,15 @@
 -- An entry is: level (1 digit), deliveries so far (2 digits), id (32 hex digits: the fingerprint), the request.
 --
 -- KEYS  1 state  2 workers  3 leases of this worker  4-6 requests by level  7-8 dupefilter by parity of the generation
---       9 dead letters  10 failed  11 nodes  12 budget  13 circuit
+--       9 dead letters  10 failed  11 nodes  12 what the rounds have queued  13 budget  14 circuit
 -- ARGV  1 MessagePack map:
 --   born        nonce of the run, as opened
 --   worker, node
 --   join        whether the worker begins here, with no leases
 --   leave       whether it ends here
 --   lease, window           ms
---   pushes      {{level, id, request, whether it must pass the dupefilter, whether it is a title}, …}
+--   pushes      {{level, id, request, whether it must pass the dupefilter, whether it is a title, whether it is dropped only if this
+--               round has queued it, as what the arguments name is asked for in each round}, …}
 --   first       how many pushes of this worker were queued before these, as far as it knows: when an answer was lost, it tells some
 --               twice; false to queue all
 --   digest, limit           of the arguments: at most so many titles are queued under that digest; 0 for any number
@@ -111,6 +112,19 @@ local function known(id)
     return redis.call('SADD', current, digest) == 0
 end
 
+-- Remember that a round has queued a page; return whether it had before.
+local round = redis.call('HGET', state, 'round:' .. given.digest)
+local function known_in_round(id)
+    local digest = redis.sha1hex(id .. ' ' .. round):sub(1, 32):gsub('..', function(hex) return string.char(tonumber(hex, 16)) end)
+    return redis.call('SADD', KEYS[12], digest) == 0  -- revive.lua adds to it, too
+end
+
+local function still_open()
+    local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
+    return (counted[1] or 0) - (counted[2] or 0) - (counted[3] or 0)
+end
+local open_before = still_open()
+
 local titles = 'titles:' .. given.digest
 local titles_so_far = given.limit > 0 and tonumber(redis.call('HGET', state, titles) or 0)
 local queued, titles_queued, dropped = 0, 0, 0
@@ -119,9 +133,16 @@ if given.first and #given.pushes > 0 then
     told_before = math.max(0, (redis.call('HGET', state, pushed) or 0) - given.first)
 end
 for number = told_before + 1, #given.pushes do
-    local level, id, request, filtered, is_title = unpack(given.pushes[number])
+    local level, id, request, filtered, is_title, by_round = unpack(given.pushes[number])
     local above = titles_so_far and is_title and titles_so_far + titles_queued >= given.limit
-    if above or (known(id) and filtered) then
+    local is_known
+    if not above then
+        is_known = known(id)
+        if by_round and round then
+            is_known = known_in_round(id)
+        end
+    end
+    if above or (is_known and filtered) then
         dropped = dropped + 1
     else
         redis.call('RPUSH', KEYS[4 + level], level .. '00' .. id .. request)
@@ -142,7 +163,7 @@ end
 
 -- End leases -----------------------------------------------------------------------------------------------------------
 local ended = {done = 0, failed = 0, back = 0, dead = 0}
-local circuit, budget, failed_ones = KEYS[13], KEYS[12], KEYS[10]
+local circuit, budget, failed_ones = KEYS[14], KEYS[13], KEYS[10]
 local trial = redis.call('HGET', circuit, 'trial')  -- the request that tries whether the site answers again
 
 local function bury(id, entry, reason)
@@ -324,7 +345,7 @@ if ended.done + failed > 0 then
     redis.call('HSET', state, 'ended_at', string.format('%.0f', now))
 end
 local kept = math.max(2 * given.window, 86400000)  -- a day, as workers may wait longer than a short window
-for number = 1, 11 do  -- those of the run
+for number = 1, 12 do  -- those of the run
     redis.call('PEXPIRE', KEYS[number], kept)
 end
 
@@ -334,9 +355,15 @@ if given.leave and held == 0 then
     redis.call('HDEL', state, pushed)
 end
 
-local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
 -- What others have put into the queue is counted when it ends, but not in the total.
-local open = math.max(waiting + held, (counted[1] or 0) - (counted[2] or 0) - (counted[3] or 0))
+local open_after = still_open()
+local open = math.max(waiting + held, open_after)
+if queued > 0 and open_before <= 0 then
+    redis.call('HSET', state, 'busy_at', string.format('%.0f', now))
+end
+if open_after <= 0 and (queued > 0 or open_before > 0) then
+    redis.call('HSET', state, 'idle_at', string.format('%.0f', now))
+end
 if sharing > 1 and (waiting > 0 and waiting_before <= 0 or open == 0 or given.answered) then
     redis.call('PUBLISH', given.bell, '')
 end

@@ -6,11 +6,14 @@ together. Where scrapy-redis has a key of the same meaning, ours has its name: `
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
+
+_TAG = re.compile(r"\{[^}]+\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,11 @@ class Keys:
     def state(self) -> str:
         """HASH of the run's figures.
 
-        `born` (a nonce), `started_at` (ms), `ended_at` (ms, when the latest request ended), the counters `total`, `done`, `failed`, `dropped` and `pops`, the dupefilter's
-        `generation`, and by the arguments' digest `seeded:…` (the worker that does it, or `done` and when, in ms) and
-        `titles:…` (how many were queued), and by worker, while it is at the run, `pushed:…` (how many requests it has queued).
+        `born` (a nonce), `started_at` (ms), `ended_at` (ms, when the latest request ended), `busy_at` and `idle_at` (ms, when there
+        last began to be something to do, and when all of it was done), the counters `total`, `done`, `failed`, `dropped`, `pops` and
+        `rounds`, the dupefilter's `generation`; by the arguments' digest `seeded:…` (the worker that does it, or `done` and when, in
+        ms), `round:…` (the number of the latest round) and `titles:…` (how many were queued in it); and by worker, while it is at
+        the run, `pushed:…` (how many requests it has queued).
         """
         return self._of_run("state")
 
@@ -51,6 +56,11 @@ class Keys:
     def dupefilter(self, generation: int) -> str:
         """SET of 16-byte fingerprints, or a Bloom filter's bits in a STRING, of the generations of that parity."""
         return self._of_run(f"dupefilter:{generation % 2}")
+
+    @property
+    def round(self) -> str:
+        """SET of 16-byte fingerprints, each with a round's number: what the rounds that are under way have queued by themselves."""
+        return self._of_run("round")
 
     @property
     def workers(self) -> str:
@@ -109,8 +119,17 @@ class Keys:
 
     @property
     def start_urls(self) -> str:
-        """LIST of titles that others push: an id, a URL, or JSON with `url`. It never expires.
+        """LIST, SET or ZSET of titles that others push: an id, a URL, or JSON with `url`. It never expires.
 
-        scrapy-redis' own key, without a tag as no script uses it.
+        scrapy-redis' own key, which has no tag unless REDIS_START_URLS_KEY gives it one.
         """
         return self.start_urls_form % {"name": self.site}
+
+    @property
+    def taken_seeds(self) -> str:
+        """ZSET: a seed that a worker has taken and not queued yet, after a name of its own → until when (ms). It never expires.
+
+        It stands in the same slot as `start_urls`.
+        """
+        key = self.start_urls
+        return f"{key}:taken" if _TAG.search(key) else f"{{{key}}}:taken"

@@ -1,10 +1,14 @@
 -- Open a run, or join it; with a digest, also ask to seed it.
 --
--- KEYS  1 state  2 workers  3 runs  4 current runs
--- ARGV  1 nonce to give a new run  2 run  3 worker  4 digest of the arguments, or ''  5 whether its seeds are queued (0 or 1)
---       6 window (ms)
+-- A round is one reading of what some arguments name. Whoever was asked to crawl before a round was over takes part in it;
+-- whoever was asked after that begins the next one.
+--
+-- KEYS  1 state  2 workers  3 runs  4 current runs  5 what the rounds have queued
+-- ARGV  1 nonce to give a new run  2 run  3 worker  4 digest of the arguments, or ''
+--       5 'ask' to seed, 'done' once it is all queued, 'again' to begin a round whatever was done before
+--       6 window (ms)  7 when the crawl was asked for (ms since 1970), or how long ago (ms, below 0)
 -- Returns {nonce of the run, 'seed' | 'wait' | 'done'}: to seed now, to ask again later as a worker does it, or that it was
--- done within the window.
+-- done.
 
 local state = KEYS[1]
 local time = redis.call('TIME')
@@ -16,25 +20,62 @@ if redis.call('HSETNX', state, 'born', ARGV[1]) == 1 then
 end
 redis.call('ZADD', KEYS[4], now, ARGV[2])
 local born = redis.call('HGET', state, 'born')
-if ARGV[4] == '' then
+local digest, step = ARGV[4], ARGV[5]
+if digest == '' then
     return {born, 'wait'}
 end
-local field = 'seeded:' .. ARGV[4]
-if ARGV[5] == '1' then
+local field = 'seeded:' .. digest
+if step == 'done' then
     redis.call('HSET', state, field, 'done ' .. string.format('%.0f', now))
     return {born, 'done'}
 end
+
+local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
+local open = (counted[1] or 0) - (counted[2] or 0) - (counted[3] or 0)
+
+local function begin_round()
+    if open <= 0 then
+        redis.call('UNLINK', KEYS[5])  -- no round is under way
+    end
+    redis.call('HDEL', state, 'titles:' .. digest)  -- its limit counts anew
+    redis.call('HSET', state, 'round:' .. digest, redis.call('HINCRBY', state, 'rounds', 1))
+end
+
+if step == 'again' then
+    begin_round()
+    return {born, 'seed'}
+end
 local seeder = redis.call('HGET', state, field)
 local done_at = seeder and tonumber(seeder:match('^done (%d+)$'))
-if done_at and now - done_at < tonumber(ARGV[6]) then
-    return {born, 'done'}
-end
--- A worker that died while it seeded is replaced; what it queued is known to the dupefilter.
-if seeder and not done_at and seeder ~= ARGV[3] and redis.call('ZSCORE', KEYS[2], seeder) then
-    return {born, 'wait'}
-end
 if done_at then
-    redis.call('HDEL', state, 'titles:' .. ARGV[4])  -- its limit counts anew
+    local turned = redis.call('HMGET', state, 'busy_at', 'idle_at')
+    local busy_at, idle_at = tonumber(turned[1] or 0), tonumber(turned[2] or 0)
+    -- When all of the round was done: it was at a moment when the run had nothing to do.
+    local over_at
+    if busy_at > done_at then
+        over_at = busy_at
+    elseif idle_at >= done_at then
+        over_at = idle_at
+    elseif open <= 0 then
+        over_at = done_at
+    end
+    local asked_at = tonumber(ARGV[7])
+    if asked_at < 0 then
+        asked_at = now + asked_at
+    end
+    if over_at and asked_at > over_at then
+        begin_round()
+    elseif over_at or now - done_at < tonumber(ARGV[6]) then
+        return {born, 'done'}
+    end
+    -- Else it was begun long ago and never came to its end: what is left of it is known.
+elseif seeder then
+    -- A worker that died while it seeded is replaced; what it queued is known.
+    if seeder ~= ARGV[3] and redis.call('ZSCORE', KEYS[2], seeder) then
+        return {born, 'wait'}
+    end
+else
+    begin_round()
 end
 redis.call('HSET', state, field, ARGV[3])
 return {born, 'seed'}

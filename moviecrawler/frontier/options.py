@@ -30,8 +30,6 @@ _REFUSED = {
     "SCHEDULER_QUEUE_CLASS": "the shared queue has levels of priority, first in, first out; remove it",
     "SCHEDULER_QUEUE_KEY": "keys are named by site and FRONTIER_RUN; remove it",
     "SCHEDULER_DUPEFILTER_KEY": "keys are named by site and FRONTIER_RUN; remove it",
-    "REDIS_START_URLS_AS_SET": "seeds are read from a list; remove it",
-    "REDIS_START_URLS_AS_ZSET": "seeds are read from a list; remove it",
 }
 """scrapy-redis' settings that mean something else here, or that would do harm, and what to do."""
 _RUN = re.compile(r"[\w.-]{1,64}")
@@ -96,7 +94,7 @@ class FrontierOptions:
     error: float = 0.001
     """Share of new URLs that a full Bloom filter takes for known ones."""
     window: float = 7 * 24 * 3600.0
-    """Seconds for which a page is not fetched again; it is forgotten after one to two of them."""
+    """Seconds for which a page is not fetched again because a link leads to it; it is forgotten after one to two of them."""
     lease: float = 60.0
     """Seconds without a heartbeat after which a worker's requests go back to the queue."""
     deliveries: int = 5
@@ -112,7 +110,9 @@ class FrontierOptions:
     max_seconds: float = 0.0
     """Seconds after which it does; 0 for no limit."""
     start_urls_key: str = "%(name)s:start_urls"
-    """REDIS_START_URLS_KEY: the list of seeds from outside."""
+    """REDIS_START_URLS_KEY: the list or set of seeds from outside."""
+    asked_at: float = 0.0
+    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0 for when its process began. A node sets it."""
     budget: Budget = field(default_factory=Budget)
     """That of the site, from SITE_BUDGETS."""
 
@@ -169,6 +169,7 @@ class FrontierOptions:
             ("idle", 0, 1e9),
             ("max_pages", 0, 1e9),
             ("max_seconds", 0, 1e9),
+            ("asked_at", 0, 1e11),
         ):
             value = getattr(self, name)
             if not least <= value <= most:

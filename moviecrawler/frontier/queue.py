@@ -49,7 +49,10 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
     id: str
     request: str
     filtered: bool
+    """Whether it is dropped when the page is known."""
     is_title: bool
+    by_round: bool = False
+    """Whether known is only what this round has queued by itself, and not all that was queued within the window."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,18 +191,24 @@ class SharedQueue:
 
     async def open(self, nonce: str) -> None:
         """Begin the run, or join it; `nonce` is new with each call."""
-        self._born = (await self._open(nonce, "", "0"))[0]
+        self._born = (await self._open(nonce, "", "ask"))[0]
 
-    async def seeding(self, done: bool = False) -> Literal["seed", "wait", "done"]:
-        """Ask whether to queue what the arguments name; with `done`, tell that it is queued."""
-        return (await self._open("", self._digest, "1" if done else "0"))[1]  # type: ignore[no-any-return]
+    async def seeding(
+        self, step: Literal["ask", "done", "again"] = "ask", *, ago: float = 0.0
+    ) -> Literal["seed", "wait", "done"]:
+        """Ask whether to queue what the arguments name, tell that it is queued, or begin a round whatever was done before.
 
-    async def _open(self, *arguments: str) -> list[Any]:
-        nonce, digest, done = arguments
+        `ago` is how many seconds ago this worker was asked to crawl, where FRONTIER_ASKED_AT doesn't say when.
+        """
+        return (await self._open("", self._digest, step, ago))[1]  # type: ignore[no-any-return]
+
+    async def _open(self, nonce: str, digest: str, step: str, ago: float = 0.0) -> list[Any]:
+        options = self._options
+        asked_at = options.asked_at or min(-ago, -1 / _MS)
         answer = await self._run(
             "open",
-            [self.keys.state, self.keys.workers, self.keys.runs, self.keys.current],
-            [nonce, self.keys.run, self.worker, digest, done, round(self._options.window * _MS)],
+            [self.keys.state, self.keys.workers, self.keys.runs, self.keys.current, self.keys.round],
+            [nonce, self.keys.run, self.worker, digest, step, round(options.window * _MS), round(asked_at * _MS)],
         )
         return [part.decode() for part in answer]
 
@@ -241,7 +250,7 @@ class SharedQueue:
                     *(keys.state, keys.workers, keys.leases(self.worker)),
                     *map(keys.requests, LEVELS),
                     *(keys.dupefilter(0), keys.dupefilter(1)),
-                    *(keys.dead_letters, keys.failed, keys.nodes, keys.budget, keys.circuit),
+                    *(keys.dead_letters, keys.failed, keys.nodes, keys.round, keys.budget, keys.circuit),
                 ],
                 [msgspec.msgpack.encode(arguments)],
             )
@@ -268,10 +277,10 @@ class SharedQueue:
 
     async def revive(self) -> int:
         """Queue the requests that have failed once more, if the run has nothing else to do; return how many."""
-        keys = [self.keys.state, self.keys.failed, *map(self.keys.requests, LEVELS)]
-        revived = more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 0])
+        keys = [self.keys.state, self.keys.failed, *map(self.keys.requests, LEVELS), self.keys.round]
+        revived = more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 0, self._digest])
         while more == _REVIVED_AT_ONCE:
-            more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 1])
+            more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 1, self._digest])
             revived += more
         return int(revived)
 
@@ -288,23 +297,6 @@ class SharedQueue:
                 # With the answer to the subscription, too: before it, something may have been missed.
                 if await channel.get_message(timeout=_LISTEN) is not None:
                     heard()
-
-    async def seeds(self, most: int) -> list[bytes]:
-        """Return the first seeds that were pushed from outside; they stay until `take_seeds`."""
-        self.round_trips += 1
-        seeds: list[bytes] = await self.server.lrange(self.keys.start_urls, 0, most - 1)
-        return seeds
-
-    async def take_seeds(self, queued: Sequence[bytes], bad: dict[bytes, str]) -> None:
-        """Take seeds out that were queued, and set bad ones aside with their reasons."""
-        self.round_trips += 1
-        pipe = self.server.pipeline(transaction=False)
-        for seed, reason in bad.items():
-            head = msgspec.json.encode({"reason": f"a bad seed: {reason}", "at": None})
-            pipe.hset(self.keys.dead_letters, f"seed {seed.decode(errors='replace')[:200]}", head + b"\n" + seed)
-        for seed in [*queued, *bad]:
-            pipe.lrem(self.keys.start_urls, 1, seed)
-        await pipe.execute()
 
     async def eviction(self) -> str | None:
         """Return the policy by which Redis throws keys away when it is full, which may be queued titles; None if it doesn't."""

@@ -10,8 +10,8 @@ import asyncio
 import logging
 import uuid
 from contextlib import suppress
-from datetime import timedelta
 from hashlib import blake2b
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 import redis.exceptions
@@ -20,7 +20,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy_redis.scheduler import Scheduler
 
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.clock import process_age
 from moviecrawler.frontier.circuit import SharedCircuit
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
@@ -28,6 +28,7 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.leases import META, REFUSED, Ledger
 from moviecrawler.frontier.options import FrontierOptions, redis_parameters
 from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, trouble_of
+from moviecrawler.frontier.seeds import Seeds
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
 from moviecrawler.signals import lease_ended
@@ -58,7 +59,6 @@ _COALESCE = 0.02
 """Seconds that an exchange waits for more to tell."""
 _SEEDS_EVERY = 5.0
 """Seconds between two looks for seeds from outside, by a worker that is not idle."""
-_SEEDS = 100
 _FIRST_RETRY, _LONGEST_RETRY = 0.2, 5.0
 _DRAIN = 7.0
 """Seconds after the start of an ending after which what is still in flight goes back to the queue, and is not waited for."""
@@ -106,7 +106,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._listening = False
         self._in_vain = False  # whether the last exchange asked for requests, and got none
         self._was_running = False
-        self._last_exchange = self._last_seeds = 0.0
+        self._last_exchange = 0.0
+        self._last_seeds = -inf  # when the last look for seeds from outside began
+        self._no_seeds_at = -inf  # when the last one began that found none
+        self._done_since: float | None = None  # when the run was last found to have nothing to do; None while it has
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -149,6 +152,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             limit=spider.plan.limit,
         )
         self.queue = WorkerQueue(self.shared, options.node, spider, self.df)
+        self.seeds = Seeds(self.server, self.keys, spider, self.queue, self.stats)
         try:
             await self.shared.open(uuid.uuid4().hex)
             await self._exchange(Batch())
@@ -220,13 +224,14 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 async with asyncio.timeout(_LAST_WORDS):
                     while self.queue.pushes or self.queue.ends:
                         await self._exchange(Batch())
+                    await self.seeds.settle()
                     await self._exchange(Batch(leave=True))
             except (redis.exceptions.RedisError, RunGoneError, TimeoutError) as error:
                 self._log(
                     logging.WARNING, "Redis could not be told the rest (%s): it is done again when leases end", error
                 )
         self.stats.inc_value("frontier/given_back", self.queue.given_back)
-        self.stats.set_value("frontier/round_trips", self.shared.round_trips)
+        self.stats.set_value("frontier/round_trips", self.shared.round_trips + self.seeds.round_trips)
         await self.shared.disconnect()
 
     # --- What becomes of requests -------------------------------------------------------------------------------------
@@ -265,26 +270,26 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if self.spider.tops_up:
             return "seed"
         try:
-            answer = await self.shared.seeding()
-            if answer == "done":
-                await self._join_seeded()
+            answer = await self.shared.seeding(ago=process_age())
+            if answer != "wait":
+                await self._revive(answer)
         except redis.exceptions.RedisError:
             return "wait"
+        if answer == "done":
+            self._mark_seeded()
         return answer
 
-    async def _join_seeded(self) -> None:
+    async def _revive(self, answer: str) -> None:
+        """Have requests tried once more that have failed, when the run has nothing else to do."""
         assert self.queue.reply is not None  # noqa: S101 - there was an exchange when the run was opened
-        if not self.queue.reply.open:
-            revived = await self.shared.revive()
-            if revived:
-                self._log(logging.INFO, "Trying %d requests once more that have failed before", revived)
-            else:
-                told = (
-                    "Run %r has done all of this within the last %s (FRONTIER_WINDOW), so nothing is asked again; "
-                    "to fetch it anew, set FRONTIER_RUN to another name"
-                )
-                self._log(logging.INFO, told, self.options.run, timedelta(seconds=self.options.window))
-        self._mark_seeded()
+        if self.queue.reply.open:
+            return
+        revived = await self.shared.revive()
+        if revived:
+            self._log(logging.INFO, "Trying %d requests once more that have failed before", revived)
+        elif answer == "done":
+            told = "Run %r has done all of this since this crawl was asked for, so nothing is left for this worker"
+            self._log(logging.INFO, told, self.options.run)
 
     def _mark_seeded(self) -> None:
         self._seeded_at = self._loop.time()
@@ -300,7 +305,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             if not (self.queue.pushes or self._bound or (bound and self.ledger.unsettled)):
                 with suppress(redis.exceptions.RedisError):
                     if not self.spider.tops_up:
-                        await self.shared.seeding(done=True)
+                        await self.shared.seeding("done")
                     self._mark_seeded()
             self._wake.set()
 
@@ -336,22 +341,34 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._exchanged.clear()
         await self._exchanged.wait()
 
-    async def _take_seeds(self) -> None:
-        """Queue what others have pushed. Seeds are taken out only then; the dupefilter knows those that two workers read."""
-        bad: dict[bytes, str] = {}
-        seeds = await self.shared.seeds(_SEEDS)
-        for seed in seeds:
+    async def begin_round(self) -> None:
+        """Have what comes of `start`, and lists, asked for whatever was queued before: for a spider that tops the queue up."""
+        while not self._closed:
             try:
-                self.queue.push(self.spider.seed_request(seed), limited=False)
-            except (ConfigurationError, SerialisationError) as error:
-                bad[seed] = str(error)
-                self._log(logging.ERROR, "A bad seed is set aside: %s", error)
+                await self.shared.seeding("again")
+            except redis.exceptions.RedisError:  # which the exchanges tell
+                await asyncio.sleep(_POLL)
+            else:
+                return
+
+    def _seeds_due(self, now: float) -> bool:
+        if self._ending is not None:
+            return False
+        if self._done_since is not None and self._last_seeds < self._done_since:
+            return True  # this crawl is over unless there are some
+        return now - self._last_seeds >= (_POLL if self._is_idle() else _SEEDS_EVERY)
+
+    async def _take_seeds(self) -> None:
+        """Queue what others have pushed."""
+        began = self._last_seeds = self._loop.time()
+        taken, others = await self.seeds.look(self.options.lease)
+        if not taken and not others:
+            self._no_seeds_at = began
         while self.queue.pushes:
             await self._exchange(Batch())
-        if seeds:
-            await self.shared.take_seeds([seed for seed in seeds if seed not in bad], bad)
-        if len(seeds) == _SEEDS:
-            self._last_seeds = 0.0  # there are more
+        await self.seeds.settle()
+        if taken:
+            self._last_seeds = -inf  # there may be more
             self._wake.set()
 
     # --- Exchange with Redis ------------------------------------------------------------------------------------------
@@ -433,11 +450,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self._end("recycled")
         if self._exchange_due(now):
             await self._exchange(Batch(want=self._want(), regardless=self.spider.has_other_source))
+        if self.queue.due:
+            self._slot.wake()
+        if self._seeds_due(now):
+            await self._take_seeds()
         if self._nothing_left() or self.queue.due:
             self._slot.wake()
-        if self._ending is None and now - self._last_seeds >= (_POLL if self._is_idle() else _SEEDS_EVERY):
-            self._last_seeds = now
-            await self._take_seeds()
 
     def _want(self) -> int:
         if self._ending is not None or self.queue.suspects:
@@ -480,6 +498,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             circuit.tell_refusal = None
         circuit.tell_answered = circuit.tell_answered and not batch.answered
         self._asked_at, self._in_vain = began, bool(batch.want and not reply.handed_out)
+        if reply.open:
+            self._done_since = None
+        elif self._done_since is None:
+            self._done_since = now
         self._exchanged.set()
         if reply.lost:
             self.stats.inc_value("frontier/lost")
@@ -529,8 +551,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     def _nothing_left(self) -> bool:
         """Return whether the run is done."""
-        if self.queue.reply is None or self.queue.reply.open or self.queue.pushes or self.queue.ends:
+        if self._done_since is None or self.queue.pushes or self.queue.ends:
             return False
+        if self._no_seeds_at < self._done_since:
+            return False  # it may go on with seeds from outside
         # What was asked before may be from a time when nothing was queued yet.
         return self._seeded_at is not None and self._asked_at > self._seeded_at
 

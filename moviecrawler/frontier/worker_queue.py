@@ -94,7 +94,9 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         payload = self._encode_request(request)
         fingerprint = self._df.request_fingerprint(request)
         counted = limited and is_title(request)
-        self.add(Push(_level(request), fingerprint, payload, not request.dont_filter, counted))
+        # What the arguments name, and all pages of a list, are asked for in each round; other titles once in a window.
+        by_round = bool(request.meta.get("is_start_request")) or not is_title(request)
+        self.add(Push(_level(request), fingerprint, payload, not request.dont_filter, counted, by_round))
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - scrapy-redis' own signature
         """Return a request that may be sent now, else None, at once."""

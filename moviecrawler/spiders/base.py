@@ -60,6 +60,8 @@ NO_SUCH_TITLE = frozenset({404, 410})
 _TITLES = ("ids", "file")
 """Arguments that stand in `Plan.titles`."""
 
+_MOST_IGNORED = 100
+"""Names of ignored fields of seeds that are remembered."""
 _LONGEST_REASON = 500
 """Characters of what is told of a failure."""
 
@@ -88,15 +90,11 @@ class Plan:
     """`due`: titles come from the catalogue."""
 
 
-class _Seed(msgspec.Struct, forbid_unknown_fields=True):
-    """What scrapy-redis' users push."""
+class _Seed(msgspec.Struct):
+    """What is read of what scrapy-redis' users push."""
 
     url: str
     priority: int = 0
-    meta: dict[str, Any] = {}
-    """Not used."""
-    again: bool = False
-    """Whether it is fetched though it was fetched lately: twice, if two workers read it at once."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -198,6 +196,7 @@ class MovieSpider(scrapy.Spider):
             {urlsplit(crawler.settings[name]).hostname or "" for name in cls.home_settings()}
         )
         spider.asked = set()
+        spider.ignored_fields = set()
         return spider
 
     @classmethod
@@ -206,6 +205,8 @@ class MovieSpider(scrapy.Spider):
         return (cls.home_setting,)
 
     asked: set[str]
+    ignored_fields: set[str]
+    """Fields of seeds of which a warning was logged."""
 
     # --- What to fetch ------------------------------------------------------------------------------------------------
 
@@ -289,17 +290,30 @@ class MovieSpider(scrapy.Spider):
             yield self.due_request(first, {**due, "ids": others}, boosted=due["boosted"])
 
     def seed_request(self, seed: bytes) -> Request:
-        """Return the request for a title that was pushed from outside: an id, a URL, or JSON with `url`, `priority` and `again`.
+        """Return the request for a title that was pushed from outside, whenever it was fetched before.
 
-        Raises ConfigurationError when it is none of them.
+        A seed is an id, a URL, or JSON with `url` and `priority`. Raises ConfigurationError when it is none of them.
         """
         try:
             text = seed.decode()
-            given = msgspec.json.decode(seed, type=_Seed) if text.lstrip().startswith("{") else _Seed(url=text)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{seed!r} is no seed: {error}") from None
+            if text.lstrip().startswith("{"):
+                given = msgspec.json.decode(seed, type=_Seed)
+                self._warn_of_fields(msgspec.json.decode(seed, type=dict[str, msgspec.Raw]))
+            else:
+                given = _Seed(url=text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ConfigurationError(f"{seed[:_LONGEST_REASON]!r} is no seed: {error}") from None
         request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
-        return request.replace(priority=given.priority, dont_filter=given.again)
+        return request.replace(priority=given.priority, dont_filter=True)
+
+    def _warn_of_fields(self, seed: Mapping[str, Any]) -> None:
+        unknown = seed.keys() - set(_Seed.__struct_fields__) - self.ignored_fields
+        if unknown and len(self.ignored_fields) < _MOST_IGNORED:
+            self.ignored_fields |= unknown
+            told = "Seeds have fields that are ignored: %s; a title's page is asked for in one way only"
+            logger.warning(
+                told, ", ".join(sorted(name[:80] for name in unknown))[:_LONGEST_REASON], extra={"spider": self}
+            )
 
     def limit_reached(self) -> bool:
         """Return whether as many titles were asked for as the arguments allow."""

@@ -174,7 +174,12 @@ class DueTitles:
             begins = await self.recorder.call(
                 CatalogueStore.begin_reading, self.spider.site, reading, len(names), every, utc_now()
             )
-            for name in names if begins else ():
+            if not begins:
+                continue
+            scheduler = shared_scheduler(self.spider.crawler)
+            if scheduler is not None:
+                await scheduler.begin_round()  # else the lists of yesterday would pass for known pages
+            for name in names:
                 yield self.spider.list_request(name)
 
     async def _claim(self, budget: int | None) -> tuple[Sequence[Claim], bool]:

@@ -450,7 +450,7 @@ def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> 
         assert sent.headers["Location"] == "/stores?notice=fetched-again"
         [seed] = client.lrange("metacritic:start_urls", 0, -1)
         assert json.loads(seed) == {
-            "url": "https://www.metacritic.com/movie/refused/", "priority": 100, "again": True,
+            "url": "https://www.metacritic.com/movie/refused/", "priority": 100,
         }  # fmt: skip
         waiting = text_of(world.page("/stores"))
         assert "1 title of Metacritic waits to be fetched by its crawl that runs, or else by the next one." in waiting

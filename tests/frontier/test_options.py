@@ -75,7 +75,6 @@ def test_redis_cluster_has_no_databases_to_choose_from() -> None:
         ("SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.LifoQueue"),
         ("SCHEDULER_QUEUE_KEY", "x"),
         ("SCHEDULER_DUPEFILTER_KEY", "x"),
-        ("REDIS_START_URLS_AS_SET", True),
         ("REDIS_START_URLS_KEY", "%(spider)s"),
     ],
 )

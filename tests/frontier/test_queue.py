@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 import redis.exceptions
 
@@ -460,8 +461,8 @@ def test_one_worker_seeds_and_another_takes_over_when_it_dies(redis_url: str) ->
         assert await other.seeding() == "seed"
         await site.client.zrem(site.keys.workers, "a")
         assert await b.seeding() == "seed"
-        assert await b.seeding(done=True) == "done"
-        assert await a.seeding() == "done"
+        assert await b.seeding("done") == "done"
+        assert await a.seeding(ago=1) == "done"
 
     on_redis(test, redis_url)
 
@@ -638,17 +639,60 @@ def test_any_number_of_failures_is_tried_again(redis_url: str) -> None:
     on_redis(test, redis_url)
 
 
-def test_arguments_are_seeded_again_once_the_window_is_over(redis_url: str) -> None:
+def test_who_was_asked_after_a_round_was_over_begins_the_next_and_others_take_part(redis_url: str) -> None:
+    def named(number: int) -> Push:
+        return msgspec.structs.replace(page(number), by_round=True)
+
     async def test(site: Site) -> None:
-        worker = await site.worker("a", digest="x", limit=1)
+        worker = await site.worker("a", digest="x", limit=2)
         assert await worker.seeding() == "seed"
-        await push(worker, page(1))
-        assert await worker.seeding(done=True) == "done"
-        assert await worker.seeding() == "done"
+        assert (await push(worker, named(1), named(1), page(2))).dropped == 1
+        assert await worker.seeding("done") == "done"
+        # Not over: whoever comes helps, also a worker that has begun anew.
+        late = await site.worker("b", digest="x", limit=2)
+        assert await late.seeding() == "done"
+        assert sorted(await pop(worker, 5)) == [1]
+        assert sorted(await pop(late, 5)) == [2]
+        for one, number in ((worker, 1), (late, 2)):
+            await one.exchange(Batch(ends=[(fingerprint_of(number), "done", "")]))
+        # Over: one that was asked before is late.
+        assert await late.seeding(ago=60) == "done"
+        await asyncio.sleep(0.01)
+        assert await late.seeding() == "seed"
+        # What the arguments name is asked for in the new round, once though the seeder dies; what a link leads to is known.
+        assert (await push(late, named(1), page(2))).dropped == 1
+        await site.client.zrem(site.keys.workers, "b")
+        assert await worker.seeding() == "seed"
+        assert (await push(worker, named(1), page(3), page(4))).dropped == 2  # the limit counts anew, and is 2
+        assert await worker.seeding("done") == "done"
+
+    on_redis(test, redis_url)
+
+
+def test_round_that_is_over_is_told_from_other_work_of_the_run(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        weekly, other = await site.worker("a", digest="x"), await site.worker("b", digest="y")
+        assert await weekly.seeding() == "seed"
+        assert await weekly.seeding("done") == "done"  # there was nothing to do
+        await asyncio.sleep(0.01)
+        assert await other.seeding() == "seed"
+        await push(other, page(1))
+        await asyncio.sleep(0.01)
+        assert await weekly.seeding() == "seed"
+
+    on_redis(test, redis_url)
+
+
+def test_round_that_was_never_over_goes_on_after_the_window(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        worker = await site.worker("a", digest="x")
+        assert await worker.seeding() == "seed"
+        named = msgspec.structs.replace(page(1), by_round=True)
+        await push(worker, named)
+        assert await worker.seeding("done") == "done"
         await asyncio.sleep(1.1)
         assert await worker.seeding() == "seed"
-        assert await worker.seeding(done=True) == "done"
-        assert (await push(worker, page(2))).dropped == 0  # its limit counts anew
+        assert (await push(worker, named)).dropped == 1  # it still waits
 
     on_redis(test, redis_url, window=1.0)
 

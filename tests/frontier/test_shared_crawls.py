@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,44 +66,51 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
     assert set(counts(replica, spider)["paths"].values()) == {1}
 
 
-def test_same_command_again_asks_for_nothing_within_the_window(
+def test_what_arguments_name_is_fetched_by_each_start_and_what_links_lead_to_once_in_a_window(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    for number, run, asked in ((1, "default", 10), (2, "default", 10), (3, "other", 20)):
-        data = tmp_path / str(number)
-        data.mkdir()
+    """As jobs do that are started every week, or every day, under one FRONTIER_RUN."""
+    named = ids(2)
+    begun = f"{time.time():.3f}"
+    for number, late, expected in ((1, False, 1), (2, False, 2), (3, True, 2)):
         with Workers(
-            "imdb",
-            f"ids={','.join(ids(10))}",
-            data=data,
+            *("imdb", "list=boxoffice", f"ids={','.join(named)}"),
+            data=tmp_path,
             replica=replica,
             redis_url=redis_url,
-            FRONTIER_RUN=run,
+            FRONTIER_ASKED_AT=begun if late else "0",
         ) as workers:
             workers.start()
             assert workers.wait() == [0], workers.log
-            assert counts(replica)["requests"] == asked
-            told = "to fetch it anew, set FRONTIER_RUN to another name" in workers.log
-        assert told == (number == 2)
+            assert ("has done all of this since" in workers.log) == late
+        paths = counts(replica)["paths"]
+        assert paths.pop("/chart/boxoffice/") == expected, number
+        assert [paths.pop(f"/title/{site_id}/") for site_id in named] == [expected] * 2
+        titles = [count for path, count in paths.items() if path.startswith("/title/")]
+        assert len(titles) > 2
+        assert set(titles) == {1}
 
 
-def test_titles_that_failed_are_tried_by_the_next_start_and_no_others(redis_url: str, tmp_path: Path) -> None:
-    arguments = ("imdb", f"ids={','.join(ids(20))}")
+def test_titles_that_failed_are_tried_once_by_the_next_start(redis_url: str, tmp_path: Path) -> None:
+    arguments = ("imdb", "list=boxoffice", f"ids={','.join(ids(20))}")
     with ReplicaProcess(titles=TITLES, light=True, faults={Fault.SERVER_ERROR: 0.5}) as broken:
         port = urlsplit(broken.urls["imdb"]).port
         with Workers(*arguments, data=tmp_path, replica=broken, redis_url=redis_url, RETRY_TIMES="0") as workers:
             workers.start()
-            assert workers.wait() == [0], workers.log
-            stored = {movie.site_id for movie in workers.movies}
-    assert 0 < len(stored) < 20
+            workers.wait()
+            stored = {movie.site_id for movie in workers.movies if movie.source == "page"}
+    assert 0 < len(stored & set(ids(20))) < 20
     with (
         ReplicaProcess(titles=TITLES, light=True, port=port) as mended,
         Workers(*arguments, data=tmp_path, replica=mended, redis_url=redis_url) as workers,
     ):
         workers.start()
         assert workers.wait() == [0], workers.log
-        assert {movie.site_id for movie in workers.movies} == set(ids(20))
-        assert counts(mended)["requests"] == 20 - len(stored)
+        listed = {movie.site_id for movie in workers.movies} - set(ids(20))
+        paths = counts(mended)["paths"]
+    asked = {path.split("/")[2]: count for path, count in paths.items() if path.startswith("/title/")}
+    assert set(asked.values()) == {1}
+    assert set(asked) == {*ids(20), *(listed - stored)}
     assert Finished(0, "", "", tmp_path).misses == {}
 
 
@@ -184,7 +192,7 @@ def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
         redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
         assert workers.wait() == [0], workers.log
         assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
-    assert counts(replica)["requests"] == 5
+    assert counts(replica)["requests"] == 6  # a seed is fetched again
     assert redis_client.llen("imdb:start_urls") == 0
     letters = scrapy("deadletters", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert len(letters.output.splitlines()) == 4

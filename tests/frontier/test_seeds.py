@@ -1,0 +1,228 @@
+"""Titles that other programs push, from the key that they push them to until they are fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from scrapy.utils.test import get_crawler
+
+from moviecrawler import settings as project
+from moviecrawler.frontier.dupefilter import SharedDupeFilter
+from moviecrawler.frontier.keys import Keys
+from moviecrawler.frontier.letters import dead_letters
+from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.frontier.queue import Batch, SharedQueue, connect
+from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed
+from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.spiders.imdb import ImdbSpider
+from tests.crawling import FAST, environment
+
+KEY = "imdb:start_urls"
+LEASE = 60.0
+
+
+class Worker:
+    """One worker's queue and seeds, without a crawl."""
+
+    def __init__(self, client: Any, url: str, name: str) -> None:
+        values = {name: value for name, value in vars(project).items() if name.isupper()}
+        self.crawler = get_crawler(ImdbSpider, values)
+        self.spider = ImdbSpider.from_crawler(self.crawler, ids="tt0000001")
+        self.keys = Keys("imdb", "test")
+        self.shared = SharedQueue(client, self.keys, FrontierOptions(url=url), worker=name)
+        self.queue = WorkerQueue(self.shared, "here", self.spider, SharedDupeFilter(client, "unused"))
+        assert self.crawler.stats is not None
+        self.seeds = Seeds(client, self.keys, self.spider, self.queue, self.crawler.stats)
+
+    async def take(self) -> tuple[int, int]:
+        """Take seeds and have them queued."""
+        await self.shared.open("nonce")
+        found = await self.seeds.look(LEASE)
+        while self.queue.pushes:
+            await self.queue.exchange(Batch())
+        await self.seeds.settle()
+        return found
+
+
+def on_redis(test: Callable[[Any], Awaitable[None]], url: str) -> None:
+    async def run() -> None:
+        client = connect(url)
+        try:
+            await test(client)
+        finally:
+            await client.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["list", "set", "zset"])
+def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(kind: str, redis_url: str) -> None:
+    async def test(client: Any) -> None:
+        add: Any = {
+            "list": lambda seed: client.rpush(KEY, seed),
+            "set": lambda seed: client.sadd(KEY, seed),
+            "zset": lambda seed: client.zadd(KEY, {seed: 1}),
+        }[kind]
+        for number in range(1, 151):
+            await add(f"tt{number:07}")
+        await push_seed(client, KEY, b"tt0000151")
+        assert (await client.type(KEY)).decode() == kind
+        assert await count_seeds(client, KEY) == 151
+        worker = Worker(client, redis_url, "a")
+        assert [await worker.take() for _ in range(3)] == [(100, 0), (51, 0), (0, 0)]
+        assert worker.queue.reply is not None
+        assert worker.queue.reply.waiting == 151
+        # Nothing of them is left but what is queued, and what was fetched before is fetched again.
+        assert await client.exists(KEY, worker.keys.taken_seeds) == 0
+        await push_seed(client, KEY, b"tt0000007")
+        await worker.take()
+        assert worker.queue.reply.waiting == 152
+
+    on_redis(test, redis_url)
+
+
+def test_key_of_another_type_is_named_and_nothing_ends(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def test(client: Any) -> None:
+        await client.hset(KEY, "tt0000001", "1")
+        worker = Worker(client, redis_url, "a")
+        for _ in range(3):
+            assert await worker.take() == (0, 0)
+        assert await count_seeds(client, KEY) == 0
+
+    with caplog.at_level(logging.WARNING):
+        on_redis(test, redis_url)
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "'imdb:start_urls', as it is a hash" in told
+
+
+def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(redis_url: str) -> None:
+    async def test(client: Any) -> None:
+        await client.rpush(KEY, "tt0000001", "tt0000002")
+        dying, other = Worker(client, redis_url, "a"), Worker(client, redis_url, "b")
+        assert await dying.seeds.look(0.05) == (2, 0)
+        assert await other.take() == (0, 2)  # so that it does not end meanwhile
+        await asyncio.sleep(0.06)
+        assert await other.take() == (2, 0)
+        assert other.queue.reply is not None
+        assert other.queue.reply.waiting == 2
+        assert await other.take() == (0, 0)
+
+    on_redis(test, redis_url)
+
+
+def test_seeds_as_others_write_them(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    as_scrapy_redis_shows = (
+        '{"url": "https://www.imdb.com/title/tt0000001/", "meta": {"job-id": "1"}, "url_cookie_key": "k"}'
+    )
+    bad = ["rubbish", b"\xff", '{"url": 1}', '{"meta": {}}', "{" * 5000, '{"url": ' + "[" * 100_000]
+
+    async def test(client: Any) -> None:
+        await client.rpush(
+            KEY, as_scrapy_redis_shows, '{"url": "tt0000002", "method": "GET", "meta": 1}', "tt0000003", *bad
+        )
+        worker = Worker(client, redis_url, "a")
+        assert await worker.take() == (3 + len(bad), 0)
+        assert worker.queue.reply is not None
+        assert worker.queue.reply.waiting == 3
+        assert worker.crawler.stats is not None
+        assert worker.crawler.stats.get_value("frontier/dead_letters") == len(bad)
+        letters = [letter async for letter in dead_letters(client, "imdb", "test")]
+        assert len(letters) == len(bad)
+        assert all(letter.reason.startswith("a bad seed: ") for letter in letters)
+
+    with caplog.at_level(logging.WARNING):
+        on_redis(test, redis_url)
+    ignored = [record.getMessage() for record in caplog.records if "ignored" in record.getMessage()]
+    assert [told.partition("; ")[0] for told in ignored] == [
+        "Seeds have fields that are ignored: meta, url_cookie_key",
+        "Seeds have fields that are ignored: method",
+    ]
+
+
+def test_taken_seeds_stand_in_the_slot_of_their_key() -> None:
+    for form, taken in (
+        ("%(name)s:start_urls", "{imdb:start_urls}:taken"),
+        ("{%(name)s}:seeds", "{imdb}:seeds:taken"),
+    ):
+        assert Keys("imdb", "run", form).taken_seeds == taken
+
+
+CATALOGUE = Catalogue(1, 40)
+_STARTS = """
+import asyncio, json, sys
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import configure_logging
+from scrapy.utils.project import get_project_settings
+from twisted.internet import reactor
+import redis
+from moviecrawler.frontier.seeds import Seeds
+
+look = Seeds.look
+client = redis.Redis.from_url(sys.argv[1])
+given, *seeds = json.loads(sys.argv[2])
+
+async def start(before, after):
+    async def slow(self, lease):
+        await asyncio.sleep(before)
+        found = await look(self, lease)
+        await asyncio.sleep(after)
+        return found
+
+    Seeds.look = slow
+    runner = AsyncCrawlerRunner(get_project_settings())
+    crawler = runner.create_crawler("imdb")
+    await runner.crawl(crawler, ids=given)
+    return [crawler.stats.get_value("finish_reason"), crawler.stats.get_value("titles/stored", 0)]
+
+async def main():
+    told = [await start(0, 0)]
+    for wait in ((0, 0), (0.2, 0), (0, 0.2), (0.02, 0), (0, 0.02)):
+        client.rpush("imdb:start_urls", seeds.pop(), seeds.pop())
+        told.append(await start(*wait))
+    print(json.dumps(told))
+    reactor.stop()
+
+reactor.callWhenRunning(lambda: deferred_from_coro(main()))
+reactor.run()
+"""
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=40, light=True) as running:
+        yield running
+
+
+def test_seeds_of_a_run_whose_arguments_are_done_are_fetched_however_slowly_they_are_taken(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    """The engine is idle while seeds are looked for, and the crawl must not end meanwhile."""
+    given = [CATALOGUE.movie(index).imdb_id for index in range(11)]
+    ended = subprocess.run(
+        [sys.executable, "-c", _STARTS, redis_url, json.dumps(given)],
+        env=environment(
+            tmp_path, replica, **FAST, REDIS_URL=redis_url, FRONTIER_ASKED_AT="1", LOG_LEVEL="WARNING", PYTHONPATH="."
+        ),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(ended.stdout) == [["finished", 1], *[["finished", 2]] * 5], ended.stderr
+    assert redis_client.exists(KEY, Keys("imdb", "default").taken_seeds) == 0
+    assert redis_client.llen("{imdb}:default:requests:2") == 0
