@@ -668,9 +668,9 @@ def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: CatalogueS
     assert claim(store) == ["tt1000002"]
 
 
-def test_a_database_from_before_the_catalogue_keeps_what_it_knows(database_url: str) -> None:
+def test_a_database_from_before_the_catalogue_keeps_what_it_knows(empty_database_url: str) -> None:
     older = {version: text for version, text in migrations().items() if version < 3}
-    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
         )
@@ -683,12 +683,12 @@ def test_a_database_from_before_the_catalogue_keeps_what_it_knows(database_url: 
             " scraped_at, match_keys) SELECT 1, site::site, id, 'u', 'Dune', 'movie', 2021, '{}', '{}', false, 'page',"
             " '2026-10-01Z', '{}' FROM (VALUES ('imdb', 'tt1000001'), ('metacritic', 'movie/dune')) v (site, id)"
         )
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+    with closing(open_catalogue(Settings({"DATABASE_URL": empty_database_url}))) as store:
         assert claim(store, now=when("2026-10-14T23:00Z")) == []
         assert claim(store, now=when("2026-10-15T01:00Z")) == ["tt1000001"]
         assert bring_in(store, row(1, title="Dune", year=2021)).added == 0
-    assert state(database_url, "tt1000001", "metacritic")["site_id"] == "movie/dune"
-    assert state(database_url, "tt1000001", "rottentomatoes")["state"] == "never"
+    assert state(empty_database_url, "tt1000001", "metacritic")["site_id"] == "movie/dune"
+    assert state(empty_database_url, "tt1000001", "rottentomatoes")["state"] == "never"
 
 
 def test_a_broken_off_import_knows_how_far_it_is(store: CatalogueStore) -> None:

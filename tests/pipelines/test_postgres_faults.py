@@ -274,9 +274,9 @@ def test_every_connection_gives_up_in_time_and_says_who_it_is(database_url: str)
 # --- The schema -------------------------------------------------------------------------------------------------------
 
 
-def test_processes_that_start_together_migrate_once(database_url: str) -> None:
+def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:
     def apply(_: int) -> list[int]:
-        with closing(psycopg2.connect(database_url)) as connection:
+        with closing(psycopg2.connect(empty_database_url)) as connection:
             return migrate(connection)
 
     with ThreadPoolExecutor(8) as pool:
@@ -284,12 +284,12 @@ def test_processes_that_start_together_migrate_once(database_url: str) -> None:
     assert sorted(applied, key=len) == [[]] * 7 + [list(migrations())]
 
 
-def test_a_migration_that_fails_leaves_nothing(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {**migrations(), 9999: "CREATE TABLE half (n integer); SELECT 1 / 0"}
     monkeypatch.setattr("moviecrawler.pipelines.migrations.migrations", lambda: broken)
-    with closing(psycopg2.connect(database_url)) as connection, pytest.raises(psycopg2.Error):
+    with closing(psycopg2.connect(empty_database_url)) as connection, pytest.raises(psycopg2.Error):
         migrate(connection)
-    assert execute(database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]
+    assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]
 
 
 def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
