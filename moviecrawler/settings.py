@@ -183,8 +183,10 @@ TELNETCONSOLE_ENABLED = False
 DOWNLOAD_VERIFY_CERTIFICATES = True
 # Seconds; the slowest page seen took 20.
 DOWNLOAD_TIMEOUT = 60
-# Bytes after decompression. The largest page seen has 3.4 MB, a part of a dataset 16 MB (DATASET_PART).
+# Bytes after decompression: of a sitemap, which may have 50 MB, or a part of a dataset (DATASET_PART), and of a page, of
+# which the largest seen has 3.4 MB. Read by the downloader and FastCompressionMiddleware.
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
+PAGE_MAXSIZE = 16 * 1024 * 1024
 # Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by ImdbSpider.
 DATASET_PART = 16 * 1024 * 1024
 REDIRECT_MAX_TIMES = 5

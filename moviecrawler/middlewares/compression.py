@@ -30,8 +30,16 @@ _GZIP = 31  # zlib's window size with a gzip header and trailer expected
 _GZIP_MAGIC = b"\x1f\x8b"
 _RAW = -15  # zlib's window size with nothing around it
 _STEP = 1024 * 1024
-"""Bytes of a br body's contents that are made at a time."""
+"""Bytes of a br body's contents that are made at a time, and of a body of members that are read at a time."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
+"""8 MB, as RFC 9659 has it: a frame of a few bytes could ask for 2 GB."""
+_MOST_MEMBERS = 1000
+"""Members of one gzip body, or frames of one zstd body. Servers send one, `bgzip` one for each 64 KB."""
+_MOST_ENCODINGS = 2
+"""Encodings of one body. Each can make a thousand bytes of one."""
+_SHARE_OF_MEMORY = 16
+"""A page may have one part in so many of the memory that the process may have: a page's tree is several times its size."""
 
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
@@ -63,33 +71,52 @@ def wire_size(response: Response) -> int:
 
 
 class FastCompressionMiddleware(HttpCompressionMiddleware):
-    """Scrapy's middleware, with gzip bodies decompressed by ISA-L, and bodies refused that are cut.
+    """Scrapy's middleware, with gzip bodies decompressed by ISA-L, and bodies refused that are cut or too large.
 
     Scrapy decompresses in small steps through a buffer, which is a third of the cost of a 1.8 MB page, and takes what it
     could read of a damaged body for the whole of it.
+
+    A page has up to PAGE_MAXSIZE bytes, sent or decompressed, and up to a sixteenth of MEMUSAGE_LIMIT_MB. Sitemaps and
+    datasets, whose requests expect something `other`, have up to DOWNLOAD_MAXSIZE.
     """
 
     crawler: Crawler
     keeps_wire_bodies: bool
+    largest_page: int
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read S3_BUCKET: pages are archived as they were sent. The crawler is needed to make retries."""
+        """Read PAGE_MAXSIZE, MEMUSAGE_LIMIT_MB, and S3_BUCKET: pages are archived as they were sent.
+
+        The crawler is needed to make retries.
+        """
         middleware = super().from_crawler(crawler)
         middleware.crawler = crawler
         middleware.keeps_wire_bodies = bool(crawler.settings.get("S3_BUCKET"))
+        sizes = [crawler.settings.getint("DOWNLOAD_MAXSIZE"), crawler.settings.getint("PAGE_MAXSIZE")]
+        sizes.append(crawler.settings.getint("MEMUSAGE_LIMIT_MB") * 1024 * 1024 // _SHARE_OF_MEMORY)
+        middleware.largest_page = min((size for size in sizes if size), default=0)
         return middleware
+
+    def process_request(self, request: Request) -> None:  # type: ignore[override]
+        """Limit the size of what is downloaded, and say which encodings are read."""
+        self._limit(request)
+        super().process_request(request)
+
+    def _limit(self, request: Request) -> None:
+        if request.meta.get("expects") != "other":
+            request.meta["download_maxsize"] = self.largest_page
 
     # Scrapy passes `spider` only to a method that still asks for it.
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
-        Raises IgnoreRequest when it is damaged and the retries are used up, or when it is larger than
-        DOWNLOAD_MAXSIZE. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED. An answer
+        Raises IgnoreRequest when it is damaged and the retries are used up, or when it is too large. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED. An answer
         that is a refusal or an error by its status stays one: of a damaged body nothing is handed on.
         """
         if response.status in _REDIRECTS:
             return response  # which nobody reads, and some are empty and say gzip all the same
+        self._limit(request)
         encodings = response.headers.getlist("Content-Encoding")
         try:
             result = super().process_response(request, response)
@@ -113,6 +140,17 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
                 _wire_bodies[result] = (response.body, b", ".join(encodings))
         return result
 
+    def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
+        """Return the body decompressed, and the encodings that are not known. All that is made of it has one limit."""
+        to_decode, to_keep = self._split_encodings(content_encoding)
+        if len(to_decode) > _MOST_ENCODINGS:
+            raise OSError(f"it has {len(to_decode)} encodings, of which {_MOST_ENCODINGS} are read")
+        left = max_size
+        for encoding in to_decode:
+            body = self._decode(body, encoding, left)
+            left = max(left - len(body), 1) if max_size else 0
+        return body, to_keep
+
     @staticmethod
     def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
         return _DECODERS[encoding](body, max_size)
@@ -127,20 +165,30 @@ def gunzip(body: bytes, max_size: int) -> bytes:
 
 
 def _members(body: bytes, max_size: int, name: str, magic: bytes, begin: Callable[[], Any], *, unlimited: int) -> bytes:
-    """Return the contents of the members, or frames, of which each begins with `magic`; `unlimited` is no limit of theirs."""
+    """Return the contents of the members, or frames, of which each begins with `magic`; `unlimited` is no limit of theirs.
+
+    A member hands back what it was given too much, as a copy: so it is given little at a time.
+    """
+    whole = memoryview(body)
     parts: list[bytes] = []
-    size = 0
+    size = at = members = 0
     # Bytes after the last member that don't begin another are padding, as gzip itself takes them.
-    while not parts or body.startswith(magic):
+    while not members or body.startswith(magic, at):
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise OSError(f"the {name} body has more than {_MOST_MEMBERS} members")
         member = begin()
-        part = member.decompress(body, max_size + 1 - size if max_size else unlimited)
-        size += len(part)
-        if max_size and size > max_size:
-            raise _DecompressionMaxSizeExceeded(size, max_size)
-        if not member.eof:
-            raise OSError(f"the {name} body ends early")
-        parts.append(part)
-        body = member.unused_data
+        while not member.eof:
+            step = whole[at : at + _STEP]
+            if not step:
+                raise OSError(f"the {name} body ends early")
+            part = member.decompress(step, max_size + 1 - size if max_size else unlimited)
+            at += len(step)
+            size += len(part)
+            if max_size and size > max_size:
+                raise _DecompressionMaxSizeExceeded(size, max_size)
+            parts.append(part)
+        at -= len(member.unused_data)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -179,7 +227,11 @@ def _unbrotli(body: bytes, max_size: int) -> bytes:
 
 def _unzstd(body: bytes, max_size: int) -> bytes:
     """Return the contents of a zstd body of one or more frames. Raises ZstdError, and otherwise as `gunzip`."""
-    return _members(body, max_size, "zstd", _ZSTD_MAGIC, zstd.ZstdDecompressor, unlimited=-1)
+    return _members(body, max_size, "zstd", _ZSTD_MAGIC, _zstd_frame, unlimited=-1)
+
+
+def _zstd_frame() -> Any:
+    return zstd.ZstdDecompressor(options=_ZSTD_WINDOW)
 
 
 _DECODERS = {b"gzip": gunzip, b"x-gzip": gunzip, b"deflate": _inflate, b"br": _unbrotli, b"zstd": _unzstd}

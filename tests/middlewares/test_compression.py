@@ -13,7 +13,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
+import moviecrawler.settings
 from moviecrawler.middlewares.compression import FastCompressionMiddleware, gunzip
+from tests.extract.limits import processor_time
 
 PAGE = b"<html>" + bytes(range(256)) * 4000 + b"</html>"
 
@@ -156,3 +158,87 @@ def test_refusal_whose_body_is_damaged_is_a_refusal(
 def test_encoding_that_can_not_be_read_is_a_damaged_body(middleware: FastCompressionMiddleware) -> None:
     response = Response("https://example.com/", headers={"Content-Encoding": b"\xff"}, body=PAGE)
     assert isinstance(middleware.process_response(Request("https://example.com/"), response), Request)
+
+
+NO_CONTENT = {"gzip": gzip.compress(b"", mtime=0), "zstd": zstd.compress(b"")}
+
+
+@pytest.mark.parametrize("encoding", NO_CONTENT)
+@pytest.mark.parametrize("size", [1_000_000, 64_000_000])
+def test_members_without_content_are_given_up_in_linear_time(
+    middleware: FastCompressionMiddleware, encoding: str, size: int
+) -> None:
+    body = NO_CONTENT[encoding] * (size // len(NO_CONTENT[encoding]))
+    with processor_time():
+        again = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    assert isinstance(again, Request)
+
+
+@pytest.mark.parametrize("encoding", NO_CONTENT)
+def test_large_body_of_as_many_members_as_there_may_be_is_read_in_linear_time(
+    middleware: FastCompressionMiddleware, encoding: str
+) -> None:
+    member = gzip.compress(PAGE[:1000]) if encoding == "gzip" else zstd.compress(PAGE[:1000])
+    many = NO_CONTENT[encoding] * 999 + member
+    with processor_time():
+        response = middleware.process_response(Request("https://example.com/"), received(many, encoding))
+    assert isinstance(response, Response)
+    assert response.body == PAGE[:1000]
+
+
+@pytest.mark.parametrize(("encodings", "is_read"), [(1, True), (2, True), (3, False), (300, False)])
+def test_body_has_up_to_two_encodings(middleware: FastCompressionMiddleware, encodings: int, is_read: bool) -> None:
+    body = PAGE
+    for _ in range(encodings):
+        body = gzip.compress(body, compresslevel=1)
+    response = middleware.process_response(
+        Request("https://example.com/"), received(body, ", ".join(["gzip"] * encodings))
+    )
+    assert isinstance(response, Response) == is_read
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("gzip", "gzip"), ("zstd", "gzip"), ("br", "deflate")])
+def test_all_that_is_made_of_a_body_has_one_limit(
+    middleware: FastCompressionMiddleware, outer: str, inner: str
+) -> None:
+    compress: dict[str, Any] = {
+        "gzip": gzip.compress,
+        "zstd": zstd.compress,
+        "br": brotli.compress,
+        "deflate": zlib.compress,
+    }
+    # What is inside of the outer encoding stays below the limit of 2,000,000, and so does what is inside of that.
+    inside = compress[inner](PAGE) + bytes(1_100_000)
+    body = compress[outer](inside)
+    with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
+        middleware.process_response(Request("https://example.com/"), received(body, f"{inner}, {outer}"))
+
+
+def test_zstd_frame_that_asks_for_more_than_8_mb_of_memory_is_refused(middleware: FastCompressionMiddleware) -> None:
+    options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.content_size_flag: 0}
+    stream = zstd.ZstdCompressor(options=options)  # type: ignore[arg-type]
+    body = stream.compress(PAGE) + stream.flush()
+    assert isinstance(middleware.process_response(Request("https://example.com/"), received(body, "zstd")), Request)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expects", "limit"),
+    [
+        ({}, "page", 16 * 2**20),
+        ({}, "json", 16 * 2**20),
+        ({}, None, 16 * 2**20),
+        ({"PAGE_MAXSIZE": 5000}, "page", 5000),
+        ({"MEMUSAGE_LIMIT_MB": 64}, "page", 4 * 2**20),
+        ({"MEMUSAGE_LIMIT_MB": 1000}, "page", 16 * 2**20),
+        ({"MEMUSAGE_LIMIT_MB": 64}, "other", None),
+    ],
+)
+def test_page_is_limited_by_its_own_setting_and_by_the_memory(
+    settings: dict[str, int], expects: str | None, limit: int | None
+) -> None:
+    own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
+    limited = FastCompressionMiddleware.from_crawler(get_crawler(Spider, {**own, **settings}))
+    request = Request("https://example.com/", meta={"expects": expects} if expects else {})
+    limited.process_request(request)
+    assert request.meta.get("download_maxsize") == limit
+    assert b"zstd" in (request.headers["Accept-Encoding"] or b"")
