@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from moviecrawler.cluster.webservice import ClusterResource, frontier_parameters
-from moviecrawler.monitors.books import RedisBook
+from moviecrawler.monitors.redis_book import RedisBook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -27,7 +27,7 @@ from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.dashboard.rejected import taken_down
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
-from moviecrawler.monitors.books import RedisBook
+from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.pipelines.postgres import open_database
 from tests.cluster.nodes import cluster
 from tests.dashboard.filling import fill

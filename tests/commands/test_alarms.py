@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moviecrawler.monitors.books import Alarm, FileBook
+from moviecrawler.monitors.books import Alarm
+from moviecrawler.monitors.file_book import FileBook
 from tests.crawling import scrapy
 
 

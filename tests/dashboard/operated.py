@@ -25,7 +25,8 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.identity.keys import HOUR
 from moviecrawler.identity.keys import Keys as ExitKeys
 from moviecrawler.items import Movie
-from moviecrawler.monitors.books import Alarm, RedisBook
+from moviecrawler.monitors.books import Alarm
+from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg

@@ -547,7 +547,8 @@ def test_title_is_boosted(world: Operated) -> None:
 
 
 def test_new_normal_ends_an_alarm(world: Operated) -> None:
-    from moviecrawler.monitors.books import Alarm, RedisBook  # noqa: PLC0415 - here alone
+    from moviecrawler.monitors.books import Alarm  # noqa: PLC0415 - here alone
+    from moviecrawler.monitors.redis_book import RedisBook  # noqa: PLC0415 - here alone
 
     book = RedisBook(world.redis.url)
     now = time.time()

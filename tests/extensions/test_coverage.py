@@ -13,7 +13,8 @@ import pytest
 
 from moviecrawler.catalogue.fields import names_of, present
 from moviecrawler.items import Movie
-from moviecrawler.monitors.books import FileBook, RedisBook
+from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl

@@ -20,7 +20,8 @@ from moviecrawler import settings
 from moviecrawler.cluster.metrics import _Cluster
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES, MetricsOptions
-from moviecrawler.monitors.books import Alarm, RedisBook
+from moviecrawler.monitors.books import Alarm
+from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import crawl

@@ -16,9 +16,11 @@ from scrapy.settings import Settings
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.monitors import books
-from moviecrawler.monitors.books import FILE, Alarm, Book, BookError, Day, FileBook, RedisBook, open_book
+from moviecrawler.monitors import file_book, redis_book
+from moviecrawler.monitors.books import FILE, Alarm, Book, BookError, Day, open_book
 from moviecrawler.monitors.coverage import MOST_PAGES
+from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.redis_book import RedisBook
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
@@ -116,7 +118,8 @@ def test_many_nodes_tell_once_and_recover_once(make: Make) -> None:
 
 
 def test_history_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "_EVENTS", 10)
+    for module in (file_book, redis_book):
+        monkeypatch.setattr(module, "MOST_EVENTS", 10)
     book = make()
     for at in range(0, 24, 2):
         book.fire(seen(at), 50)

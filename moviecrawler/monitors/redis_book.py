@@ -1,0 +1,161 @@
+"""Alarms, their history and the levels of coverage in Redis, for all nodes that share it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import date, timedelta
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import redis
+import redis.asyncio
+from scrapy.utils.misc import load_object
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.queue import trouble_of
+from moviecrawler.monitors import keys
+from moviecrawler.monitors.books import KEPT_FOR, MOST_EVENTS, Alarm, Book, BookError, Day, Event, today
+from moviecrawler.monitors.coverage import MOST_PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moviecrawler.monitors.books import What
+    from moviecrawler.monitors.coverage import Levels
+
+_ANSWER_WITHIN = 5.0
+"""Seconds."""
+
+
+class RedisBook(Book):
+    """The book of all nodes that share a Redis."""
+
+    def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:
+        given = dict(parameters or {})
+        named = load_object(given.pop("redis_cls", redis.Redis))
+        self._is_cluster = issubclass(named, redis.RedisCluster | redis.asyncio.RedisCluster)
+        usual = {"socket_connect_timeout": _ANSWER_WITHIN, "socket_timeout": _ANSWER_WITHIN}
+        self._url, self._parameters = url, {**usual, **given, "decode_responses": True}
+        self._connected: Any = None
+        if not self._is_cluster:
+            try:
+                self._connected = redis.Redis.from_url(url, **self._parameters)
+            except ValueError as error:
+                raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+        self._scripts: dict[str, Any] = {}
+
+    def fire(self, alarm: Alarm, reminder: float) -> Literal["opened", "reminder"] | None:
+        """See `Book`."""
+        event = Event(at=alarm.since, what="opened", alarm=alarm)
+        arguments = [alarm.name, _json(alarm), alarm.seen_at, reminder, _json(event), MOST_EVENTS]
+        return self._run("fire", [keys.OPEN, keys.HISTORY], arguments) or None
+
+    def untell(self, name: str) -> None:
+        """See `Book`."""
+        self._run("untell", [keys.OPEN], [name])
+
+    def recover(self, name: str, now: float, quiet: float, what: What = "recovered") -> Alarm | None:
+        """See `Book`."""
+        arguments = [name, now, max(quiet, -1e12), what, MOST_EVENTS]
+        ended = self._run("recover", [keys.OPEN, keys.HISTORY], arguments)
+        return msgspec.json.decode(ended, type=Alarm) if ended else None
+
+    def open_alarms(self) -> list[Alarm]:
+        """See `Book`."""
+        with _errors_translated():
+            found = self._client.hvals(keys.OPEN)
+        return sorted((msgspec.json.decode(one, type=Alarm) for one in found), key=lambda alarm: alarm.since)
+
+    def history(self, limit: int = 100) -> list[Event]:
+        """See `Book`."""
+        with _errors_translated():
+            return [msgspec.json.decode(one, type=Event) for one in self._client.lrange(keys.HISTORY, 0, limit - 1)]
+
+    def levels(self, site: str) -> Levels:
+        """See `Book`."""
+        with _errors_translated():
+            found = self._client.hgetall(keys.levels(site))
+        levels: Levels = {}
+        for name, figures in found.items():
+            group, _, field = name.rpartition("/")
+            pages, having = map(float, figures.split())
+            levels.setdefault(group, {})[field] = pages, having
+        return levels
+
+    def learn(self, site: str, learnt: Levels, day: str, counted: Mapping[str, int], pages: int) -> None:
+        """See `Book`."""
+        added = [
+            part
+            for group, fields in learnt.items()
+            for field, figures in fields.items()
+            for part in (f"{group}/{field}", *figures)
+        ]
+        if added:
+            self._run("learn", [keys.levels(site)], [MOST_PAGES, KEPT_FOR, *added])
+        if pages:
+            with _errors_translated():
+                pipe = self._client.pipeline(transaction=True)
+                key = keys.coverage(site, day)
+                for field, number in {**counted, "pages": pages}.items():
+                    pipe.hincrby(key, field, number)
+                pipe.expire(key, KEPT_FOR)
+                pipe.execute()
+
+    def forget(self, site: str, field: str) -> None:
+        """See `Book`."""
+        with _errors_translated():
+            gone = [name for name in self._client.hkeys(keys.levels(site)) if name.rpartition("/")[2] == field]
+            if gone:
+                self._client.hdel(keys.levels(site), *gone)
+
+    def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
+        """See `Book`."""
+        days = _days(since_day, until_day or today())
+        found = []
+        with _errors_translated():
+            pipe = self._client.pipeline(transaction=False)
+            for day in days:
+                pipe.hgetall(keys.coverage(site, day))
+            for day, counted in zip(days, pipe.execute(), strict=True):
+                pages = int(counted.pop("pages", 0))
+                found += [Day(day, field, pages, int(number)) for field, number in sorted(counted.items())]
+        return found
+
+    def close(self) -> None:
+        """See `Book`."""
+        if self._connected is not None:
+            self._connected.close()
+
+    @property
+    def _client(self) -> Any:
+        """The client; that of a cluster asks its nodes when it is made."""
+        if self._connected is None:
+            self._connected = redis.RedisCluster.from_url(self._url, **self._parameters)
+        return self._connected
+
+    def _run(self, name: str, keys_: list[str], arguments: list[Any]) -> Any:
+        with _errors_translated():
+            if name not in self._scripts:
+                text = files(__package__).joinpath(f"{name}.lua").read_text("utf-8")
+                self._scripts[name] = self._client.register_script(text)
+            return self._scripts[name](keys=keys_, args=arguments)
+
+
+def _days(since: str, until: str) -> list[str]:
+    """Return the days of which something may be kept: two are given, as ISO 8601, and none lies further back than 400."""
+    last = date.fromisoformat(until)
+    first = max(date.fromisoformat(since), last - timedelta(seconds=KEPT_FOR))
+    return [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
+
+
+def _json(value: Alarm | Event) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@contextmanager
+def _errors_translated() -> Iterator[None]:
+    try:
+        yield
+    except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException) as error:
+        raise BookError(f"alarms and levels of coverage can't be read or written: {trouble_of(error)}") from error
