@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from importlib.metadata import version
 
+from scrapy.settings import default_settings
+
 
 def _env(name: str, default: str) -> str:
     return os.environ.get(name) or default
@@ -179,6 +181,12 @@ SITE_BUDGETS = _env("SITE_BUDGETS", "")
 # --- Safety ----------------------------------------------------------------------------------------------------------
 # On by default in Scrapy 2.19: runs Python that is sent to it.
 REMOTE_CONTROL_ENABLED = False
+# Nor is it imported: a web server comes with it.
+EXTENSIONS_BASE = {
+    path: order
+    for path, order in default_settings.EXTENSIONS_BASE.items()
+    if path != "scrapy.extensions.remote_control.RemoteControl"
+}
 TELNETCONSOLE_ENABLED = False
 DOWNLOAD_VERIFY_CERTIFICATES = True
 # Seconds; the slowest page seen took 20.
@@ -206,6 +214,8 @@ SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 
 # --- Components ------------------------------------------------------------------------------------------------------
+# Stores, proxies, metrics and the shared crawl's components are added by this add-on where their settings are there.
+ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
@@ -215,8 +225,6 @@ DOWNLOADER_MIDDLEWARES = {
     "moviecrawler.middlewares.retry.BackoffRetryMiddleware": 550,
     # Sees decompressed bodies, and before a retry can be made of a refusal.
     "moviecrawler.middlewares.blocks.SiteBlockMiddleware": 560,
-    # Is told how every attempt ended before a redirect is followed, and sees decompressed bodies, too.
-    "moviecrawler.middlewares.identity.IdentityMiddleware": 620,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
     "moviecrawler.middlewares.compression.FastCompressionMiddleware": 640,
 }
@@ -224,31 +232,17 @@ ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
     "moviecrawler.pipelines.coverage.CoveragePipeline": 200,
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
-    "moviecrawler.pipelines.postgres.PostgresPipeline": 310,
-    "moviecrawler.pipelines.mongo.MongoPipeline": 320,
-    "moviecrawler.pipelines.s3.S3Pipeline": 330,
-    "moviecrawler.pipelines.archive.ArchivePipeline": 340,
-}
-SPIDER_MIDDLEWARES = {
-    # Before HttpErrorMiddleware, so that it sees a 404 too.
-    "moviecrawler.middlewares.archive.ArchiveMiddleware": 10,
-    # Sees what the spider makes of a page, and keeps one that could not be read.
-    "moviecrawler.dashboard.telling.FailedPages": 20,
 }
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
-    "moviecrawler.extensions.catalogue.CatalogueRecorder": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
     "moviecrawler.extensions.coverage.CoverageWatch": 0,
     # After what it looks at.
     "moviecrawler.extensions.alarms.Alarms": 10,
-    "moviecrawler.extensions.metrics.Metrics": 20,
     "moviecrawler.extensions.progress.Progress": 30,
     "moviecrawler.extensions.summary.Summary": 40,
-    "moviecrawler.dashboard.telling.StoreFigures": 50,
-    "moviecrawler.dashboard.rejected.RejectedItems": 50,
 }
 
 # --- Alarms ----------------------------------------------------------------------------------------------------------

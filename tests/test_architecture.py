@@ -20,7 +20,7 @@ PACKAGE = PROJECT / "moviecrawler"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
-    {"clock", "errors", "fields", "items", "locks", "signals"},
+    {"addon", "clock", "errors", "fields", "items", "locks", "signals"},
     {"urls"},
     {"extract"},
     {"configuration", "catalogue", "frontier", "identity", "cluster", "monitors"},

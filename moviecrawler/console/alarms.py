@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 from moviecrawler.clock import utc_now
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.report import printable
+from moviecrawler.frontier.runs import printable
 from moviecrawler.monitors.books import BookError, open_book
 
 if TYPE_CHECKING:

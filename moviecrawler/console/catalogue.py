@@ -20,6 +20,7 @@ from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, Turns, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
+from moviecrawler.catalogue.options import CatalogueOptions
 from moviecrawler.catalogue.selection import Selection
 from moviecrawler.catalogue.tmdb_import import HOME as TMDB
 from moviecrawler.catalogue.tmdb_import import TmdbExport
@@ -29,9 +30,8 @@ from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_settings
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.extensions.catalogue import CatalogueOptions
 from moviecrawler.frontier.options import site_budget
-from moviecrawler.frontier.report import printable
+from moviecrawler.frontier.runs import printable
 from moviecrawler.items import Site, TitleKind
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir

@@ -15,7 +15,8 @@ from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.letters import DeadLetter, dead_letters, drop
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.report import asking, budgets, printable
+from moviecrawler.frontier.report import asking, budgets
+from moviecrawler.frontier.runs import printable
 
 if TYPE_CHECKING:
     import argparse

@@ -15,19 +15,8 @@ from tqdm import tqdm
 
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.report import (
-    Rate,
-    RunReport,
-    asking,
-    budgets,
-    details_of,
-    line_of,
-    name_of,
-    per_minute,
-    printable,
-    read_current_runs,
-    read_runs,
-)
+from moviecrawler.frontier.report import asking, budgets, read_current_runs, read_runs
+from moviecrawler.frontier.runs import Rate, RunReport, details_of, line_of, name_of, per_minute, printable
 
 if TYPE_CHECKING:
     import argparse

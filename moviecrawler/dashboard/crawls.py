@@ -14,7 +14,7 @@ from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.runs import RunReport
 
 _ROWS = 50
 """Jobs of a state on a page."""

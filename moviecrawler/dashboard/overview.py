@@ -12,7 +12,7 @@ from moviecrawler.urls import HOMES
 if TYPE_CHECKING:
     from moviecrawler.dashboard.counts import Counts, SiteCounts
     from moviecrawler.dashboard.sources import Frontier, SiteState
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
 
 

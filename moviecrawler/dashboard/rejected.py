@@ -24,8 +24,8 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
-from moviecrawler.frontier.scheduler import shared_scheduler
 from moviecrawler.frontier.seeds import push_seed
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import HOMES, parse_title_id, title_url
 

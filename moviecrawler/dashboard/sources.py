@@ -26,7 +26,8 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.options import Budget, redis_parameters
 from moviecrawler.frontier.queue import connect
-from moviecrawler.frontier.report import Rate, budgets, read_current_runs, read_earlier_runs
+from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs
+from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.monitors.books import FILE, Book, BookError, open_book
 from moviecrawler.urls import HOMES
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.website import Root
     from moviecrawler.dashboard.telling import ProcessFigures, Sample
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
     from moviecrawler.monitors.books import Alarm
 

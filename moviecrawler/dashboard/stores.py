@@ -14,7 +14,7 @@ from moviecrawler.dashboard.telling import SILENT
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.letters import Place, page_of_dead_letters
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.report import printable
+from moviecrawler.frontier.runs import printable
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

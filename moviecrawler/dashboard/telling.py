@@ -22,7 +22,7 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.frontier.options import node_of
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss
 from moviecrawler.pipelines.base import BatchingPipeline
 

@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import redis.exceptions
 from scrapy.exceptions import NotConfigured
 from spidermon import settings
 from spidermon.contrib.scrapy.extensions import Spidermon
@@ -19,14 +18,13 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.frontier.options import node_of
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.monitors.books import Alarm, BookError, open_book
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, coverage_verdicts
 from moviecrawler.monitors.messages import Message, Messenger
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.suite import AlarmSuite
 from moviecrawler.monitors.threads import BookThread
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.signals import coverage_changed
 
 if TYPE_CHECKING:
@@ -165,6 +163,8 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
         while True:
             scheduler = shared_scheduler(self.crawler)
             if scheduler is not None:
+                import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
+
                 with suppress(redis.exceptions.RedisError):
                     self._dead_letters = await scheduler.server.hlen(scheduler.keys.dead_letters)
             if time.monotonic() - asked_at >= _FRESHNESS_EVERY:
@@ -179,6 +179,8 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
                     self._overdue = await asyncio.to_thread(self._count_overdue)
 
     def _count_overdue(self) -> tuple[int, int]:
+        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+
         catalogue = open_catalogue(self.crawler.settings)
         try:
             with catalogue.transaction() as cursor:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.lanes import Shares, Turns
+from moviecrawler.catalogue.lanes import Turns
+from moviecrawler.catalogue.options import SITEMAP, TRENDING, CatalogueOptions
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.store import CatalogueStore
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.rows import Outcome
@@ -47,14 +47,6 @@ if TYPE_CHECKING:
     from moviecrawler.signals import Outcome as Settled
 
 logger = logging.getLogger(__name__)
-
-TRENDING: dict[Site, frozenset[str]] = {
-    "imdb": frozenset({"popular", "boxoffice"}),
-    "metacritic": frozenset({"popular", "new"}),
-    "rottentomatoes": frozenset({"movies_in_theaters", "movies_at_home/sort:popular"}),
-}
-"""Lists of what is popular today, by site."""
-SITEMAP = "sitemap"
 
 _TOLD = "catalogue_told"
 """Where a request says that it was counted as failed, as more than one signal may tell."""
@@ -68,51 +60,6 @@ _QUEUED_FOR = timedelta(hours=24)
 """For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogueOptions:
-    """How a worker takes titles from the catalogue. Each field is the setting `CATALOGUE_<NAME>`."""
-
-    batch: int = 25
-    """Titles claimed at once; so many may wait, too."""
-    lease: timedelta = timedelta(hours=2)
-    """After which a dead worker's titles are due again."""
-    shares: Shares = field(default_factory=Shares)
-    """From CATALOGUE_BOOST_SHARE and CATALOGUE_STALE_SHARE."""
-    guesses: int = 25
-    """Titles a day and site whose id may be guessed."""
-    idle: float = 0.0
-    """Seconds that a worker waits for titles to become due, when none is."""
-    lists: bool = True
-    """Whether `lane=due` also reads the site's current lists, once a day, and its sitemap, once a month."""
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read CATALOGUE_BATCH and so on. Raises ConfigurationError."""
-        read = partial(_number, settings)
-        try:
-            shares = Shares(boosted=read("CATALOGUE_BOOST_SHARE", 0), stale=read("CATALOGUE_STALE_SHARE", 0))
-        except ValueError as error:
-            raise ConfigurationError(f"CATALOGUE_BOOST_SHARE or CATALOGUE_STALE_SHARE: {error}") from None
-        return cls(
-            batch=int(read("CATALOGUE_BATCH", 1)),
-            lease=timedelta(seconds=read("CATALOGUE_LEASE", 1)),
-            shares=shares,
-            guesses=int(read("CATALOGUE_GUESSES", 0)),
-            idle=read("CATALOGUE_IDLE", 0),
-            lists=bool(read("CATALOGUE_LISTS", 0)),
-        )
-
-
-def _number(settings: BaseSettings, name: str, least: float) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        value = least - 1
-    if not least <= value < 1e9:  # noqa: PLR2004 - more than any of them can be
-        raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number of at least {least:g}")
-    return value
 
 
 @dataclass(slots=True, eq=False)

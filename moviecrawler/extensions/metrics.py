@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 import time
-from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,10 +22,9 @@ from prometheus_client.registry import Collector
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.configuration import is_http_url
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
+from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.extensions.outcomes import ended_by_itself
 from moviecrawler.frontier.options import node_of
 
@@ -36,12 +34,10 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
 _WITHIN = 10.0  # seconds
-_RUN = re.compile(r"[\w.-]{1,64}")
 _JOB = "moviecrawler"
 _LABELS = ("site", "run")
 """Of all metrics."""
@@ -151,39 +147,6 @@ GAUGES = {
 }
 _BUFFERED = re.compile(r"store/(?P<store>\w+)/buffered_max")
 _COMPILED = [(counter, re.compile(counter.pattern)) for counter in COUNTERS]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsOptions:
-    """Where metrics are written to."""
-
-    folder: str
-    gateway: str = field(repr=False)
-    every: float
-    """Seconds."""
-    run: str
-    """A label of all of them."""
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read METRICS_FOLDER, METRICS_PUSH_URL, METRICS_EVERY and FRONTIER_RUN. Raises ConfigurationError."""
-        folder, gateway = settings["METRICS_FOLDER"] or "", settings["METRICS_PUSH_URL"] or ""
-        every, run = settings["METRICS_EVERY"], settings["FRONTIER_RUN"]
-        try:
-            seconds = float(every)
-        except (TypeError, ValueError):
-            seconds = 0.0
-        if not 0.05 <= seconds <= 86_400:  # noqa: PLR2004 - a day
-            raise ConfigurationError(f"METRICS_EVERY is {every!r}; set it to a number of seconds from 0.05 to 86400")
-        if folder and not Path(folder).is_dir():
-            raise ConfigurationError(
-                f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting"
-            )
-        if gateway and not is_http_url(gateway):
-            raise ConfigurationError("METRICS_PUSH_URL is no http or https URL; set it to one, or remove it")
-        if not _RUN.fullmatch(run):
-            raise ConfigurationError(f"FRONTIER_RUN is {run!r}; use letters, digits, '_', '.' and '-', 64 at most")
-        return cls(folder=folder, gateway=gateway, every=seconds, run=run)
 
 
 class Metrics:

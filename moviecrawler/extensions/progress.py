@@ -10,14 +10,13 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import redis.exceptions
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
 
-from moviecrawler.frontier.report import Rate, details_of, line_of, name_of, read_runs
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.runs import Rate, details_of, line_of, name_of
+from moviecrawler.frontier.shared import shared_scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.runs import RunReport
     from moviecrawler.frontier.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
@@ -95,6 +94,10 @@ class Progress:
 
     async def _follow(self, scheduler: FrontierScheduler) -> None:
         """Ask Redis now and then how far all workers are."""
+        import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
+
+        from moviecrawler.frontier.report import read_runs  # noqa: PLC0415 - as above
+
         budget = {scheduler.keys.site: scheduler.options.budget}
         while True:
             with suppress(redis.exceptions.RedisError):

@@ -15,9 +15,8 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.progress import OUTCOMES
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss
-from moviecrawler.pipelines.catalogue import open_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,6 +121,8 @@ class Summary:
         return "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
 
     def _ask_catalogue(self) -> str:
+        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+
         catalogue = open_catalogue(self._crawler.settings)
         try:
             with catalogue.transaction() as cursor:

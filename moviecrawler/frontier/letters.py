@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
     from typing import Self
 
-    from moviecrawler.frontier.report import RunReport
+    from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
 
 _CURSOR = re.compile(r"[0-9]{1,19}", re.ASCII)

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.queue import connect
 
 if TYPE_CHECKING:
     from typing import Self
@@ -141,6 +140,8 @@ class FrontierOptions:
                 f"{_PREFIX}{name} is {settings.get(_PREFIX + name)!r}: {str(error).partition(' - ')[0]}"
             ) from None
         if "redis_cls" in parameters:
+            from moviecrawler.frontier.queue import connect  # noqa: PLC0415 - imports Redis' client
+
             connect(options.url, **parameters)  # connects with its first use, but complains of what can't be
         return options
 

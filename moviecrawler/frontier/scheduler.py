@@ -68,12 +68,6 @@ _MOST_PUSHES = 1000
 """Requests on their way to Redis above which no more are made of the arguments or of seeds."""
 
 
-def shared_scheduler(crawler: Crawler) -> FrontierScheduler | None:
-    """Return the scheduler of a crawl that is shared; None for one that is not, and before the engine has opened it."""
-    scheduler = getattr(crawler.engine, "scheduler", None)
-    return scheduler if isinstance(scheduler, FrontierScheduler) else None
-
-
 class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
     """Hands out the requests of a run to this worker, and keeps each leased until all that came of it is safe.
 

@@ -11,7 +11,6 @@ import msgspec
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
 from moviecrawler.identity.exits import DIRECT, DirectPool, Pool
-from moviecrawler.identity.policy import load_policy
 from moviecrawler.identity.pools import read_pools
 from moviecrawler.items import Site
 
@@ -77,7 +76,10 @@ class IdentityOptions:
         for setting, site in HOME_SETTINGS.items():
             for pool in orders.get(site, ()):
                 pool.check(setting, settings[setting])
-        load_policy(settings)
+        if orders:
+            from moviecrawler.identity.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
+
+            load_policy(settings)
         return cls(
             pools=pools,
             orders=orders,

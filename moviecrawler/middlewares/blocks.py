@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import ProcessCircuit
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.identity.exits import DIRECT, META
 from moviecrawler.identity.samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff

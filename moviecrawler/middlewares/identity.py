@@ -26,7 +26,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE
 from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.identity.exits import META, IdentityError
 from moviecrawler.identity.health import Health
 from moviecrawler.identity.options import HOME_SETTINGS, IdentityOptions

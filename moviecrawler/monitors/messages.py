@@ -13,8 +13,6 @@ from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 from typing import TYPE_CHECKING, Literal
 
-import aiohttp
-
 if TYPE_CHECKING:
     from moviecrawler.monitors.books import Alarm
     from moviecrawler.monitors.options import AlarmOptions, MailServer
@@ -98,6 +96,8 @@ class Messenger:
         return all(await asyncio.gather(*ways))
 
     async def _persist(self, name: str, send: object, message: Message) -> bool:
+        import aiohttp  # noqa: PLC0415 - a crawl that tells nobody but its log does without it
+
         reason = ""
         for attempt in range(_TRIES):
             if attempt:
@@ -115,6 +115,8 @@ class Messenger:
         return False
 
     async def _post(self, message: Message) -> None:
+        import aiohttp  # noqa: PLC0415 - as above
+
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_WITHIN)) as session,
             session.post(self._options.webhook, json=message.as_json(), allow_redirects=False) as answer,

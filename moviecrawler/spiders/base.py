@@ -14,13 +14,13 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from moviecrawler.catalogue.matching import verify
+from moviecrawler.addon import with_parts
+from moviecrawler.catalogue.options import CatalogueOptions
 from moviecrawler.catalogue.rows import Sighting, Wanted
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_argument_names, check_settings, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extensions.catalogue import CatalogueOptions
-from moviecrawler.extensions.metrics import MetricsOptions
+from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.identity.options import IdentityOptions
@@ -29,10 +29,8 @@ from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.pipelines.base import check_stores
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.signals import list_missed, titles_listed
-from moviecrawler.spiders.due import BOOST_PRIORITY, DueTitles, due_of
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -64,6 +62,9 @@ _MOST_IGNORED = 100
 """Names of ignored fields of seeds that are remembered."""
 _LONGEST_REASON = 500
 """Characters of what is told of a failure."""
+
+BOOST_PRIORITY = 100
+"""Of titles of lane 2: above everything else."""
 
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
@@ -146,7 +147,7 @@ class MovieSpider(scrapy.Spider):
         """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them or in settings."""
         check_settings(settings)
         check_data_dir(settings["DATA_DIR"])
-        check_stores(settings)
+        check_stores(with_parts(settings))
         if settings.get("REDIS_URL"):
             FrontierOptions.from_settings(settings, settings[cls.home_setting])
         IdentityOptions.from_settings(settings)
@@ -172,6 +173,8 @@ class MovieSpider(scrapy.Spider):
                 raise ConfigurationError(
                     f"lane and {name} are given, but the catalogue names the titles; remove {name}"
                 )
+        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+
         open_catalogue(settings)
         return Plan(titles=[], list_name=None, limit=parse_limit(arguments.get("limit")), lane=lane)
 
@@ -213,6 +216,8 @@ class MovieSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Yield a request for each title asked for, and the list's first; or for what is due."""
         if self.plan.lane is not None:
+            from moviecrawler.extensions.due import DueTitles  # noqa: PLC0415 - imports Postgres' client
+
             async for request in DueTitles(self).requests():
                 yield request
             return
@@ -399,6 +404,8 @@ class MovieSpider(scrapy.Spider):
             archive_id=response.meta.get("archive_id"),
         )
         if due is not None and due["wanted"] is not None:
+            from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
+
             verdict = verify(msgspec.convert(due["wanted"], Wanted), movie, due["evidence"])
             response.meta["verdict"] = {
                 "decision": verdict.decision,
@@ -478,3 +485,15 @@ def _outcome(failure: Failure) -> tuple[str, str]:
         return "disallowed", "by robots.txt"
     # Of an answer that is no HTTP, all that was read may stand in the error.
     return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:_LONGEST_REASON]
+
+
+def due_of(claim: Claim) -> dict[str, Any]:
+    """Return what a request carries of a claim, as plain data."""
+    return {
+        "title_id": claim.title_id,
+        "boosted": claim.boosted,
+        "ids": claim.ids[1:],
+        "evidence": claim.evidence,
+        "wanted": msgspec.to_builtins(claim.wanted),
+        "known": claim.known,
+    }

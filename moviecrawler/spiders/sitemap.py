@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
+from moviecrawler.catalogue.options import SITEMAP
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extensions.catalogue import SITEMAP
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url

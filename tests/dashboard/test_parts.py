@@ -18,7 +18,7 @@ from moviecrawler.dashboard.plots import HEIGHT, Line, plot, spark
 from moviecrawler.dashboard.quality import coverage_of
 from moviecrawler.dashboard.tokens import VALID_FOR, Tokens
 from moviecrawler.frontier.options import Budget
-from moviecrawler.frontier.report import RunReport
+from moviecrawler.frontier.runs import RunReport
 from moviecrawler.monitors.books import Alarm, Day
 
 NOW = 1_780_000_000.0

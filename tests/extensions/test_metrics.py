@@ -19,7 +19,8 @@ from scrapy.settings import Settings
 from moviecrawler import settings
 from moviecrawler.cluster.metrics import _Cluster
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extensions.metrics import COUNTERS, GAUGES, MetricsOptions
+from moviecrawler.extensions.metrics import COUNTERS, GAUGES
+from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.monitors.books import Alarm
 from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.process import ReplicaProcess

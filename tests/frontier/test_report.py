@@ -19,14 +19,8 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.letters import Place, page_of_dead_letters
 from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import SharedQueue, connect
-from moviecrawler.frontier.report import (
-    Rate,
-    RunReport,
-    printable,
-    read_current_runs,
-    read_earlier_runs,
-    read_runs,
-)
+from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, read_runs
+from moviecrawler.frontier.runs import Rate, RunReport, printable
 from moviecrawler.items import Site
 from tests.services.redis import RedisServer
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import msgspec
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
@@ -16,21 +15,20 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budget import begin_of_day, until_next_day
-from moviecrawler.frontier.scheduler import shared_scheduler
+from moviecrawler.frontier.shared import shared_scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
 
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.catalogue.sightings import Reading
-    from moviecrawler.spiders.base import MovieSpider
+    from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)
 
-BOOST_PRIORITY = 100
-"""Of titles of lane 2: above everything else."""
 _READ_EVERY: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap": timedelta(days=30)}
 """Less than a day, so that a crawl that is started daily reads lists daily."""
 _POLL = 0.25
@@ -42,10 +40,42 @@ _POLL_IDLE = 5.0
 _LONGEST_PAUSE = 30.0
 
 
+class _Plan(Protocol):
+    limit: int | None
+
+
+class DueSpider(Protocol):
+    """What a spider says of itself to crawl what is due; see `MovieSpider`."""
+
+    site: ClassVar[Site]
+    crawler: Crawler
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]]
+
+    @property
+    def plan(self) -> _Plan:
+        """What its arguments ask for."""
+
+    @property
+    def reads_elsewhere(self) -> bool:
+        """Whether titles are read from another source than the site's pages now."""
+
+    def turn_elsewhere(self, reason: str) -> bool:
+        """Return whether titles can be read from another source, and do so from now on."""
+
+    def claim_size(self, batch: int) -> int:
+        """Return how many titles to claim at once."""
+
+    def list_request(self, name: str) -> Request:
+        """Return the request for the first page of a list."""
+
+    def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
+        """Yield the requests for titles that were claimed."""
+
+
 class DueTitles:
     """Yields the requests of what is due, as fast as they are fetched, until nothing is due."""
 
-    def __init__(self, spider: MovieSpider) -> None:
+    def __init__(self, spider: DueSpider) -> None:
         recorder = spider.crawler.get_extension(CatalogueRecorder)
         assert recorder is not None  # noqa: S101 - MovieSpider.check has seen to it
         self.spider = spider
@@ -221,15 +251,3 @@ class DueTitles:
     def _is_full(self) -> bool:
         # What the site refuses us is not fetched from there, and has not to be waited for.
         return len(self.recorder.fetching) >= self.options.batch and not self.spider.reads_elsewhere
-
-
-def due_of(claim: Claim) -> dict[str, Any]:
-    """Return what a request carries of a claim, as plain data."""
-    return {
-        "title_id": claim.title_id,
-        "boosted": claim.boosted,
-        "ids": claim.ids[1:],
-        "evidence": claim.evidence,
-        "wanted": msgspec.to_builtins(claim.wanted),
-        "known": claim.known,
-    }

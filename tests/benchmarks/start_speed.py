@@ -1,0 +1,73 @@
+"""Processor time of a command from its start to its end, beside Scrapy's own.
+
+usage: python tests/benchmarks/start_speed.py [ROUNDS]
+
+Prints two ratios, from the medians of runs that take turns. A crawl of one title into CSV files is compared with `scrapy
+runspider` of a five-line spider that fetches the same page (asked: at most 1.5). The help of a command is compared with
+`scrapy version` in a folder without a project (asked: at most 1.2). The modules must be compiled: run it once before, and
+without PYTHONDONTWRITEBYTECODE.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import environment, scrapy
+
+_FIVE_LINES = """
+import scrapy
+class Five(scrapy.Spider):
+    name, start_urls = "five", ["{url}"]
+    def parse(self, response):
+        yield {{"title": response.css("title::text").get()}}
+"""
+
+
+def _seconds(arguments: list[str], folder: Path, env: dict[str, str]) -> float:
+    """Run a command; return the processor time that it took, and what it started, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=env, check=True, capture_output=True, timeout=120
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Print the medians and the ratios."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    with tempfile.TemporaryDirectory() as name, ReplicaProcess(titles=10) as replica:
+        folder = Path(name)
+        ours = environment(folder / "data", replica)
+        bare = {key: value for key, value in os.environ.items() if key != "SCRAPY_SETTINGS_MODULE"}
+        (folder / "data").mkdir()
+        first = scrapy("crawl", "imdb", "-a", "limit=1", data=folder / "data", replica=replica).movies[0].site_id
+        url = f"{replica.settings['IMDB_URL']}/title/{first}/"
+        (folder / "five.py").write_text(_FIVE_LINES.format(url=url), encoding="utf-8")
+        ways = {
+            "scrapy runspider five.py": (["runspider", "five.py"], bare),
+            "scrapy crawl imdb -a ids=…": (["crawl", "imdb", "-a", f"ids={first}"], ours),
+            "scrapy version": (["version"], bare),
+            "scrapy progress --help": (["progress", "--help"], ours),
+        }
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, (arguments, env) in ways.items():
+                taken[way].append(_seconds(arguments, folder, env))
+    medians = {way: statistics.median(values) for way, values in taken.items()}
+    for way, values in taken.items():
+        print(f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})")
+    bare_crawl, crawl, version, help_ = medians.values()
+    print(f"a crawl of one title is {crawl / bare_crawl:.2f} times a bare spider (asked: at most 1.5)")
+    print(f"the help of a command is {help_ / version:.2f} times scrapy version (asked: at most 1.2)")
+
+
+if __name__ == "__main__":
+    main()

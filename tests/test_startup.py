@@ -1,0 +1,86 @@
+"""A command imports what it uses, and no client of a service that is not configured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scrapy.settings import BaseSettings, Settings
+
+from moviecrawler.addon import ConfiguredParts, with_parts
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import environment
+
+CLIENTS = {"aiohttp", "boto3", "bson", "prometheus_client", "psycopg2", "pymongo", "redis", "scrapy_redis", "stem"}
+_RUN = """
+import json, sys
+sys.argv = ["scrapy", *json.loads(sys.argv[1])]
+from scrapy.cmdline import execute
+try:
+    execute()
+except SystemExit:
+    print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def _imported(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> set[str]:
+    """Return the top-level packages that a command has imported when it ends."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _RUN, json.dumps(arguments)],
+        env=environment(data, replica, **settings),
+        cwd=data,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(json.loads(ended.stdout.splitlines()[-1]))
+
+
+def test_a_crawl_into_csv_files_imports_no_client_of_another_store(tmp_path: Path) -> None:
+    with ReplicaProcess(titles=3, light=True) as replica:
+        imported = _imported("crawl", "imdb", "-a", "limit=1", data=tmp_path, replica=replica)
+    assert (tmp_path / "movies.csv").exists()
+    assert not imported & CLIENTS
+
+
+def test_the_help_of_a_command_imports_nothing_that_its_work_needs(tmp_path: Path) -> None:
+    imported = _imported("progress", "--help", data=tmp_path)
+    assert not imported & (CLIENTS | {"spidermon", "rapidfuzz", "isal"})
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ({}, set()),
+        ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline", "CatalogueRecorder"}),
+        ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
+        ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
+        ({"REDIS_URL": "redis://queue"}, {"StoreFigures", "RejectedItems", "FailedPages"}),
+        ({"PROXY_ORDER": "datacenter"}, {"IdentityMiddleware"}),
+        ({"WORKER_POOL": "datacenter"}, {"IdentityMiddleware"}),
+        ({"METRICS_FOLDER": "/metrics"}, {"Metrics"}),
+    ],
+)
+def test_components_are_listed_where_their_settings_have_a_value(given: dict[str, str], added: set[str]) -> None:
+    settings = Settings(given)
+    before = _listed(settings)
+    assert _listed(with_parts(settings)) - before == added
+    assert _listed(settings) == before
+
+
+def test_what_a_user_has_listed_stays_as_it_is() -> None:
+    path = "moviecrawler.pipelines.mongo.MongoPipeline"
+    settings = Settings({"MONGO_URL": "mongodb://db/movies"})
+    settings.set("ITEM_PIPELINES", {path: None}, priority="cmdline")
+    ConfiguredParts().update_settings(settings)
+    assert settings.getdict("ITEM_PIPELINES") == {path: None}
+    assert settings.getpriority("ITEM_PIPELINES") == 40
+
+
+def _listed(settings: BaseSettings) -> set[str]:
+    kinds = ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
+    return {path.rpartition(".")[2] for kind in kinds for path in settings.getdict(kind)}
