@@ -92,13 +92,14 @@ def test_deployed_through_one_scheduled_through_another_cancelled_through_a_thir
     assert three.post("cancel.json", project="toy", job=job).json["prevstate"] is None
 
 
-def test_thirty_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes: Path) -> None:
-    jobs = [nodes[0].schedule("quick", note=f"thirty{number:02}") for number in range(30)]
+@pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.long)])
+def test_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes: Path, count: int) -> None:
+    jobs = [nodes[0].schedule("quick", note=f"of{count}-{number:02}") for number in range(count)]
     done = nodes[1].wait_for_end(*jobs)
-    assert Counter(each["reason"] for each in done) == {"finished": 30}
-    assert [each["items"] for each in done] == [1] * 30
+    assert Counter(each["reason"] for each in done) == {"finished": count}
+    assert [each["items"] for each in done] == [1] * count
     assert len({each["node"] for each in done}) == 3
-    assert len(ran(notes, "thirty*")) == 30
+    assert len(ran(notes, f"of{count}-*")) == count
     # Nobody's poller has died of a job that another node was faster to take.
     for node in nodes:
         assert "Traceback" not in node.log

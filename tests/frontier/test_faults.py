@@ -84,10 +84,17 @@ def state(server: RedisServer, name: str) -> int:
     return int(server.client.hget("{imdb}:default:state", name) or 0)
 
 
+@pytest.mark.parametrize(("titles", "kills"), [(300, 3), pytest.param(2000, 10, marks=pytest.mark.long)])
 def test_killed_workers_lose_no_title_and_double_none(
-    own_redis: RedisServer, database_url: str, mongo_url: str, s3_url: str, bucket_name: str, tmp_path: Path
+    own_redis: RedisServer,
+    database_url: str,
+    mongo_url: str,
+    s3_url: str,
+    bucket_name: str,
+    tmp_path: Path,
+    titles: int,
+    kills: int,
 ) -> None:
-    titles, kills = 2000, 10
     expected = ids_of(Catalogue(1, titles), titles)
     (tmp_path / "ids").write_text("\n".join(expected))
     lost = 0
@@ -100,6 +107,7 @@ def test_killed_workers_lose_no_title_and_double_none(
             replica=replica,
             redis_url=own_redis.url,
             environment={name: os.environ[name] for name in CREDENTIALS},
+            FRONTIER_DELIVERIES=str(2 * kills),  # a title that every kill hits is not to blame for any
             **stores,
         ) as workers,
     ):
