@@ -1,4 +1,4 @@
-"""How Scrapy's own events are logged."""
+"""How Scrapy's own events are logged, and how long a line of the log may be."""
 
 from __future__ import annotations
 
@@ -7,14 +7,47 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
+from moviecrawler.texts import shortened
+
 if TYPE_CHECKING:
+    from typing import Self
+
     from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
 
+_LONGEST_MESSAGE = 10_000
+"""Characters, by which Scrapy's stats at the end of a crawl come through whole; longer messages are cut in the middle."""
+_LONGEST_TRACEBACK = 50_000
+
+
+class ShortRecord(logging.LogRecord):
+    """A log record whose message and traceback have a length, whoever logs: what pages say may stand in either."""
+
+    def getMessage(self) -> str:  # noqa: N802 - logging's own name
+        """Return the message with its arguments."""
+        return shortened(super().getMessage(), _LONGEST_MESSAGE)
+
+    @property
+    def exc_text(self) -> str | None:
+        """The traceback, once a formatter has written it."""
+        return self._exc_text
+
+    @exc_text.setter
+    def exc_text(self, text: str | None) -> None:
+        self._exc_text = None if text is None else shortened(text, _LONGEST_TRACEBACK)
+
+
 class TerseLogFormatter(LogFormatter):
     """Scrapy's formatter, but a dropped item is one line: its id and why, not the whole item."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Give all that this process logs from now on a length."""
+        logging.setLogRecordFactory(ShortRecord)
+        return super().from_crawler(crawler)
 
     def dropped(
         self,

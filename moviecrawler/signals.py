@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-Outcome = Literal["durable", "rejected", "spooled"]
+Outcome = Literal["durable", "rejected", "spooled", "lost"]
 """`durable`: the store has it, and it survives a crash. `rejected`: the store will never take it; it stands in
 `rejected.jsonl`. `spooled`: the run ended before the store took it; it stands in a spool file, and the next run of
-the same store tells whether it became durable or was rejected."""
+the same store tells whether it became durable or was rejected. `lost`: the run ended before the store took it, and no spool
+file could be written; its title has to be asked for again."""
 
 item_settled = object()
 """Sent once an item and store, when it is certain what became of the item.
 
-Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`,
-else None), `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
+Keyword arguments: `item` (Movie, Miss or RawPage), `store` (str), `outcome` (Outcome), `reason` (str for `rejected`
+and `lost`, else None), `earlier` (bool: the item is an earlier run's, from a spool file, and of no request of this one).
 Handlers run in the event loop's thread and must not block.
 """
 

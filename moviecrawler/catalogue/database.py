@@ -10,6 +10,7 @@ import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
 from moviecrawler.errors import RejectedError, TransientStoreError
+from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +51,7 @@ class Database:
 
 def storable(text: str) -> str:
     """Return a text without what the database takes nowhere; pages say what they like."""
-    return text.replace("\0", "").encode(errors="replace").decode()
+    return on_one_line(text).encode(errors="replace").decode()
 
 
 def as_json(rows: Sequence[dict[str, Any]]) -> str:

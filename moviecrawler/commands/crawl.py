@@ -45,7 +45,10 @@ class Command(CrawlCommand):
 
 
 def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
-    """Return whether a crawl ended by itself, read its lists, was not stopped by its site and stored what it found.
+    """Return whether a crawl did what it was asked to.
+
+    It ended by itself, read its lists, was not stopped by its site, stored what it found, and accounts for every title that
+    it asked for.
 
     `within_budget` as in `ended_by_itself`.
 
@@ -53,8 +56,15 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
     A crawl that stored nothing is one, unless the site has none of its titles.
     """
     from moviecrawler.extensions.outcomes import ended_by_itself  # noqa: PLC0415 - as above
+    from moviecrawler.extensions.progress import OUTCOMES  # noqa: PLC0415 - as above
 
-    troubles = ("lists/missed", "titles/blocked", "titles/spooled")
+    troubles = ("lists/missed", "titles/blocked", "titles/spooled", "titles/lost", "items/unrecorded")
     asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
     ended = ended_by_itself(stats.get("finish_reason"), within_budget=within_budget)
-    return ended and (stored > 0 or absent == asked) and not any(stats.get(name) for name in troubles)
+    accounted = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES)
+    return (
+        ended
+        and accounted >= asked
+        and (stored > 0 or absent == asked)
+        and not any(stats.get(name) for name in troubles)
+    )

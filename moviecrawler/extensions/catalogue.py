@@ -274,6 +274,8 @@ class CatalogueRecorder:
         if not entry.passed or not entry.told.keys() >= self._stores:
             return
         del self._items[id(entry.item)]
+        if "lost" in entry.told.values():
+            return  # it stays claimed, and is due again when that ends
         request, item = entry.request, entry.item
         due = request.cb_kwargs.get("due") if request is not None else None
         outcome = _outcome(item, rejected="rejected" in entry.told.values())

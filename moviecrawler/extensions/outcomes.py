@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TitleOutcomes:
     """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
 
-    That is `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A movie of a list page's row stands
+    That is `lost`, `rejected` or `spooled` when a store said so, or the outcome of a `Miss`. A movie of a list page's row stands
     beside the Miss of its title, and is not counted again.
     """
 
@@ -52,8 +52,8 @@ class TitleOutcomes:
             self._count("stored")
 
     def item_dropped(self, item: Any) -> None:
-        """Count a title whose movie did not pass the checks."""
-        if isinstance(item, Movie) and item.source != "list":
+        """Count a title whose movie, or what is said of its miss, did not pass the checks."""
+        if isinstance(item, Miss) or (isinstance(item, Movie) and item.source != "list"):
             self._count("rejected")
 
     def item_settled(self, item: Any, store: str, outcome: Outcome) -> None:
@@ -64,7 +64,7 @@ class TitleOutcomes:
         told[store] = outcome
         if told.keys() >= self.stores:
             del self.told[id(item)]
-            worst = next((worse for worse in ("rejected", "spooled") if worse in told.values()), "stored")
+            worst = next((worse for worse in ("lost", "rejected", "spooled") if worse in told.values()), "stored")
             self._count(worst)
 
     def _count(self, outcome: str) -> None:

@@ -105,7 +105,7 @@ class Summary:
 
     async def _due_next(self) -> str:
         asked, ended = self._figures("asked"), sum(map(self._figures, OUTCOMES))
-        left = max(0, asked - ended)
+        left = max(0, asked - ended + self._figures("lost"))
         scheduler = shared_scheduler(self._crawler)
         if self._crawler.settings.get("DATABASE_URL"):
             try:
@@ -140,6 +140,7 @@ class Summary:
 
 def _titles(site: str, stats: dict[str, Any], seconds: float, reason: str) -> str:
     counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
+    counts["not accounted for"] = max(0, stats.get("titles/asked", 0) - sum(counts.values()))
     ended = _listed(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing found"
     return f"{site}: {stats.get('titles/asked', 0)} titles asked for: {ended}; in {seconds:.1f} s ({reason})"
 
@@ -148,7 +149,7 @@ def _stores(stats: dict[str, Any]) -> str:
     stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
     told = []
     for store in stores:
-        counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled")}
+        counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled", "lost")}
         batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
         kept = _listed(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
         told.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))

@@ -1,4 +1,4 @@
-"""The three things that a scheduler needs of Scrapy's engine and that have no public name.
+"""What the scheduler and the stores need of Scrapy's engine and that has no public name.
 
 Everything private is here. `tests/frontier/test_engine.py` fails when a new version of Scrapy changes it.
 """
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.core.engine import ExecutionEngine
+
+
+def is_closing(engine: ExecutionEngine | None) -> bool:
+    """Return whether the engine has begun to end its crawl, whatever it still waits for."""
+    if engine is None or engine.spider is None:
+        return False
+    return not engine.running or engine._slot is None or engine._slot.closing is not None  # noqa: SLF001 - see above
 
 
 class EngineSlot:

@@ -199,8 +199,8 @@ class Ledger:
         if entry.told.keys() >= needed:
             del self._items[id(entry.item)]
             for lease in entry.leases:
-                if "spooled" in entry.told.values():
-                    # It is on the disk of this node alone, which may never run again.
+                if not {"spooled", "lost"}.isdisjoint(entry.told.values()):
+                    # It is nowhere, or on the disk of this node alone, which may never run again.
                     lease.how = "back"
                 elif "rejected" in entry.told.values() and lease.how == "done":
                     lease.how = "failed"

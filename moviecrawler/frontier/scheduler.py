@@ -499,6 +499,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._exchanged.set()
         if reply.lost:
             self.stats.inc_value("frontier/lost")
+            # Other workers answer for these titles now.
+            held = sum(is_title(lease.request) for lease in self.ledger.leases.values())
+            self.stats.inc_value("titles/asked", -held)
             self.ledger.forget()
         self.stats.inc_value("frontier/handed_out", len(reply.handed_out))
         self.stats.inc_value("dupefilter/filtered", reply.dropped)

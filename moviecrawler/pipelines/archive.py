@@ -17,8 +17,9 @@ import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import RawPage
-from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, by_folder, object_name, partition
+from moviecrawler.pipelines.store import Store
 from moviecrawler.pipelines.warc import index_line, write_info
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.pipelines.base import Record
+    from moviecrawler.pipelines.store import Record
 
 
 class ArchivePipeline(BatchingPipeline):

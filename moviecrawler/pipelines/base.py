@@ -1,9 +1,10 @@
 """What all stores share: items are buffered, written in batches by a thread of their own, and accounted for one by one.
 
-    process_item → buffer → batch → Store.write → `item_settled`: durable, rejected or spooled
+    process_item → buffer → batch → Store.write → `item_settled`: durable, rejected, spooled or lost
 
 The event loop never waits for a store. A store that is slow or down fills its buffer; then `process_item` awaits room,
-which holds the crawl back, so that memory stays bounded and nothing is lost.
+which holds the crawl back, so that memory stays bounded and nothing is lost. A store that can neither write nor spool holds
+the crawl back at once.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ import logging
 import random
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,10 +25,12 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.files import append_rejected, check_data_dir, spool_files, write_spool
+from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.pipelines.spool import Spool
+from moviecrawler.pipelines.store import Limits, Record, backoff
 from moviecrawler.signals import item_rejected, item_settled, store_opened
 
 if TYPE_CHECKING:
@@ -42,124 +43,18 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
     from scrapy.statscollectors import StatsCollector
 
+    from moviecrawler.pipelines.store import Store
     from moviecrawler.signals import Outcome
 
 logger = logging.getLogger(__name__)
 
-_FIRST_DELAY = 0.2
-_LONGEST_DELAY = 30.0
-_ENDLESS = 10**9
-"""More than any limit can be, and than a lock can wait."""
 _IDLE_AFTER_ERROR = 60.0
 _GRACE = 5.0
 """Seconds that a store which did not take everything in time is given to close."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a store's buffer holds, and when it is flushed. All above 0."""
-
-    batch_items: int = 500
-    batch_bytes: int = 4 * 1024 * 1024
-    """Of the items' JSON, as are all bytes here."""
-    batch_seconds: float = 2.0
-    """The longest that an item waits for its batch to fill."""
-    buffer_items: int = 2000
-    """Including the batch that is being written. At least `batch_items`, else a batch could never fill."""
-    buffer_bytes: int = 16 * 1024 * 1024
-    """An item larger than that is taken when the buffer is empty."""
-    close_seconds: float = 30.0
-    """How long a store may take for what is left when the spider closes; the rest is spooled."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not 0 < value < _ENDLESS:
-                raise ConfigurationError(
-                    f"STORE_{field.name.upper()} is {value}; set it above 0 and below {_ENDLESS:,}"
-                )
-        if self.buffer_items < self.batch_items:
-            raise ConfigurationError(
-                f"STORE_BUFFER_ITEMS is {self.buffer_items}; set it to STORE_BATCH_ITEMS ({self.batch_items}) or above"
-            )
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, default: Limits | None = None) -> Limits:
-        """Read STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and so on; `default` has the values of those that are not set."""
-        given: dict[str, Any] = {}
-        for field in fields(cls):
-            name = f"STORE_{field.name.upper()}"
-            read = settings.getfloat if isinstance(field.default, float) else settings.getint
-            try:
-                if settings.get(name) is not None:
-                    given[field.name] = read(name)
-            except (TypeError, ValueError):
-                raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number above 0") from None
-        return replace(default or cls(), **given)
-
-    def batch_due(self, items: int, size: int, age: float) -> bool:
-        """Return whether a batch of so many items and bytes, whose oldest waits for `age` seconds, is to be written."""
-        return items >= self.batch_items or size >= self.batch_bytes or age >= self.batch_seconds
-
-    def has_room(self, items: int, size: int, more: int) -> bool:
-        """Return whether a buffer with so many items and bytes can take an item of `more` bytes."""
-        return not items or (items < self.buffer_items and size + more <= self.buffer_bytes)
-
-
-def backoff(attempt: int, chance: float) -> float:
-    """Return the seconds to wait after the attempt of that number (from 1); `chance`, 0 to 1, spreads many processes."""
-    doubled: float = _FIRST_DELAY * 2 ** min(attempt - 1, 16)
-    return min(_LONGEST_DELAY, doubled) * (0.5 + chance / 2)
-
-
-class _Spooled(msgspec.Struct):
-    """A line of a spool file."""
-
-    type: str
-    item: msgspec.Raw
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """An item on its way into one store."""
-
-    item: Any
-    """A Movie or a Miss, or what else the pipeline takes."""
-    encoded: bytes
-    """The item as JSON, or as the pipeline's `encode` gives it: taken when it arrived, whatever becomes of the object
-    since."""
-    since: float
-    """When it was buffered, by `time.monotonic()`."""
-    spool: Path | None = None
-    """The file that it was loaded from, when an earlier run could not store it."""
-
-
-class Store(ABC):
-    """Where items are kept. All methods are called from one thread, which is the store's own: they may block."""
-
-    name: str
-    """Names it in stats, signals, `rejected.jsonl` and spool files."""
-
-    @abstractmethod
-    def open(self) -> None:
-        """Connect. Raises TransientStoreError when a later try may work, ConfigurationError when none will."""
-
-    @abstractmethod
-    def write(self, records: Sequence[Record]) -> None:
-        """Store the records, all or none, so that they survive a crash of this process once it returns.
-
-        A record of a title that is stored already replaces it, unless what is stored was scraped later. The same
-        record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called
-        again later with the same records, RejectedError when something in them is to blame.
-        """
-
-    def idle(self) -> float | None:
-        """Do what is due besides writing; return the seconds until something is again, None for not before a batch."""
-        return None
-
-    @abstractmethod
-    def close(self) -> None:
-        """Finish and disconnect. Called once, also when `open` or the last `write` failed."""
+_LOOK_EVERY = 0.5
+"""Seconds between two looks at whether the crawl ends, by an item that waits for room."""
+_STUCK_FOR = 60.0
+"""Seconds after which a worker of a shared crawl ends whose store can neither write nor spool, so that others get its titles."""
 
 
 def check_stores(settings: BaseSettings) -> None:
@@ -175,8 +70,9 @@ def check_stores(settings: BaseSettings) -> None:
 class BatchingPipeline:
     """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
 
-    Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected` and
-    `spooled` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items.
+    Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
+    `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
+    `items/unrecorded` the rejected ones for which `rejected.jsonl` had no room.
 
     Attributes that begin with `_held` belong to the event loop's thread, those with `_queue` are guarded by `_changed`.
     """
@@ -195,6 +91,7 @@ class BatchingPipeline:
         stats: StatsCollector,
         signals: SignalManager,
         waits_to_open: bool = True,
+        crawler: Crawler | None = None,
     ) -> None:
         self.store = store
         self.limits = limits
@@ -202,6 +99,9 @@ class BatchingPipeline:
         self._data_dir = data_dir
         self._stats = stats
         self._signals = signals
+        self._crawler = crawler  # whose end is looked for; None for a pipeline that only `close_spider` ends
+        self._spool_files = Spool(data_dir, store.name, self.item_types)
+        self._stuck = False  # whether the store can neither write nor spool
         self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
         self._held_bytes = 0
         self._loading: asyncio.Task[None] | None = None
@@ -209,7 +109,10 @@ class BatchingPipeline:
         self._changed = threading.Condition()
         self._queue: deque[Record] = deque()
         self._queue_bytes = 0
-        self._deadline: float | None = None  # set, under `_changed`, when the spider closes
+        # These three, too, are guarded by `_changed`.
+        self._hurried = False  # whether the queue is written without waiting for a batch to fill
+        self._complete = False  # whether nothing more will be queued
+        self._deadline: float | None = None  # set when the spider closes
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -223,6 +126,7 @@ class BatchingPipeline:
             stats=crawler.stats,
             signals=crawler.signals,
             waits_to_open=crawler.settings.get("STORE_UNREACHABLE", "fail") == "wait",
+            crawler=crawler,
         )
 
     @classmethod
@@ -282,12 +186,14 @@ class BatchingPipeline:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None:
             return  # it was never opened
-        deadline = time.monotonic() + self.limits.close_seconds
-        await asyncio.wait({self._loading}, timeout=self.limits.close_seconds)
+        # What is queued is written now: what was loaded from spool files would otherwise wait until its batch is due, and
+        # be kept from being loaded by every crawl that is shorter than that.
+        self._begin_closing()
+        await asyncio.wait({self._loading}, timeout=self._time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})
         with self._changed:
-            self._deadline = deadline
+            self._complete = True
             self._changed.notify()
         # The thread itself gives up at the deadline, unless it hangs inside the store.
         with suppress(TimeoutError):
@@ -299,16 +205,41 @@ class BatchingPipeline:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._until(lambda: self._ended), _GRACE if unsettled else None)
 
+    def _begin_closing(self) -> None:
+        with self._changed:
+            if self._deadline is None:
+                self._deadline = time.monotonic() + self.limits.close_seconds
+        self._hurry()
+
+    def _hurry(self) -> None:
+        """Have all that is queued by now written, in as few batches as can be."""
+        with self._changed:
+            self._hurried = True
+            self._changed.notify()
+
     async def _admit(self, record: Record) -> None:
         size = len(record.encoded)
-        await self._until(lambda: self._ended or self.limits.has_room(len(self._held), self._held_bytes, size))
-        if self._ended:
+        await self._until_room(size)
+        if self._ended and self._deadline is None:  # else it is spooled when the spider closes
             raise RuntimeError(f"{self.store.name}: the store's thread has failed, see the log")
         self._hold(record)
         with self._changed:
             self._queue.append(record)
             self._queue_bytes += size
             self._changed.notify()
+
+    async def _until_room(self, size: int) -> None:
+        """Wait for room in the buffer; when the crawl ends, not longer than closing may take."""
+        while not self._ended and (self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)):
+            self._hurry()
+            if self._crawler is not None and is_closing(self._crawler.engine):
+                # The engine waits for this item before it closes anything. What has no room is spooled with the rest.
+                self._begin_closing()
+            if not self._time_left():
+                return
+            self._settled.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._settled.wait(), _LOOK_EVERY)
 
     def _hold(self, record: Record) -> None:
         self._held[record] = None
@@ -346,46 +277,72 @@ class BatchingPipeline:
         fresh = [record for record in records if record.spool is None]
         try:
             if fresh:
-                lines = (
-                    msgspec.json.encode(_Spooled(type(record.item).__name__, msgspec.Raw(self.spooled(record))))
-                    for record in fresh
-                )
-                path = await asyncio.to_thread(write_spool, self._data_dir, self.store.name, lines)
+                items = ((type(record.item).__name__, self.spooled(record)) for record in fresh)
+                path = await asyncio.to_thread(self._spool_files.write, items)
                 logger.warning("%s did not take %d items in time: kept in %s", self.store.name, len(fresh), path)
-        except OSError:
-            # They are not settled, so whoever asked for them still counts them as not done.
-            logger.exception("%s: %d items are lost, as they could not be spooled", self.store.name, len(fresh))
+        except OSError as error:
+            told = "%s: %d items are lost, as they could be neither stored nor spooled (%s); ask for their titles again"
+            logger.error(told, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
+            self._settle(fresh, "lost", f"neither stored nor spooled: {error}")
+            self._settle([record for record in records if record.spool is not None], "spooled")
         else:
             self._settle(records, "spooled")
 
     async def _load_spool(self) -> None:
-        for path in spool_files(self._data_dir, self.store.name):
-            try:
-                records = await asyncio.to_thread(self._read_spool, path)
-                for record in records:
-                    await self._admit(record)
-                await self._until(partial(self._held.keys().isdisjoint, records))
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
-            else:
-                logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+        try:
+            for path in await asyncio.to_thread(self._spool_files.begin_loading):
+                await self._load_file(path)
+        except OSError as error:
+            logger.warning("%s: what earlier runs left can't be loaded: %s", self.store.name, error)
+        finally:
+            self._spool_files.end_loading()
 
-    def _read_spool(self, path: Path) -> list[Record]:
+    async def _load_file(self, path: Path) -> None:
+        try:
+            records = await asyncio.to_thread(self._read_file, path)
+            for record in records:
+                await self._admit(record)
+            self._hurry()  # it has waited for long enough
+            await self._until(partial(self._held.keys().isdisjoint, records))
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        except OSError as error:
+            logger.warning("%s: %s can't be loaded: %s", self.store.name, path, error)
+        else:
+            logger.info("%s: loaded %d items from %s", self.store.name, len(records), path)
+
+    def _read_file(self, path: Path) -> list[Record]:
         """Return the items of a file, whose size a buffer's bounds limit."""
         records = []
-        types = {kind.__name__: kind for kind in self.item_types}
-        for line in path.read_bytes().splitlines():
-            try:
-                spooled = msgspec.json.decode(line, type=_Spooled)
-                kind, encoded = types[spooled.type], bytes(spooled.item)
-                item: Any = read_movie(encoded) if kind is Movie else msgspec.json.decode(encoded, type=kind)
+        for line, item, reason in self._spool_files.read(path):
+            if item is not None:
                 records.append(Record(item, self.encode(item), time.monotonic(), path))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
-                text, reason = line.decode(errors="replace"), f"{path.name} holds no item here: {error}"
-                append_rejected(self._data_dir, self.store.name, reason, text)
-                self._tell(self._tell_rejected, reason, text)
+                continue
+            text = line.decode(errors="replace")
+            if not append_rejected(self._data_dir, self.store.name, reason, text):
+                raise OSError(f"{reason}, and there is no room to set that aside")
+            self._tell(self._tell_rejected, reason, text)
         return records
+
+    def _set_stuck(self, error: OSError | None) -> None:
+        """Hold the crawl back while the store can neither write nor spool; end it after a while if others can go on."""
+        was_stuck, self._stuck = self._stuck, error is not None
+        if error is None:
+            self._settled.set()
+            return
+        if was_stuck:
+            return
+        told = "%s can neither be written nor spooled (%s): the crawl waits until there is room in %s"
+        logger.error(told, self.store.name, error, self._data_dir)
+        self._stats.inc_value(self._stat("stuck"))
+        if self._crawler is not None and self._crawler.settings.get("REDIS_URL"):
+            self._loop.call_later(_STUCK_FOR, self._end_if_stuck)
+
+    def _end_if_stuck(self) -> None:
+        if not self._stuck or self._crawler is None or is_closing(self._crawler.engine):
+            return
+        logger.error("%s is still stuck: this worker ends, and others get its titles", self.store.name)
+        assert self._crawler.engine is not None  # noqa: S101 - it is not closing
+        self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason="store_stuck"))
 
     def _tell_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
@@ -430,7 +387,7 @@ class BatchingPipeline:
                 return False
             logger.warning("%s can't be opened, and will be tried again: %s", self.store.name, error)
             self._tell(opened.set_result, None)
-            return self._attempt(self._open_again)
+            return self._attempt(self._open_again, self._look_for_room)
         except Exception as error:  # noqa: BLE001 - raised again, in `open_spider`
             self._tell(opened.set_exception, error)
             return False
@@ -461,11 +418,17 @@ class BatchingPipeline:
                 wake = until
                 if self._queue:
                     oldest = self._queue[0].since
-                    if self._closing() or self.limits.batch_due(len(self._queue), self._queue_bytes, now - oldest):
+                    if (
+                        self._hurried
+                        or self._complete
+                        or self.limits.batch_due(len(self._queue), self._queue_bytes, now - oldest)
+                    ):
                         return self._take()
                     wake = min(wake, oldest + self.limits.batch_seconds)
-                elif self._closing():
+                elif self._complete:
                     return None
+                else:
+                    self._hurried = False
                 if now >= until:
                     return []
                 self._changed.wait(None if wake == float("inf") else wake - now)
@@ -482,7 +445,7 @@ class BatchingPipeline:
     def _flush(self, batch: list[Record]) -> None:
         """Write a batch; when it is rejected, halve it until the item that is to blame stands alone."""
         try:
-            durable = self._attempt(lambda: self._write(batch))
+            durable = self._attempt(lambda: self._write(batch), self._look_for_room)
         except RejectedError as error:
             reason = str(error)
         except Exception as error:  # what the store didn't foresee is a reason to refuse an item, not to end the crawl
@@ -508,8 +471,21 @@ class BatchingPipeline:
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
         self._tell(self._count_batch, time.perf_counter() - started)
 
-    def _attempt(self, action: Callable[[], None]) -> bool:
-        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that."""
+    def _look_for_room(self) -> None:
+        """Find out whether what the store does not take could be spooled, after it has failed to write."""
+        try:
+            # Of all that the buffer may hold; a page is spooled in base 64.
+            self._spool_files.check_room(self.limits.buffer_bytes * 3 // 2)
+        except OSError as error:
+            self._tell(self._set_stuck, error)
+        else:
+            self._tell(self._set_stuck, None)
+
+    def _attempt(self, action: Callable[[], None], failed: Callable[[], None] = lambda: None) -> bool:
+        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that.
+
+        `failed` is called after each attempt that raised it.
+        """
         for attempt in itertools.count(1):
             if self._closing() and not self._time_left():
                 return False
@@ -519,9 +495,11 @@ class BatchingPipeline:
                 delay = backoff(attempt, random.random())  # noqa: S311 - no secret
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self.store.name, attempt, delay, error)
                 self._tell(self._count, "retries")
+                failed()
                 self._sleep(delay)
             else:
                 if attempt > 1:
+                    self._tell(self._set_stuck, None)
                     logger.info("%s: attempt %d worked", self.store.name, attempt)
                 return True
         raise AssertionError  # pragma: no cover - the count above never ends
@@ -541,7 +519,8 @@ class BatchingPipeline:
 
     def _keep_rejected(self, record: Record, reason: str) -> None:
         logger.warning("%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason)
-        append_rejected(self._data_dir, self.store.name, reason, record.item)
+        if not append_rejected(self._data_dir, self.store.name, reason, record.item):
+            self._tell(self._stats.inc_value, "items/unrecorded")
 
     def _tell(self, function: Callable[..., object], *args: object) -> None:
         # The loop is gone when a thread that hung comes back after all was spooled.

@@ -34,8 +34,9 @@ from moviecrawler.catalogue.tables import (
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.locks import ProcessLock
-from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
+from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.pipelines.base import Record
+    from moviecrawler.pipelines.store import Record
 
 logger = logging.getLogger(__name__)
 

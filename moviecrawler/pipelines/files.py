@@ -1,4 +1,4 @@
-"""Files under DATA_DIR that appear whole or not at all: spool files, `rejected.jsonl`, and what replaces a file."""
+"""Files under DATA_DIR: what replaces a file as a whole, and the lines of `rejected.jsonl`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import errno
 import json
 import logging
 import os
+import sqlite3
 import tempfile
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.locks import ProcessLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 logger = logging.getLogger(__name__)
 
 REJECTED = "rejected.jsonl"
 """Items that were refused, one JSON object a line: `store`, `reason` and `item`."""
-_ABANDONED_AFTER = 86_400.0
-"""Seconds after which nobody writes a draft of a spool file any more."""
+_LARGEST_REJECTED = 64 * 1024 * 1024
+"""Bytes after which another file is begun. The one before is kept, so that there are two at most."""
+_LONGEST_LINE = 1024 * 1024
+"""Bytes of an item there; of a larger one, so many characters of each text and members of each list are kept."""
+_LONGEST_TEXT = 1_000
+_LONGEST_LIST = 100
+_LOCK_WAIT = 10.0
+"""Seconds to wait for another process that begins a new file."""
 
 
 def check_data_dir(path: str | os.PathLike[str]) -> Path:
@@ -65,42 +73,53 @@ def replacing(path: Path) -> Iterator[TextIO]:
     _sync_folder(path.parent)
 
 
-def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> None:
-    """Add an item to `rejected.jsonl`; one write a line, so that several processes can share the file.
+def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
+    """Add an item to `rejected.jsonl`, and return whether that was written; what was not is told in the log.
 
-    An item that can't be written there is told in the log, and is no reason to stop.
+    One write a line, so that several processes can share the file. When it is full, it becomes `rejected.1.jsonl`, in place
+    of the one before. Of an item that takes more than a line may, only the beginning of each long text is kept.
     """
     entry = {"store": store, "reason": reason, "item": item}
     try:
         line = msgspec.json.encode(entry)
     except (TypeError, ValueError, OverflowError):
         # The item may be here because of just that value: json escapes lone surrogates and takes numbers of any size.
-        plain = asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
-        line = json.dumps({**entry, "item": plain}, default=repr).encode()
+        line = json.dumps({**entry, "item": _plain(item)}, default=repr).encode()
+    if len(line) > _LONGEST_LINE:
+        line = json.dumps(_cut({**entry, "item": _plain(item)}), default=lambda value: _cut(repr(value))).encode()
     try:
+        _turn_over(data_dir / REJECTED)
         _append_line(data_dir / REJECTED, line)
-    except OSError as error:
+    except (OSError, sqlite3.OperationalError) as error:
         logger.error("%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason)  # noqa: TRY400 - the disk's message says it all
+        return False
+    return True
 
 
-def write_spool(data_dir: Path, store: str, lines: Iterable[bytes]) -> Path:
-    """Keep items that a store did not take, one JSON object a line, and return the file. Raises OSError."""
-    folder = data_dir / "spool"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{store}-{time.time_ns()}-{os.getpid()}.jsonl"
-    with replacing(path) as file:
-        file.writelines(line.decode() + "\n" for line in lines)
-    return path
+def _plain(item: Any) -> Any:
+    return asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
 
 
-def spool_files(data_dir: Path, store: str) -> list[Path]:
-    """Return the files that earlier runs of a store left, oldest first; drafts of those that were killed are removed."""
-    folder = data_dir / "spool"
-    for draft in folder.glob(f".{store}-*.draft"):
-        with suppress(OSError):
-            if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
-                draft.unlink()
-    return sorted(folder.glob(f"{store}-*.jsonl"))
+def _cut(value: Any) -> Any:
+    """Return a value of JSON whose texts and lists are short enough for a line."""
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]}… ({len(value):,} characters)"
+    if isinstance(value, dict):
+        return {_cut(name): _cut(part) for name, part in islice(value.items(), _LONGEST_LIST)}
+    if isinstance(value, list):
+        more = [f"… ({len(value):,} in all)"] if len(value) > _LONGEST_LIST else []
+        return [*map(_cut, value[:_LONGEST_LIST]), *more]
+    return value
+
+
+def _turn_over(path: Path) -> None:
+    """Begin a new file when this one is full."""
+    if not path.exists() or path.stat().st_size < _LARGEST_REJECTED:
+        return
+    with ProcessLock(path.with_suffix(".lock")) as lock:
+        # Another process may have done it meanwhile: then this file is new, and must not take the place of the full one.
+        if lock.acquire(_LOCK_WAIT) and path.stat().st_size >= _LARGEST_REJECTED:
+            path.replace(path.with_suffix(".1.jsonl"))
 
 
 def _append_line(path: Path, line: bytes) -> None:

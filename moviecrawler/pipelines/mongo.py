@@ -20,7 +20,8 @@ from moviecrawler.catalogue.merging import complete, is_partial, supersedes
 from moviecrawler.catalogue.stored import movie_of_document
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pymongo.collection import Collection
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.pipelines.base import Record
+    from moviecrawler.pipelines.store import Record
 
 Document = dict[str, Any]
 Operation = InsertOne[Document] | ReplaceOne[Document] | DeleteOne

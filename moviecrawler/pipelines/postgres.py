@@ -21,9 +21,10 @@ from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.base import BatchingPipeline, Store
+from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.sql import read_sql
+from moviecrawler.pipelines.store import Store
 from moviecrawler.pipelines.titles import Stored, hash_keys, join_records, settle
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.pipelines.base import Record
+    from moviecrawler.pipelines.store import Record
 
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")

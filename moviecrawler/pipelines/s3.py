@@ -21,7 +21,8 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Miss
-    from moviecrawler.pipelines.base import Record
+    from moviecrawler.pipelines.store import Record
 
 # It tells where it found credentials, each time that a client is made.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)

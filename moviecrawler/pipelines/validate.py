@@ -13,12 +13,14 @@ from scrapy.exceptions import DropItem
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import present_in, told_by
-from moviecrawler.items import SCORE_SCALES, Amount, Credit, Movie, Role, Score, Source, TitleKind
+from moviecrawler.items import SCORE_SCALES, Amount, Credit, Miss, Movie, Role, Score, Source, TitleKind
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
+from moviecrawler.texts import on_one_line, shortened, without_controls
 from moviecrawler.urls import HOMES, id_in_url, parse_title_id, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Self
 
@@ -32,8 +34,20 @@ _MOST = 10**9
 """More than anyone has ever counted of people, votes or places in a list."""
 _MOST_MONEY = 10**15
 _CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
-_LONGEST_TEXT = 10_000
-"""Characters of anything but a plot. Titles are compared with each other, which takes minutes when they have a million."""
+_LONGEST = {
+    **dict.fromkeys(("title", "original_title", "series_title"), 500),
+    **dict.fromkeys(("site_id", "series_id", "imdb_id"), 300),
+    **dict.fromkeys(("url", "poster_url", "fetch"), 4_000),
+    "plot": 20_000,
+    "reason": 1_000,
+    "credits": 1_000,
+}
+"""Characters. Titles are compared word by word with each other: the longest known has less than 250."""
+_LONGEST_TEXT = 500
+"""Characters of any other field."""
+_LONGEST_LIST = {"credits": 20_000}
+"""Members; the longest cast known has 5,000 or so."""
+_LONGEST_OTHER_LIST = 500
 _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
 
@@ -50,11 +64,14 @@ _RANGES = {
 }
 _TEXTS = ("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name")
 _TEXT_LISTS = ("genres", "countries", "languages")
+_OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
 _AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 
 
 class ValidatePipeline:
-    """Drops every Movie that `check_movie` refuses, or that has no time of scraping; other items pass through.
+    """Drops every Movie and Miss that is refused by `check_movie` or `check_miss`; other items pass through.
+
+    Control characters are taken out of all texts first, so that every store is offered the same.
 
     What is dropped stands in `rejected.jsonl` with the reason, is told by `item_rejected`, and is counted in
     `items/rejected` and `items/rejected/<field>`.
@@ -73,19 +90,54 @@ class ValidatePipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Return the item, or raise DropItem."""
-        if not isinstance(item, Movie):
-            return item
         try:
-            check_movie(item)
-            _check_scraped(item)
+            if isinstance(item, Movie):
+                clean_texts(item)
+                check_movie(item)
+                _check_scraped(item)
+            elif isinstance(item, Miss):
+                item.reason = shortened(on_one_line(item.reason), _LONGEST_REASON) or item.outcome
+                check_miss(item)
         except InvalidItemError as error:
-            reason = _shortened(str(error))
+            reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
             self._stats.inc_value("items/rejected")
             self._stats.inc_value(f"items/rejected/{error.field}")
-            await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item)  # it waits for the disk
+            # It waits for the disk.
+            if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
+                self._stats.inc_value("items/unrecorded")
             self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
             raise DropItem(reason) from None
         return item
+
+
+def clean_texts(movie: Movie) -> None:
+    """Take control characters out of a movie's texts, and tabs and line breaks as well where one line is expected."""
+    for name in ("title", *_TEXTS):
+        _clean(movie, name, without_controls if name == "plot" else on_one_line)
+    for name in _TEXT_LISTS:
+        texts = getattr(movie, name)
+        if isinstance(texts, list):
+            texts[:] = [on_one_line(text) if isinstance(text, str) else text for text in texts]
+    for credit in movie.credits if isinstance(movie.credits, list) else ():
+        if isinstance(credit, Credit):
+            for name in ("name", "character", "person_id"):
+                _clean(credit, name, on_one_line)
+
+
+def _clean(item: Movie | Credit, name: str, clean: Callable[[str], str]) -> None:
+    text = getattr(item, name)
+    if isinstance(text, str) and not text.isprintable():  # which nearly all are
+        setattr(item, name, clean(text))
+
+
+def check_miss(miss: Miss) -> None:
+    """Raise InvalidItemError for the first field that no miss can have."""
+    _check_choice("site", miss.site, HOMES)
+    _check_choice("outcome", miss.outcome, _OUTCOMES)
+    for name in ("site_id", "url", "reason"):
+        _check_text(name, getattr(miss, name))
+    if not isinstance(miss.checked_at, datetime) or miss.checked_at.utcoffset() is None:
+        raise InvalidItemError("checked_at", f"{miss.checked_at!r} is not a time with its zone")
 
 
 def check_movie(movie: Movie) -> None:
@@ -112,13 +164,8 @@ def check_movie(movie: Movie) -> None:
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
     _check_silent(movie)
-
-
-def _shortened(reason: str) -> str:
-    if len(reason) <= _LONGEST_REASON:
-        return reason
-    half = _LONGEST_REASON // 2
-    return f"{reason[:half]} … {reason[-half:]}"
+    if movie.fetch is not None:
+        _check_text("fetch", movie.fetch.url)
 
 
 def _check_scraped(movie: Movie) -> None:
@@ -225,8 +272,9 @@ def _check_choice(field: str, value: object, choices: Any) -> None:
 def _check_text(field: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidItemError(field, f"{value!r} is not text")
-    if len(value) > _LONGEST_TEXT and field != "plot":
-        raise InvalidItemError(field, f"{value[:100]!r}… has {len(value):,} characters; {_LONGEST_TEXT:,} are the most")
+    most = _LONGEST.get(field, _LONGEST_TEXT)
+    if len(value) > most:
+        raise InvalidItemError(field, f"{value[:100]!r}… has {len(value):,} characters; {most:,} are the most")
     if not value.strip():
         raise InvalidItemError(field, f"{value!r} is empty; what the site doesn't have is None")
     try:
@@ -245,6 +293,9 @@ def _check_integer(field: str, value: object, least: int, most: int) -> None:
 def _check_list(field: str, value: object, kind: type) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidItemError(field, f"{value!r} is not a list")
+    most = _LONGEST_LIST.get(field, _LONGEST_OTHER_LIST)
+    if len(value) > most:
+        raise InvalidItemError(field, f"has {len(value):,} members; {most:,} are the most")
     for item in value:
         if not isinstance(item, kind):
             raise InvalidItemError(field, f"{item!r} is not a {kind.__name__}")

@@ -21,8 +21,8 @@ import msgspec
 import psycopg2
 
 from moviecrawler.items import Credit, Movie, Score, Site
-from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.store import Record
 from moviecrawler.urls import title_url
 from tests.services.postgres import GIVEN_URL, PostgresServer, execute, new_database
 

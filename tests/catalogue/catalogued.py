@@ -13,8 +13,8 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.store import Record
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.pipelines.files import write_spool
+from moviecrawler.items import Movie
+from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.faults import Fault
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -167,7 +168,7 @@ def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(
     earlier = truth(CATALOGUE, "imdb", TITLES - 1)
     assert earlier is not None
     earlier.scraped_at = datetime.now(UTC)
-    write_spool(tmp_path, "csv", [msgspec.json.encode({"type": "Movie", "item": earlier})])
+    Spool(tmp_path, "csv", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
     arguments = ("imdb", "via=datasets", f"ids={','.join(ids(5))}")
     with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:

@@ -13,7 +13,8 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Credit, Miss, Movie, Score
-from moviecrawler.pipelines.base import BatchingPipeline, Limits, Store
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.store import Limits, Store
 from moviecrawler.signals import item_rejected, item_settled
 
 if TYPE_CHECKING:

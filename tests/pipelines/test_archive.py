@@ -25,8 +25,8 @@ from moviecrawler.items import RawPage
 from moviecrawler.middlewares.archive import ArchiveMiddleware
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archived_files, open_archive
-from moviecrawler.pipelines.base import Limits
 from moviecrawler.pipelines.s3 import Bucket
+from moviecrawler.pipelines.store import Limits
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, sort_key, write_info, write_record
 from tests.pipelines.runs import BEGIN
 from tests.services.s3 import objects

@@ -20,9 +20,9 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Amount, Credit, Miss, Movie, Score
-from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.csv import CsvPipeline, CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import make_miss, make_movie, running
 from tests.waiting import until
 

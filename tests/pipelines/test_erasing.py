@@ -20,12 +20,12 @@ from moviecrawler.catalogue.merging import complete
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie, Score
-from moviecrawler.pipelines.base import Record, Store
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore, open_database
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.sql import migrations
+from moviecrawler.pipelines.store import Record, Store
 from tests.catalogue.readings import reading
 from tests.monitors.movies import movie
 from tests.services.mongo import documents, mongo_movies

@@ -22,9 +22,9 @@ from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import RejectedError
 from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
-from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore, read_scoreboard
+from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.truth import truth
 from tests.pipelines.runs import BEGIN, make_miss, make_movie, running

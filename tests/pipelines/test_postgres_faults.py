@@ -28,10 +28,10 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.base import Record
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.postgres import PostgresStore, connect
 from moviecrawler.pipelines.sql import migrations
+from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until

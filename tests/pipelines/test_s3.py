@@ -22,8 +22,8 @@ from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.base import Limits
 from moviecrawler.pipelines.s3 import Bucket, S3Pipeline, S3Store
+from moviecrawler.pipelines.store import Limits
 from tests.pipelines.runs import make_miss, make_movie, running
 from tests.services.proxy import Proxy
 from tests.services.s3 import objects, s3_movies

@@ -17,12 +17,12 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.base import Limits, Record, Store, backoff
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
+from moviecrawler.pipelines.store import Limits, Record, Store, backoff
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import subprocess
 import sys
 import threading
@@ -17,10 +19,10 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
-from moviecrawler.items import Amount, Credit, Movie, Score
+from moviecrawler.items import Amount, Credit, Fetch, Movie, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
-from tests.pipelines.runs import make_movie
+from tests.pipelines.runs import make_miss, make_movie
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("site", {"site": "letterboxd"}),
@@ -37,8 +39,15 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("title", {"title": None}),
     ("title", {"title": " "}),
     ("title", {"title": "half a \ud83c"}),
-    ("title", {"title": "a" * 10_001}),
-    ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 10_001)]}),
+    *((name, {name: "a" * 501}) for name in ("title", "original_title", "series_title", "certificate", "list_name")),
+    ("plot", {"plot": "a" * 20_001}),
+    ("poster_url", {"poster_url": "a" * 4_001}),
+    ("series_id", {"series_id": "a" * 301}),
+    ("genres", {"genres": ["a" * 501]}),
+    ("genres", {"genres": ["Drama"] * 501}),
+    ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 1_001)]}),
+    ("credits", {"credits": [Credit(name="Odile", role="cast", position=n) for n in range(1, 20_002)]}),
+    ("fetch", {"fetch": Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1)}),
     ("kind", {"kind": "film"}),
     ("source", {"source": "guess"}),
     ("year", {"year": 15}),
@@ -104,8 +113,8 @@ RIGHT: list[dict[str, Any]] = [
     {"season": 0, "episode": 0},
     {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
     {"scores": [], "credits": [], "imdb_id": None, "year": None},
-    {"title": "千年の灯", "original_title": "\0"},
-    {"title": "a" * 10_000, "plot": "a" * 3_000_000},
+    {"title": "千年の灯"},
+    {"title": "a" * 500, "plot": "a" * 20_000},
 ]
 
 
@@ -170,16 +179,61 @@ def test_a_value_of_any_length_is_told_in_a_short_sentence(tmp_path: Path) -> No
     with pytest.raises(DropItem) as dropped:
         asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 10_000_000 + "x")))
     assert len(str(dropped.value)) < 200
-    assert str(dropped.value).endswith("has 10,000,003 characters; 10,000 are the most")
+    assert str(dropped.value).endswith("has 10,000,003 characters; 300 are the most")
     line = json.loads((tmp_path / "rejected.jsonl").read_text("utf-8"))
     assert line["reason"] == str(dropped.value)
-    assert len(line["item"]["site_id"]) == 10_000_003
+    assert line["item"]["site_id"].endswith("1… (10,000,003 characters)")
 
 
 def test_a_reason_is_cut_in_the_middle(tmp_path: Path) -> None:
     pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
-    with pytest.raises(DropItem, match=r"^site_id: 'tt1{238} … 1{100,}x' is not an id of imdb$"):
-        asyncio.run(pipeline.process_item(make_movie(1, site_id="tt" + "1" * 5000 + "x")))
+    with pytest.raises(DropItem, match=r"^url: 'tt1{242} … 1{100,}x' is not the address of tt0000001 on imdb$"):
+        asyncio.run(pipeline.process_item(make_movie(1, url="tt" + "1" * 3000 + "x")))
+
+
+def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: Path) -> None:
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    movie = make_movie(
+        1,
+        title="The\0 Lamp\x9f",
+        original_title="La\r\nLampe",
+        plot="One.\0\nTwo.",
+        genres=["Dra\x07ma"],
+        credits=[Credit(name="Odile\0", role="cast", position=1, character="\x1bWick")],
+    )
+    asyncio.run(pipeline.process_item(movie))
+    assert (movie.title, movie.original_title, movie.plot) == ("The Lamp", "La Lampe", "One.\nTwo.")
+    assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (["Drama"], "Odile", "Wick")
+    miss = make_miss(1, reason="HTTP\0 status\n404" + "x" * 1000)
+    asyncio.run(pipeline.process_item(miss))
+    assert miss.reason.startswith("HTTP status 404x")
+    assert len(miss.reason) < 510
+    with pytest.raises(DropItem, match="original_title"):
+        asyncio.run(pipeline.process_item(make_movie(1, original_title="\0")))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"site_id": "x" * 301}, {"url": "x" * 4_001}, {"site": "letterboxd"}, {"outcome": "lost"}], ids=repr
+)
+def test_a_miss_that_can_not_be_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    with pytest.raises(DropItem, match=next(iter(changes))):
+        asyncio.run(pipeline.process_item(make_miss(1, **changes)))
+
+
+def test_a_line_of_the_log_has_a_length(caplog: pytest.LogCaptureFixture) -> None:
+    factory = logging.getLogRecordFactory()
+    try:
+        get_crawler(settings_dict={"LOG_FORMATTER": "moviecrawler.logformatter.TerseLogFormatter"})
+        with caplog.at_level(logging.INFO):
+            try:
+                os.environ["b" * 1_000_000]
+            except KeyError:
+                logging.getLogger("some.library").exception("A slug: %s", "a" * 1_000_000)
+    finally:
+        logging.setLogRecordFactory(factory)
+    assert 10_000 < len(caplog.records[-1].getMessage()) < 10_100
+    assert len(caplog.text) < 70_000
 
 
 def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

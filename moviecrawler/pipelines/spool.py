@@ -1,0 +1,91 @@
+"""Spool files: what a store did not take before its run ended, kept under DATA_DIR for the next run of the same store."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moviecrawler.catalogue.stored import read_movie
+from moviecrawler.items import Movie
+from moviecrawler.locks import ProcessLock
+from moviecrawler.pipelines.files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_ABANDONED_AFTER = 86_400.0
+"""Seconds after which nobody writes a draft of a spool file any more."""
+_CHUNK = 1024 * 1024
+"""Bytes that are written at once to find out whether there is room."""
+
+
+class _Line(msgspec.Struct):
+    """A line of a spool file."""
+
+    type: str
+    item: msgspec.Raw
+
+
+class Spool:
+    """The spool files of one store in `<DATA_DIR>/spool`. All methods but the constructor wait for the disk."""
+
+    def __init__(self, data_dir: Path, store: str, item_types: Iterable[type]) -> None:
+        self._folder = data_dir / "spool"
+        self._store = store
+        self._types = {kind.__name__: kind for kind in item_types}
+        self._lock = ProcessLock(data_dir / f"spool-{store}.lock")
+
+    def write(self, items: Iterable[tuple[str, bytes]]) -> Path:
+        """Keep items, each the name of its type and its JSON, in a new file, and return that. Raises OSError."""
+        self._folder.mkdir(exist_ok=True)
+        path = self._folder / f"{self._store}-{time.time_ns()}-{os.getpid()}.jsonl"
+        with replacing(path) as file:
+            file.writelines(msgspec.json.encode(_Line(name, msgspec.Raw(item))).decode() + "\n" for name, item in items)
+        return path
+
+    def check_room(self, size: int) -> None:
+        """Raise OSError when a file of so many bytes could not be written now. Nothing stays behind."""
+        self._folder.mkdir(exist_ok=True)
+        chunk = os.urandom(min(size, _CHUNK))  # zeros take no room on some file systems
+        with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
+            while size > 0:
+                size -= file.write(chunk[:size])
+
+    def begin_loading(self) -> list[Path]:
+        """Return the files that earlier runs left, oldest first: none while another process loads them.
+
+        Drafts of processes that were killed are removed. Call `end_loading` afterwards. Raises OSError.
+        """
+        try:
+            if not self._folder.is_dir() or not self._lock.acquire(0):
+                return []
+        except sqlite3.OperationalError as error:
+            raise OSError(str(error)) from error
+        for draft in self._folder.glob(f".{self._store}-*.draft"):
+            with suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
+                    draft.unlink()
+        return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
+
+    def end_loading(self) -> None:
+        """Let another process load what is left."""
+        self._lock.release()
+
+    def read(self, path: Path) -> Iterator[tuple[bytes, Any, str]]:
+        """Yield each line of a file with its item, or with None and the reason why there is none. Raises OSError."""
+        for line in path.read_bytes().splitlines():
+            try:
+                found = msgspec.json.decode(line, type=_Line)
+                kind, encoded = self._types[found.type], bytes(found.item)
+                item: Any = read_movie(encoded) if kind is Movie else msgspec.json.decode(encoded, type=kind)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
+                yield line, None, f"{path.name} holds no item here: {error}"
+            else:
+                yield line, item, ""

@@ -1,0 +1,39 @@
+"""What a text may hold, and how much of it is shown: the same for all stores, the catalogue and the log."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
+_BREAKS = re.compile(r"[\t\r\n]+")
+
+
+def without_controls(text: str) -> str:
+    r"""Return a text without control characters.
+
+    >>> without_controls("The\x00 Lamp\x07"), without_controls("two\nlines")
+    ('The Lamp', 'two\nlines')
+    """
+    return _CONTROLS.sub("", text)
+
+
+def on_one_line(text: str) -> str:
+    r"""Return a text without control characters, and with spaces in place of tabs and line breaks.
+
+    >>> on_one_line("The\r\nLamp\x00")
+    'The Lamp'
+    """
+    return _BREAKS.sub(" ", _CONTROLS.sub("", text))
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters and a few: a longer one is cut in the middle.
+
+    >>> shortened("a" * 10 + "b" * 10, 8)
+    'aaaa … bbbb'
+    """
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} … {text[-half:]}"

@@ -1,0 +1,194 @@
+"""What a store did not take: spooled, loaded by one process of the next run, or accounted for where the disk is full."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+from scrapy.http import TextResponse
+
+from moviecrawler.errors import TransientStoreError
+from moviecrawler.frontier.leases import META, Ledger
+from moviecrawler.pipelines.files import append_rejected
+from moviecrawler.pipelines.s3 import Bucket, S3Store
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.signals import store_opened
+from tests.crawling import FAST, counts, environment
+from tests.pipelines.runs import LIMIT, make_movie, running
+from tests.pipelines.test_stores import Faulty, MemoryStore, failing
+from tests.services.s3 import s3_movies
+from tests.waiting import until, wait_for
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond so many bytes, as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def memory() -> Faulty:
+    store = MemoryStore()
+    return Faulty(store, store.movies.values)
+
+
+def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
+    s3_url: str, bucket_name: str, tmp_path: Path
+) -> None:
+    store = Faulty(S3Store(Bucket(bucket_name, endpoint_url=s3_url)), lambda: s3_movies(s3_url, bucket_name))
+
+    async def crawl() -> None:
+        store.before_write = failing(10**6, TransientStoreError("down"))
+        async with running(store, tmp_path, close_seconds=0.2) as run:
+            for number in range(8):
+                await run.pipeline.process_item(make_movie(number))
+        assert set(run.outcomes().values()) == {"spooled"}
+
+        store.before_write, store.batches = (lambda _: None), []
+        async with running(store, tmp_path, batch_seconds=3600) as run:
+            await run.pipeline.process_item(make_movie(8))
+        assert set(run.outcomes().values()) == {"durable"}
+        assert len(run.outcomes()) == 9
+        assert run.spool_files() == []
+        assert len(store.batches) <= 2
+
+    asyncio.run(crawl())
+    assert len(list(store.read())) == 9
+
+
+def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
+    gate, first, others = threading.Event(), memory(), [memory(), memory()]
+
+    async def crawl() -> None:
+        first.before_write = failing(10**6, TransientStoreError("down"))
+        async with running(first, tmp_path, close_seconds=0.1) as run:
+            await run.pipeline.process_item(make_movie(1))
+        first.before_write = lambda _: gate.wait(LIMIT)
+        async with running(first, tmp_path) as loading:
+            await until(lambda: len(first.batches) > 1)
+            for other in others:
+                async with running(other, tmp_path) as run:
+                    await run.pipeline.process_item(make_movie(2))
+                assert set(run.outcomes()) == {"tt0000002"}
+            gate.set()
+        assert loading.outcomes() == {"tt0000001": "durable"}
+        assert run.spool_files() == []
+
+    asyncio.run(crawl())
+
+
+def test_a_full_disk_holds_the_crawl_back_until_there_is_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = memory()
+    full = threading.Event()
+    full.set()
+
+    def fail(_: object) -> None:
+        if full.is_set():
+            raise TransientStoreError("database or disk is full")
+
+    store.before_write = fail
+
+    async def crawl() -> None:
+        async with running(store, tmp_path, buffer_items=1000) as run:
+            with largest_file(4096):
+                await run.pipeline.process_item(make_movie(0))
+                await until(lambda: run.count("stuck"))
+                crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(n)) for n in range(1, 30)))
+                await asyncio.sleep(0.05)
+                assert not crawled.done()
+                assert run.pipeline.buffered == 1
+            full.clear()
+            await crawled
+        assert list(run.outcomes().values()) == ["durable"] * 30
+
+    asyncio.run(crawl())
+    assert "memory can neither be written nor spooled ([Errno 27] File too large)" in caplog.text
+
+
+def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
+    store = memory()
+    store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
+    ended: list[tuple[str, str]] = []
+
+    async def crawl() -> None:
+        with largest_file(100):
+            async with running(store, tmp_path, close_seconds=0.2) as run:
+                ledger = Ledger(lambda lease, how, _: ended.append((lease.id, how)))
+                ledger.connect(run.crawler.signals)
+                run.crawler.signals.send_catch_log(store_opened, store="memory")
+                request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
+                ledger.take(request)
+                movie = make_movie(1)
+                await run.pipeline.process_item(movie)
+                ledger._item_passed(movie, TextResponse(request.url, request=request))
+                ledger.ended(request)
+        assert run.outcomes() == {"tt0000001": "lost"}
+        assert "neither stored nor spooled" in (run.settled[0][2] or "")
+
+    asyncio.run(crawl())
+    assert ended == [("1", "back")]
+
+
+def test_rejected_items_turn_over_and_their_lines_have_a_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviecrawler.pipelines.files._LARGEST_REJECTED", 2_000)
+    for number in range(20):
+        assert append_rejected(tmp_path, "memory", f"reason {number}", make_movie(number))
+    kept = [tmp_path / name for name in ("rejected.1.jsonl", "rejected.jsonl")]
+    assert all(path.stat().st_size < 4_000 for path in kept)
+    reasons = [json.loads(line)["reason"] for path in kept for line in path.read_text().splitlines()]
+    assert reasons == [f"reason {number}" for number in range(20)][-len(reasons) :]
+
+    monkeypatch.undo()
+    long = make_movie(1, plot="a lamp " * 1_000_000, genres=["Drama"] * 100_000)
+    assert append_rejected(tmp_path, "memory", "too long", long)
+    line = (tmp_path / "rejected.jsonl").read_text().splitlines()[-1]
+    assert len(line) < 10_000
+    assert json.loads(line)["item"]["site_id"] == "tt0000001"
+    assert "7,000,000 characters" in line
+    with largest_file(1):
+        assert not append_rejected(tmp_path, "memory", "no room", long)
+
+
+def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_store(tmp_path: Path) -> None:
+    settings = {**FAST, "STORE_CLOSE_SECONDS": "1", "STORE_UNREACHABLE": "wait"}
+    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    with (
+        ReplicaProcess(titles=60, light=True) as replica,
+        subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "list=top", *options],
+            env=environment(tmp_path, replica),
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stderr is not None
+        log = []
+        for line in process.stderr:
+            log.append(line)
+            if "Spider opened" in line:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+            if "csv can neither be written nor spooled" in line:
+                wait_for(lambda: counts(replica)["requests"] >= 8)
+                os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(LIMIT) == 1
+    told = "".join(log)
+    assert "items are lost, as they could be neither stored nor spooled" in told
+    assert " lost" in next(line for line in log if "titles asked for" in line)
