@@ -1,4 +1,4 @@
-"""What README.md shows is what happens."""
+"""What README.md and the READMEs of folders show is what happens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from tests.conftest import PROJECT
 from tests.crawling import Finished, scrapy
 
 README = (PROJECT / "README.md").read_text("utf-8")
-COMMANDS = [line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", README, re.MULTILINE)]
+READMES = sorted(
+    path
+    for folder in ("moviecrawler", "scrapyd", "tests")
+    for path in (PROJECT / folder).rglob("*.md")
+    if ".pytest_cache" not in path.parts
+)
+ALL = "\n".join(path.read_text("utf-8") for path in [PROJECT / "README.md", *READMES])
+COMMANDS = sorted({line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", ALL, re.MULTILINE)})
 TITLES = 12
 
 
@@ -101,3 +108,29 @@ def test_command_exists(command: str, tmp_path: Path) -> None:
     finished = scrapy(command, "-h", data=tmp_path)
     assert finished.code == 0
     assert f"scrapy {command}" in finished.output
+
+
+def test_readme_is_read_in_one_sitting() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 200
+    assert [line for line in lines if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("path", [PROJECT / "README.md", *READMES], ids=lambda path: str(path.relative_to(PROJECT)))
+def test_links_lead_to_files(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8"))
+    missing = [
+        target
+        for target in targets
+        if not target.startswith(("http://", "https://", "#")) and not (path.parent / target.split("#")[0]).exists()
+    ]
+    assert missing == []
+
+
+def test_each_part_says_first_what_it_does_and_promises() -> None:
+    for path in (PROJECT / "moviecrawler").glob("*/README.md"):
+        heading, first, *_ = path.read_text("utf-8").split("\n\n")
+        first = " ".join(first.split())
+        assert heading == f"# {path.parent.name}", path
+        assert "promise" in first, path
+        assert "must never" in first, path
