@@ -46,6 +46,10 @@ class TransientStoreError(MovieCrawlerError):
     """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
 
 
+class TooSlowError(MovieCrawlerError):
+    """A store took longer for this batch than it may. Nothing of it was written; a smaller one may work."""
+
+
 class RejectedError(MovieCrawlerError):
     """A store will never take this batch, because of something in it. Nothing of the batch was written."""
 

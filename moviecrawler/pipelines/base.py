@@ -25,7 +25,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
@@ -51,6 +51,8 @@ logger = logging.getLogger(__name__)
 _IDLE_AFTER_ERROR = 60.0
 _GRACE = 5.0
 """Seconds that a store which did not take everything in time is given to close."""
+_SLOW_TRIES = 3
+"""Times that an item is tried again, alone, which takes a store too long, before it is rejected."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks at whether the crawl ends, by an item that waits for room."""
 _STUCK_FOR = 60.0
@@ -443,11 +445,20 @@ class BatchingPipeline:
         return batch
 
     def _flush(self, batch: list[Record]) -> None:
-        """Write a batch; when it is rejected, halve it until the item that is to blame stands alone."""
+        """Write a batch; when it is rejected or takes too long, halve it until the item that is to blame stands alone."""
         try:
             durable = self._attempt(lambda: self._write(batch), self._look_for_room)
         except RejectedError as error:
             reason = str(error)
+        except TooSlowError as error:
+            reason = f"takes too long: {error}"
+            logger.warning("%s: a batch of %d %s", self.store.name, len(batch), reason)
+            if len(batch) == 1 and batch[0].slow < _SLOW_TRIES:
+                # The server may be slow for another reason.
+                batch[0].slow += 1
+                self._sleep(backoff(batch[0].slow + 3, random.random()))  # noqa: S311 - no secret
+                self._flush(batch)
+                return
         except Exception as error:  # what the store didn't foresee is a reason to refuse an item, not to end the crawl
             logger.exception("%s failed on a batch of %d", self.store.name, len(batch))
             reason = f"{type(error).__name__}: {error}"

@@ -7,7 +7,10 @@ date. The tables are described in `sql/migrations/`.
 from __future__ import annotations
 
 import io
+import logging
 import re
+import time
+import uuid
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,16 +22,16 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.sql import read_sql
 from moviecrawler.pipelines.store import Store
-from moviecrawler.pipelines.titles import Stored, hash_keys, join_records, settle
+from moviecrawler.pipelines.titles import Stored, apply_plan, hash_keys, plan_titles, read_stored, settle, still_holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
@@ -36,13 +39,31 @@ if TYPE_CHECKING:
 
     from moviecrawler.pipelines.store import Record
 
+logger = logging.getLogger(__name__)
+
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _WRITE_MOVIES = read_sql("write_movies.sql")
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
 _TIMES = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s'"
+_UNJOINED = (
+    "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s"
+    " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"
+)
+_LEFT_UNJOINED = (
+    "SELECT record_id, site, site_id FROM unjoined JOIN records USING (record_id)"
+    " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s"
+)
+_JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
 _COPY = "COPY incoming (record_id, title_id, was_read, match_keys, item) FROM STDIN"
+
+_LOOK_EVERY = 60.0
+"""Seconds between two looks for records that nobody has compared."""
+_MOST_LEFT = 500
+"""Such records that are compared beside a batch."""
+_PLANS = 3
+"""Times that titles are compared without keeping others from writing, when these have written the same ones meanwhile."""
 
 _FORM = "postgresql://user:password@host:5432/database"
 _DEFAULTS = {
@@ -90,6 +111,8 @@ class PostgresStore(Store):
         self._url = url
         self._margin = margin
         self._connection: Connection | None = None
+        self._owner = uuid.uuid4().hex
+        self._next_look = 0.0  # for records that nobody has compared, by `time.monotonic()`
 
     def open(self) -> None:
         """Connect, and bring the schema up to date."""
@@ -102,18 +125,28 @@ class PostgresStore(Store):
         self._connection = connection
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction."""
+        """Store the records in one transaction, and then decide which titles they are.
+
+        Only one process at a time writes. While titles are compared with each other, none is kept from it.
+        """
         for record in records:
             if isinstance(record.item, Movie) and (record.item.scraped_at is None or record.item.site_id is None):
                 raise RejectedError("a movie without site_id or scraped_at can't be stored")
         connection = self._connected()
-        with _errors_translated(), connection, connection.cursor() as cursor:
-            cursor.execute("SELECT lock_titles()")
-            for number, part in enumerate(_each_title_once(records)):
-                if number:
-                    cursor.execute("TRUNCATE incoming, written, incoming_credits")
-                self._write_movies(cursor, [(r.item, r.encoded) for r in part if isinstance(r.item, Movie)])
-                _write_misses(cursor, [r.encoded for r in part if isinstance(r.item, Miss)])
+        changed: dict[int, Stored] = {}
+        with _errors_translated():
+            with connection, connection.cursor() as cursor:
+                _lock_titles(cursor)
+                for number, part in enumerate(_each_title_once(records)):
+                    if number:
+                        cursor.execute("TRUNCATE incoming, written, incoming_credits")
+                    changed |= self._write_movies(
+                        cursor, [(r.item, r.encoded) for r in part if isinstance(r.item, Movie)]
+                    )
+                    _write_misses(cursor, [r.encoded for r in part if isinstance(r.item, Miss)])
+                if changed:
+                    cursor.execute(_UNJOINED, (list(changed), self._owner))
+            self._join([*changed.values(), *self._left_unjoined(connection, changed)])
 
     def close(self) -> None:
         """Disconnect."""
@@ -131,9 +164,10 @@ class PostgresStore(Store):
         assert self._connection is not None  # noqa: S101 - `open` has made it
         return self._connection
 
-    def _write_movies(self, cursor: Cursor, movies: Sequence[tuple[Movie, bytes]]) -> None:
+    def _write_movies(self, cursor: Cursor, movies: Sequence[tuple[Movie, bytes]]) -> dict[int, Stored]:
+        """Write movies, each title once; return by their ids the records that are new, or whose keys have changed."""
         if not movies:
-            return
+            return {}
         cursor.execute(
             _LOCATE,
             {
@@ -166,8 +200,59 @@ class PostgresStore(Store):
         cursor.copy_expert(_COPY, rows)
         cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
         written = [record_id for (record_id,) in cursor.fetchall()]
-        titles = join_records(cursor, [changed[record_id] for record_id in written if record_id in changed])
-        settle(cursor, titles, written)
+        settle(cursor, (), [record_id for record_id in written if record_id not in changed])
+        return {record_id: changed[record_id] for record_id in written if record_id in changed}
+
+    def _left_unjoined(self, connection: Connection, but: Collection[int]) -> list[Stored]:
+        """Return records that this process could not compare, or one that has died; looked for now and then."""
+        if time.monotonic() < self._next_look:
+            return []
+        with connection, connection.cursor() as cursor:
+            cursor.execute(_LEFT_UNJOINED, {"owner": self._owner, "most": _MOST_LEFT, "but": list(but)})
+            found = cursor.fetchall()
+            if not found:
+                self._next_look = time.monotonic() + _LOOK_EVERY
+                return []
+            cursor.execute(_UNJOINED, ([record_id for record_id, _, _ in found], self._owner))
+            return read_stored(cursor, [site for _, site, _ in found], [site_id for _, _, site_id in found])
+
+    def _join(self, records: Sequence[Stored]) -> None:
+        """Give stored records to the titles that they belong to; one that takes too long stays a title of its own."""
+        if not records:
+            return
+        self._next_look = 0.0  # until all is done
+        try:
+            self._join_at_once(records)
+        except psycopg2.errors.QueryCanceled as error:
+            if len(records) > 1:
+                middle = len(records) // 2
+                self._join(records[:middle])
+                self._join(records[middle:])
+                return
+            told = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
+            logger.warning(told, records[0].movie.site, records[0].movie.site_id, _one_line(str(error)))
+            with self._connected() as connection, connection.cursor() as cursor:
+                _lock_titles(cursor)
+                settle(cursor, (), [records[0].record_id])
+                cursor.execute(_JOINED, ([records[0].record_id], self._owner))
+        self._next_look = time.monotonic() + _LOOK_EVERY
+
+    def _join_at_once(self, records: Sequence[Stored]) -> None:
+        connection = self._connected()
+        for _ in range(_PLANS):
+            with _without_transaction(connection), connection.cursor() as cursor:
+                plan = plan_titles(cursor, records)
+            with connection, connection.cursor() as cursor:
+                _lock_titles(cursor)
+                if still_holds(cursor, plan):
+                    apply_plan(cursor, plan, records)
+                    cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
+                    return
+        with connection, connection.cursor() as cursor:
+            # Others write the same titles all the time: for once, they wait.
+            _lock_titles(cursor)
+            apply_plan(cursor, plan_titles(cursor, records), records)
+            cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
 
 
 def connect(url: str) -> Connection:
@@ -243,6 +328,25 @@ def _prepare(connection: Connection) -> None:
             ) from error
 
 
+def _lock_titles(cursor: Cursor) -> None:
+    """Wait until no other process writes. Raises TransientStoreError when that takes too long: no item is to blame."""
+    try:
+        cursor.execute("SELECT lock_titles()")
+    except psycopg2.errors.QueryCanceled as error:
+        raise TransientStoreError(f"other processes have been writing all the time: {_one_line(str(error))}") from error
+
+
+@contextmanager
+def _without_transaction(connection: Connection) -> Iterator[None]:
+    """Let each statement be one of its own, so that nothing is held between them, however long that is."""
+    connection.autocommit = True
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.autocommit = False
+
+
 def _write_misses(cursor: Cursor, misses: Sequence[bytes]) -> None:
     if misses:
         cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses).decode()}]"})
@@ -274,6 +378,8 @@ def _errors_translated() -> Iterator[None]:
     except _REJECTIONS as error:
         # Its detail may repeat the whole row.
         raise RejectedError(_one_line(error.diag.message_primary or str(error))) from error
+    except psycopg2.errors.QueryCanceled as error:
+        raise TooSlowError(_one_line(str(error))) from error
     except psycopg2.Error as error:
         raise TransientStoreError(_one_line(str(error)) or type(error).__name__) from error
 

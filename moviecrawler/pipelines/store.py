@@ -90,6 +90,8 @@ class Record:
     """When it was buffered, by `time.monotonic()`."""
     spool: Path | None = None
     """The file that it was loaded from, when an earlier run could not store it."""
+    slow: int = 0
+    """Times that the store took too long for it alone."""
 
 
 class Store(ABC):
@@ -108,7 +110,8 @@ class Store(ABC):
 
         A record of a title that is stored already replaces it, unless what is stored was scraped later. The same
         record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called
-        again later with the same records, RejectedError when something in them is to blame.
+        again later with the same records, TooSlowError to be called with fewer, RejectedError when something in them is to
+        blame.
         """
 
     def idle(self) -> float | None:

@@ -8,9 +8,9 @@ crawled.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -39,8 +39,16 @@ _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
 _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
+_STANDING = "SELECT record_id, title_id FROM records WHERE record_id = ANY (%s) AND NOT placed_by_hand"
+
 _MOST = 100
 """Records that one search may lead to."""
+_MOST_WORDS = 24
+"""Words of a title by whose beginnings others are searched for."""
+_MOST_COMPARED = 500
+"""Records found by them whose titles are compared with one's own."""
+_ASKED_AT_ONCE = 1_000
+"""Searches in one statement, so that none takes long."""
 _BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
 """Whose title a group of records goes to."""
 
@@ -70,12 +78,24 @@ def hash_keys(movie: Movie) -> list[int]:
     return sorted(_hashes(names.union(*stems), [movie.site]))
 
 
-def join_records(cursor: Cursor, changed: Sequence[Stored]) -> set[int]:
-    """Give records that are new, or whose keys have changed, to the titles that they belong to.
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """Which records belong together, and what that was decided by."""
 
-    Call it under `lock_titles`. Records that were placed by hand stay where they are. Returns the titles that may have lost
-    or gained records: call `settle_titles` for them.
+    titles: list[int]
+    """Whose records were compared."""
+    rows: list[tuple[Any, ...]]
+    """What was compared, as the database told it."""
+    pool: list[Stored]
+    groups: list[JoinedTitle]
+
+
+def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
+    """Find out to which titles records belong that are new, or whose keys have changed. Nothing is locked or written.
+
+    What is found may be out of date when it is applied; see `still_holds`.
     """
+    changed = _where_they_stand(cursor, changed)
     keys = {record.record_id: match_keys(record.movie, years_apart=1) for record in changed}
     sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
 
@@ -84,28 +104,40 @@ def join_records(cursor: Cursor, changed: Sequence[Stored]) -> set[int]:
     titles = {record.title_id for record in changed if record in named or not record.is_new}
     titles.update(found.title_id for candidates in named.values() for found in candidates)
     titles |= _known_to_catalogue(cursor, changed)
-    pool, groups = _join(cursor, titles)
-    sites.update(_sites_of_groups(pool, groups))
+    plan = _join(cursor, titles)
+    sites.update(_sites_of_groups(plan))
 
     # Only what still lacks a match on a site is searched for there by the beginnings of words, as that finds much; for
     # each word by itself, so that a rare one finds something beside a common one.
     asked = [
         (record, _hashes(beginning, _all_but(sites[record.record_id])))
         for record in changed
-        for beginning in keys[record.record_id][1]
+        for beginning in keys[record.record_id][1][:_MOST_WORDS]
     ]
     similar = {
         title_id
         for record, candidates in _search(cursor, asked, unmatched=True).items()
-        for found in candidates
+        for found in candidates[:_MOST_COMPARED]
         if spelt_alike(record.movie, found.titles)
         for title_id in (record.title_id, found.title_id)
     }
-    if not similar <= titles:
-        pool, groups = _join(cursor, titles | similar)
-    if pool:
-        _regroup(cursor, pool, groups)
-    return {record.title_id for record in pool}
+    return plan if similar <= titles else _join(cursor, titles | similar)
+
+
+def still_holds(cursor: Cursor, plan: Plan) -> bool:
+    """Return whether all that a plan was decided by is as it was. Call it under `lock_titles`."""
+    return not plan.titles or _read_pool(cursor, plan.titles) == plan.rows
+
+
+def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
+    """Give records to the titles that they belong to, and bring the catalogue after these and after those that had changed.
+
+    Call it under `lock_titles`. Records that were placed by hand stay where they are.
+    """
+    if plan.pool:
+        _regroup(cursor, plan.pool, plan.groups)
+    titles = {record.title_id for record in (*plan.pool, *changed)}
+    settle(cursor, titles, [record.record_id for record in changed])
 
 
 def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
@@ -113,8 +145,14 @@ def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
 
     Call it under `lock_titles`.
     """
-    cursor.execute(_LOCATE, {"sites": [site] * len(site_ids), "site_ids": site_ids, "partial": [True] * len(site_ids)})
-    changed = []
+    changed = read_stored(cursor, [site] * len(site_ids), site_ids)
+    apply_plan(cursor, plan_titles(cursor, changed), changed)
+
+
+def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) -> list[Stored]:
+    """Return the records of titles that were not placed by hand, with the keys by which they are found brought up to date."""
+    cursor.execute(_LOCATE, {"sites": sites, "site_ids": site_ids, "partial": [True] * len(site_ids)})
+    stored = []
     for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
         if known_keys is None or by_hand:
             continue
@@ -123,9 +161,15 @@ def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
         keys = hash_keys(movie)
         if keys != known_keys:
             cursor.execute(_NEW_KEYS, (keys, record_id))
-        changed.append(Stored(record_id=record_id, title_id=title_id, movie=movie))
-    titles = join_records(cursor, changed) | {record.title_id for record in changed}
-    settle(cursor, titles, [record.record_id for record in changed])
+        stored.append(Stored(record_id=record_id, title_id=title_id, movie=movie))
+    return stored
+
+
+def _where_they_stand(cursor: Cursor, records: Sequence[Stored]) -> list[Stored]:
+    """Return the records with the titles that they belong to by now, but for those that were placed by hand."""
+    cursor.execute(_STANDING, ([record.record_id for record in records],))
+    title_of = dict(cursor.fetchall())
+    return [replace(record, title_id=title_of[record.record_id]) for record in records if record.record_id in title_of]
 
 
 def settle(cursor: Cursor, titles: Collection[int], records: Collection[int]) -> None:
@@ -158,28 +202,39 @@ def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:
 
 
 def _search(
-    cursor: Cursor, asked: Collection[tuple[Stored, Collection[int]]], *, unmatched: bool
+    cursor: Cursor, asked: Sequence[tuple[Stored, Collection[int]]], *, unmatched: bool
 ) -> dict[Stored, list[_Candidate]]:
     """Return the records that have one of the hashes which a record asks for, by the records that ask and find any.
 
     With `unmatched`, only those whose title is not on the site of the one that asks.
     """
-    questions = [{"asker": record.record_id, "site": record.movie.site, "keys": keys} for record, keys in asked]
-    cursor.execute(
-        _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MOST}
-    )
     askers = {record.record_id: record for record, _ in asked}
     found: dict[Stored, list[_Candidate]] = defaultdict(list)
-    for record_id, title_id, title, original_title in cursor.fetchall():
-        found[askers[record_id]].append(_Candidate(title_id, [title, original_title] if original_title else [title]))
+    for begin in range(0, len(asked), _ASKED_AT_ONCE):
+        questions = [
+            {"asker": record.record_id, "site": record.movie.site, "keys": keys}
+            for record, keys in asked[begin : begin + _ASKED_AT_ONCE]
+        ]
+        cursor.execute(
+            _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MOST}
+        )
+        for record_id, title_id, title, original_title in cursor.fetchall():
+            candidate = _Candidate(title_id, [title, original_title] if original_title else [title])
+            found[askers[record_id]].append(candidate)
     return found
 
 
-def _join(cursor: Cursor, titles: Collection[int]) -> tuple[list[Stored], list[JoinedTitle]]:
+def _read_pool(cursor: Cursor, titles: Sequence[int]) -> list[tuple[Any, ...]]:
+    cursor.execute(_POOL, {"titles": titles})
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
     """Return the records of titles, and how those that were not placed by hand belong together."""
     if not titles:
-        return [], []
-    cursor.execute(_POOL, {"titles": list(titles)})
+        return Plan(titles=[], rows=[], pool=[], groups=[])
+    rows = _read_pool(cursor, sorted(titles))
     pool = [
         Stored(
             record_id=record_id,
@@ -187,15 +242,16 @@ def _join(cursor: Cursor, titles: Collection[int]) -> tuple[list[Stored], list[J
             placed_by_hand=placed_by_hand,
             movie=msgspec.json.decode(item, type=Movie),
         )
-        for record_id, title_id, placed_by_hand, item, _ in cursor.fetchall()
+        for record_id, title_id, placed_by_hand, item, _ in rows
     ]
-    return pool, join(record.movie for record in pool if not record.placed_by_hand)
+    groups = join(record.movie for record in pool if not record.placed_by_hand)
+    return Plan(titles=sorted(titles), rows=rows, pool=pool, groups=groups)
 
 
-def _sites_of_groups(pool: Iterable[Stored], groups: Iterable[JoinedTitle]) -> dict[int, Collection[Site]]:
+def _sites_of_groups(plan: Plan) -> dict[int, Collection[Site]]:
     """Return the sites that the group of each record is on, its own among them, by the records' ids."""
-    record_of = {id(record.movie): record.record_id for record in pool}
-    return {record_of[id(movie)]: group.movies.keys() for group in groups for movie in group.movies.values()}
+    record_of = {id(record.movie): record.record_id for record in plan.pool}
+    return {record_of[id(movie)]: group.movies.keys() for group in plan.groups for movie in group.movies.values()}
 
 
 def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitle]) -> None:
