@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
+from binascii import a2b_qp
 from hmac import compare_digest
 from io import BytesIO
 from ipaddress import ip_address
@@ -44,7 +46,11 @@ _STRANGER = 4 * 1024
 _ROOM = 64 * 1024
 """Bytes of an upload beside the egg."""
 _PATIENCE = 4
-"""Times its limit that of a request is read, and thrown away, for its sender to hear why it is refused."""
+"""Times the largest upload that of a request is read, and thrown away, for its sender to hear why it is refused."""
+_URLENCODED = b"application/x-www-form-urlencoded"
+_UPLOAD = b"/addversion.json"
+"""The path of the only large form."""
+_SLASHES = re.compile(rb"/{2,}")
 _CONNECTIONS = 200
 """Many more than clients and other nodes need, and few enough to leave a process' usual 1024 files to spiders and Redis."""
 
@@ -168,14 +174,21 @@ class LimitedRequest(Request):
     _limit = 0
     _received = 0
     _too_large = False
+    _is_stranger = False
+    _is_large_form = False
+    _form = b""
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's own name
         """Decide by the headers how much may come."""
         channel: Any = self.channel
         site: LimitedSite = channel.site
         role = site.credentials.role_of_header(self.getHeader(b"authorization"))
-        upload = (self.getHeader(b"content-type") or b"").startswith(b"multipart/form-data")
-        self._limit = _STRANGER if role is None else site.largest if upload else _FORM
+        kind = (self.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
+        self._is_stranger = role is None
+        # As percent-encoding makes three bytes of one.
+        limits = {b"multipart/form-data": site.largest, _URLENCODED: 3 * site.largest}
+        self._limit = _STRANGER if self._is_stranger else limits.get(kind, _FORM)
+        self._is_large_form = kind == _URLENCODED and (length is None or length > _FORM)
         super().gotLength(min(length or 0, self._limit))
         if (length or 0) > self._limit:
             self._refuse()
@@ -185,8 +198,8 @@ class LimitedRequest(Request):
         self._received += len(data)
         if self._received > self._limit and not self._too_large:
             self._refuse()
-        if self._received > self._limit * _PATIENCE:
-            channel: Any = self.channel
+        channel: Any = self.channel
+        if self._received > channel.site.largest * _PATIENCE:
             channel.loseConnection()
         super().handleContentChunk(data)
 
@@ -194,18 +207,57 @@ class LimitedRequest(Request):
         self._too_large = True
         self.content = _Nowhere()
 
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802 - Twisted's own name
+        """Have the path and the form read, except a large form, which Twisted would take gigabytes and minutes for."""
+        form, self._form = self.content, b""
+        if self._is_large_form and not self._too_large:
+            assert form is not None  # noqa: S101 - gotLength has made it
+            form.seek(0)
+            self._form = form.read()
+            form.close()
+            self.content = BytesIO()
+        name, mark, query = path.partition(b"?")
+        super().requestReceived(command, _SLASHES.sub(b"/", name) + mark + query, version)
+
     def process(self) -> None:
         """Answer."""
-        if not self._too_large:
-            super().process()
+        if self._is_stranger and self._too_large:
+            self.setHeader(b"WWW-Authenticate", b'Basic realm="Scrapyd"')
+            self._answer(http.UNAUTHORIZED, b"give a user name and a password that the node knows")
             return
-        body = b'{"status": "error", "message": "the request is larger than %d bytes"}\n' % self._limit
-        self.setResponseCode(http.REQUEST_ENTITY_TOO_LARGE)
+        form, self._form = self._form, b""
+        if len(form) > _FORM and self.path != _UPLOAD:
+            self._too_large, self._limit = True, _FORM
+        elif form and self.args is not None:
+            self.args.update(_form_of(form) if len(form) > _FORM else http.parse_qs(form, keep_blank_values=True))
+        if self._too_large:
+            self._answer(http.REQUEST_ENTITY_TOO_LARGE, b"the request is larger than %d bytes" % self._limit)
+        else:
+            super().process()
+
+    def _answer(self, code: int, sentence: bytes) -> None:
+        body = b'{"status": "error", "message": "%s"}\n' % sentence
+        self.setResponseCode(code)
         self.setHeader(b"Content-Type", b"application/json")
         self.setHeader(b"Content-Length", b"%d" % len(body))
         self.setHeader(b"Connection", b"close")
         self.write(body)
         self.finish()
+
+
+def _form_of(content: bytes) -> dict[bytes, list[bytes]]:
+    """Return the fields of an urlencoded form, as Twisted does, in a time that an egg may take."""
+    fields: dict[bytes, list[bytes]] = {}
+    for part in content.split(b"&"):
+        name, equals, value = part.partition(b"=")
+        if equals:
+            fields.setdefault(_decoded(name), []).append(_decoded(value))
+    return fields
+
+
+def _decoded(text: bytes) -> bytes:
+    # Percent-encoding is quoted-printable with another sign, and that is decoded by C.
+    return a2b_qp(text.replace(b"+", b" ").replace(b"=", b"=3D").replace(b"%", b"="))
 
 
 class LimitedSite(Site):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _MEMORY_EVERY = 5
 """Seconds between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
+_NODE = "moviecrawler.cluster"
+"""What stands in a job's log before what its node says."""
 _END_OF_LOG = 4096
 """Bytes."""
 _OWN = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
@@ -60,6 +63,12 @@ def _prune(folder: Path, most: int) -> None:
             logs.append((path.stat().st_mtime, path))
     for _, path in sorted(logs)[: -most or None]:
         path.unlink(missing_ok=True)
+
+
+def note(path: Path, sentence: str) -> None:
+    """Add a line to a job's log, in the form of Scrapy's; a disk that is full has it left out."""
+    with suppress(OSError), path.open("a", encoding="utf-8") as file:
+        file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [{_NODE}] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
 
 def last_line(path: Path) -> str:

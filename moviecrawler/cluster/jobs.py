@@ -86,6 +86,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     node: str
     """Name and id of the node that ran it last."""
+    version: str | None = None
+    """The version that it ran; None where it ran none."""
     started_at: float
     """Of its last start. Milliseconds since 1970, by the node's clock, as is `ended_at`."""
     ended_at: float

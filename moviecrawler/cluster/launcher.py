@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from moviecrawler.cluster.environment import last_line, log_path, memory_of, spider_environment, spider_settings
+from moviecrawler.cluster.environment import last_line, log_path, memory_of, note, spider_environment, spider_settings
 from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, judge
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.process import SpiderProcess
@@ -63,6 +63,8 @@ class _Held:
     """Seconds since 1970."""
     sha256: str = ""
     """Of the egg that it uses."""
+    version: str | None = None
+    """That egg's."""
     process: SpiderProcess | None = None
     cancels: int = 0
     """How many times it was asked to be cancelled."""
@@ -178,7 +180,7 @@ class ClusterLauncher(Service):
         job, run = held.job, self._fetching.run
         try:
             egg = await run(self.eggs.find, job.project, job.version)
-            held.sha256 = egg.sha256
+            held.sha256, held.version = egg.sha256, egg.version
             path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
             settings = await run(spider_settings, self.options, job)
         except (UnknownVersionError, BadEggError) as error:
@@ -198,8 +200,12 @@ class ClusterLauncher(Service):
         self._beat_soon()
         await process.ended
         complaint = process.complaint
-        if process.report is None and not complaint:
-            complaint = await run(last_line, log_path(self.options, job.project, job.spider, job.id))
+        if process.report is None:
+            log = log_path(self.options, job.project, job.spider, job.id)
+            if complaint:
+                await run(note, log, complaint)
+            else:
+                complaint = await run(last_line, log)
         return judge(
             process.report,
             signal=process.signal,
@@ -215,6 +221,7 @@ class ClusterLauncher(Service):
         figures = {} if report is None else {n: getattr(report, n) for n in ("items", "errors", "pages", "bytes")}
         outcome = Outcome(
             node=self.poller.node,
+            version=held.version,
             started_at=held.started_at * 1000,
             ended_at=time.time() * 1000,
             reason=reason,
@@ -269,9 +276,9 @@ class ClusterLauncher(Service):
             draining=self.draining,
             memory=memory_of(),
             processes={
-                process.key: Process(process.pid, memory_of(process.pid))
+                process.key: Process(process.pid, memory_of(process.pid), self._held[process.key].version)
                 for process in self.processes.values()
-                if process.pid is not None
+                if process.pid is not None and process.key in self._held
             },
         )
 

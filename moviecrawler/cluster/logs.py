@@ -58,6 +58,7 @@ class Logs(Resource):
 
     def render_GET(self, request: Any) -> Any:  # noqa: N802
         """Redirect to the folder."""
+        Path(self._root.options.logs_dir).mkdir(parents=True, exist_ok=True)
         return File(self._root.options.logs_dir, "text/plain").render_GET(request)
 
 

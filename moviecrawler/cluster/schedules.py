@@ -249,7 +249,7 @@ class ScheduleList(ClusterResource):
         last = None
         if key is not None:
             project, _, job = key.decode().partition("/")
-            last = {"id": job, "project": project, "status": state.where(job, [project])}
+            last = {"id": job, "project": project, "status": state.where(job, project)}
         return {
             **{name: getattr(schedule, name) for name in ("name", "cron", "project", "spider", "missed")},
             "timezone": schedule.timezone.key,

@@ -43,6 +43,8 @@ class Process(msgspec.Struct, frozen=True):
     pid: int
     memory: int
     """Bytes."""
+    version: str | None = None
+    """The version that it runs."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,12 +77,23 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     process: Process | None
     """None when the node has not told yet."""
 
+    @property
+    def version(self) -> str | None:
+        """The version that runs: the one that was named, else the one that its node tells of."""
+        told = self.process.version if self.process is not None else None
+        return self.job.version or told
+
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """A job that is over."""
 
     job: Job
     outcome: Outcome
+
+    @property
+    def version(self) -> str | None:
+        """The version that ran."""
+        return self.outcome.version or self.job.version
 
 
 class Counts(NamedTuple):
@@ -180,19 +193,27 @@ class ClusterState:
         answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _REMEMBER)
         return answer and str(answer, "ascii")
 
-    def where(self, job: str, projects: Iterable[str]) -> str | None:
-        """Return whether a job of one of the projects is "pending", "running" or "finished"; None for none of these."""
-        keys = [f"{project}/{job}" for project in projects]
-        if not keys:
-            return None
+    def where(self, job: str, project: str | None = None) -> str | None:
+        """Return whether a job, of whatever project if none is named, is "pending", "running" or "finished"; None for none of these."""
         pipe = self.client.pipeline(transaction=False)
-        pipe.hmget(self.keys.running, keys)
-        pipe.hmget(self.keys.jobs, keys)
-        pipe.hmget(self.keys.results, keys)
+        for hash_ in (self.keys.running, self.keys.jobs, self.keys.results):
+            if project is None:
+                pipe.hkeys(hash_)
+            else:
+                pipe.hmget(hash_, [f"{project}/{job}"])
+        end = f"/{job}".encode()
         for state, found in zip(("running", "pending", "finished"), pipe.execute(), strict=True):
-            if any(found):
+            if any(found) if project is not None else any(key.endswith(end) for key in found):
                 return state
         return None
+
+    def knows_jobs_of(self, project: str) -> bool:
+        """Return whether a project has jobs, also when all of its versions are deleted."""
+        pipe = self.client.pipeline(transaction=False)
+        pipe.hkeys(self.keys.jobs)
+        pipe.hkeys(self.keys.results)
+        begin = f"{project}/".encode()
+        return any(key.startswith(begin) for keys in pipe.execute() for key in keys)
 
     def counts(self) -> Counts:
         """Return how many jobs there are, without reading them."""

@@ -143,12 +143,11 @@ class ClusterResource(Resource):
         """Return the methods that it takes."""
         return ", ".join(["OPTIONS", "HEAD", *(m for m in ("GET", "POST") if hasattr(self, f"render_{m}"))])
 
-    def project(self, request: Request) -> str | None:
-        """Return the project that a request names, if it names one that there is."""
-        project = parameter(request, "project")
-        if project is not None and project not in self.root.eggs.list_projects():
-            raise wrong(f"project '{project}' not found")
-        return project
+    def check_project(self, project: str | None) -> None:
+        """Answer that a named project is not found when it has neither a version nor a job."""
+        if project is None or project in self.root.eggs.list_projects() or self.root.state.knows_jobs_of(project):
+            return
+        raise wrong(f"project '{project}' not found")
 
 
 def _from_elsewhere(request: Request) -> bool:
@@ -210,9 +209,10 @@ class Cancel(ClusterResource):
         signal = _SIGNALS.get(signal, signal)
         if signal not in _SIGNALS.values():
             raise wrong(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
-        if project not in self.root.eggs.list_projects():
-            raise wrong(f"project '{project}' not found")
-        return {"prevstate": self.root.state.cancel(project, job, signal)}
+        state = self.root.state.cancel(project, job, signal)
+        if state is None:
+            self.check_project(project)
+        return {"prevstate": state}
 
 
 class Status(ClusterResource):
@@ -220,9 +220,11 @@ class Status(ClusterResource):
 
     def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
         """Answer with its state; null for a job that there is not."""
-        job, project = required(request, "job"), self.project(request)
-        projects = self.root.eggs.list_projects() if project is None else [project]
-        return {"currstate": self.root.state.where(job, projects)}
+        job, project = required(request, "job"), parameter(request, "project")
+        state = self.root.state.where(job, project)
+        if state is None:
+            self.check_project(project)
+        return {"currstate": state}
 
 
 class ListJobs(ClusterResource):
@@ -230,7 +232,8 @@ class ListJobs(ClusterResource):
 
     def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
         """Answer with all, or those of a project."""
-        project = self.project(request)
+        project = parameter(request, "project")
+        self.check_project(project)
         state = self.root.state
         return {
             "pending": [self._pending(job) for job in state.pending(project)],
@@ -261,7 +264,7 @@ class ListJobs(ClusterResource):
             "log_url": self.root.log_url(job),
             "items_url": None,
             "node": running.node,
-            "version": job.version,
+            "version": running.version,
             "args": job.arguments,
             "run": job.run,
         }
@@ -277,7 +280,7 @@ class ListJobs(ClusterResource):
             "log_url": self.root.log_url(job),
             "items_url": None,
             "node": outcome.node,
-            "version": job.version,
+            "version": finished.version,
             "args": job.arguments,
             "run": job.run,
             "reason": outcome.reason,

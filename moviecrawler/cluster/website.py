@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -14,13 +14,14 @@ from scrapyd.interfaces import IEggStorage, IPoller, ISpiderScheduler
 from twisted.application.service import IServiceCollection
 from twisted.web.resource import Resource
 
+from moviecrawler.cluster.components import local_time
 from moviecrawler.cluster.logs import Logs
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import state_for
 from moviecrawler.cluster.webservice import ClusterResource, read_frontier, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from scrapyd.config import Config
     from twisted.web.server import Request
@@ -125,11 +126,28 @@ class Page(ClusterResource):
         return page.encode(), "text/html; charset=utf-8"
 
 
-def table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of cells that are HTML already."""
+def table(headers: Iterable[str], parts: Mapping[str, Iterable[Iterable[str]]]) -> str:
+    """Return a table of cells that are HTML already, in parts with a heading each, which may be empty."""
     head = "".join(f"<th>{header}</th>" for header in headers)
-    lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
+    bodies = []
+    for heading, rows in parts.items():
+        line = f'<tr><th colspan="{len(tuple(headers))}">{heading}</th></tr>\n' if heading else ""
+        lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        bodies.append(f"<tbody>\n{line}{lines}\n</tbody>")
+    return f"<table><thead><tr>{head}</tr></thead>\n{chr(10).join(bodies)}</table>"
+
+
+_COLUMNS = (
+    *("Project", "Spider", "Job", "PID", "Start", "Runtime", "Finish", "Log", "Items", "Cancel"),
+    *("Node", "Version", "Priority", "Reason", "Scraped", "Errors"),
+)
+"""Of the page of jobs: Scrapyd's own, in its order, and then ours."""
+
+
+def row(project: str, spider: str, job: str, **others: str) -> list[str]:
+    """Return a job's cells, one a column; those that are not given are empty, as Items, a file's link, always is here."""
+    given = {"project": project, "spider": spider, "job": job, **others}
+    return [given.get(column.lower(), "") for column in _COLUMNS]
 
 
 class Home(Page):
@@ -141,16 +159,18 @@ class Home(Page):
         projects = "".join(f"<li>{escape(name)}</li>" for name in self.root.eggs.list_projects())
         nodes = table(
             ("Node", "Jobs", "Slots", "Memory", "State"),
-            (
-                (
-                    escape(node.name),
-                    str(len(node.processes)),
-                    str(node.slots),
-                    f"{node.memory / 1024**2:.0f} MB",
-                    "draining" if node.draining else "up",
+            {
+                "": (
+                    (
+                        escape(node.name),
+                        str(len(node.processes)),
+                        str(node.slots),
+                        f"{node.memory / 1024**2:.0f} MB",
+                        "draining" if node.draining else "up",
+                    )
+                    for node in self.root.state.nodes()
                 )
-                for node in self.root.state.nodes()
-            ),
+            },
         )
         return (
             "<h1>Scrapyd</h1>\n<ul>"
@@ -163,52 +183,53 @@ class Home(Page):
 
 
 class Jobs(Page):
-    """The page of jobs."""
+    """The page of jobs. Its first columns are those of Scrapyd's own page, as there are clients that read them by their places."""
 
     title = "Jobs"
 
     def body(self, base: str) -> str:
         """Return the jobs of all nodes."""
         state = self.root.state
-        counts = state.counts()
-        pending = table(
-            ("Project", "Spider", "Job", "Priority", "Cancel"),
-            ((*self._names(job), f"{job.priority:g}", self._cancel(base, job)) for job in state.pending(most=_ROWS)),
+        counts, now = state.counts(), state.now()
+        pending = (
+            row(*self._names(job), cancel=self._cancel(base, job), priority=f"{job.priority:g}")
+            for job in state.pending(most=_ROWS)
         )
-        running = table(
-            ("Project", "Spider", "Job", "Node", "PID", "Start", "Log", "Cancel"),
-            (
-                (
-                    *self._names(running.job),
-                    escape(running.node),
-                    str(running.process.pid) if running.process else "",
-                    _time(running.started_at),
-                    self._log(base, running.job),
-                    self._cancel(base, running.job),
-                )
-                for running in state.running()
-            ),
+        running = (
+            row(
+                *self._names(job.job),
+                pid=str(job.process.pid) if job.process else "",
+                start=_time(job.started_at),
+                runtime=_duration(now - job.started_at),
+                log=self._log(base, job.job),
+                cancel=self._cancel(base, job.job),
+                node=escape(job.node),
+                version=escape(job.version or ""),
+                priority=f"{job.job.priority:g}",
+            )
+            for job in state.running()
         )
-        finished = table(
-            ("Project", "Spider", "Job", "Node", "Start", "Finish", "Reason", "Items", "Errors", "Log"),
-            (
-                (
-                    *self._names(done.job),
-                    escape(done.outcome.node),
-                    _time(done.outcome.started_at / 1000),
-                    _time(done.outcome.ended_at / 1000),
-                    escape(done.outcome.reason),
-                    _number(done.outcome.items),
-                    _number(done.outcome.errors),
-                    self._log(base, done.job),
-                )
-                for done in state.finished(most=_ROWS)
-            ),
+        finished = (
+            row(
+                *self._names(done.job),
+                start=_time(done.outcome.started_at / 1000),
+                runtime=_duration((done.outcome.ended_at - done.outcome.started_at) / 1000),
+                finish=_time(done.outcome.ended_at / 1000),
+                log=self._log(base, done.job),
+                node=escape(done.outcome.node),
+                version=escape(done.version or ""),
+                reason=escape(done.outcome.reason),
+                scraped=_number(done.outcome.items),
+                errors=_number(done.outcome.errors),
+            )
+            for done in state.finished(most=_ROWS)
         )
-        return (
-            f'<h1>Jobs</h1>\n<p><a href="{base}/">Go up</a></p>\n<h2>Pending ({counts.pending})</h2>\n{pending}\n'
-            f"<h2>Running ({counts.running})</h2>\n{running}\n<h2>Finished ({counts.finished})</h2>\n{finished}"
-        )
+        parts = {
+            f"Pending ({counts.pending})": pending,
+            f"Running ({counts.running})": running,
+            f"Finished ({counts.finished})": finished,
+        }
+        return f'<h1>Jobs</h1>\n<p><a href="{base}/">Go up</a></p>\n{table(_COLUMNS, parts)}'
 
     def _names(self, job: Job) -> tuple[str, str, str]:
         return escape(job.project), escape(job.spider), escape(job.id)
@@ -225,7 +246,11 @@ class Jobs(Page):
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{local_time(seconds):%Y-%m-%d %H:%M:%S}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=max(0, round(seconds))))
 
 
 def _number(number: int | None) -> str:
