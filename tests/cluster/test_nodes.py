@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +118,15 @@ def test_result_tells_how_a_job_ended(nodes: list[Node]) -> None:
     assert bad["items"] is None
     # That stands in the spider's log only.
     assert worse["reason"].startswith("exit code 1: NameError: Module 'toy' doesn't define any object named 'nowhere'")
+    # Why it ended stands in the log, too.
+    assert "NONSENSE" in nodes[0].get(bad["log_url"].lstrip("/")).text
 
 
 def test_job_runs_the_version_that_it_names_and_else_the_latest(nodes: list[Node], notes: Path) -> None:
     for version in ("3", "4"):
         nodes[0].deploy(toy_egg(version, notes), version=version)
     jobs = [nodes[1].schedule("quick", note="named", _version="3"), nodes[1].schedule("quick", note="latest")]
-    nodes[0].wait_for_end(*jobs)
+    assert [done["version"] for done in nodes[0].wait_for_end(*jobs)] == ["3", "4"]
     told = [(notes / ran(notes, note)[0]).read_text().splitlines()[0] for note in ("named", "latest")]
     assert told == ["3", "4"]
     for path in ("schedule.json", "listspiders.json"):
@@ -136,7 +139,21 @@ def test_version_and_project_that_are_deleted_are_gone_for_all(nodes: list[Node]
     nodes[0].deploy(toy_egg("2", notes), project="other", version="2")
     assert nodes[1].post("delversion.json", project="other", version="2").json["status"] == "ok"
     assert nodes[2].get("listversions.json", project="other").json["versions"] == ["1"]
+    for node in nodes:
+        node.get("logs")  # which is there before any job was
+    slow = nodes[0].schedule("slow", project="other", note="deleted")
+    wait_for(lambda: ran(notes, "deleted"))
+    wait_for(lambda: nodes[0].jobs("running")[0]["version"] == "1")
     assert nodes[2].post("delproject.json", project="other").json["status"] == "ok"
+    # What runs is still there to be asked for, listed and cancelled.
+    assert nodes[0].get("status.json", job=slow).json["currstate"] == "running"
+    assert nodes[1].get("status.json", job=slow, project="other").json["currstate"] == "running"
+    assert [job["id"] for job in nodes[1].get("listjobs.json", project="other").json["running"]] == [slow]
+    assert nodes[2].post("cancel.json", project="other", job=slow).json["prevstate"] == "running"
+    assert nodes[0].wait_for_end(slow)[0]["reason"] == "cancelled"
+    for answer in (nodes[0].get("status.json", job="x", project="no"), nodes[0].get("listjobs.json", project="no")):
+        assert answer.json["message"] == "project 'no' not found"
+    assert nodes[0].post("cancel.json", project="no", job="x").json["message"] == "project 'no' not found"
     assert nodes[0].get("listprojects.json").json["projects"] == ["toy"]
     gone = nodes[0].post("schedule.json", project="other", spider="quick").json
     assert (gone["status"], gone["message"]) == ("error", "project 'other' not found")
@@ -221,6 +238,38 @@ def test_priority_decides_while_slots_are_taken(nodes: list[Node], notes: Path) 
     nodes[0].wait_for_end(*slow, high)
 
 
+COLUMNS = ["Project", "Spider", "Job", "PID", "Start", "Runtime", "Finish", "Log", "Items", "Cancel"]
+
+
+def test_page_of_jobs_begins_with_scrapyd_s_columns(nodes: list[Node], notes: Path) -> None:
+    """Clients read them by their places, as scrapydweb does."""
+    done = nodes[0].schedule("quick", note="columns")
+    nodes[0].wait_for_end(done)
+    runs = [nodes[0].schedule("slow", note=f"columns{number}") for number in range(4)]
+    wait_for(lambda: sum(bool(ran(notes, f"columns{number}")) for number in range(4)) == 3)
+    wait_for(lambda: all(job["pid"] for job in nodes[0].jobs("running")))
+    page = nodes[1].get("jobs").text
+    assert re.findall("<th>(.*?)</th>", page)[:10] == COLUMNS
+    rows = [re.findall("<td>(.*?)</td>", row) for row in re.findall("<tr>(<td>.*?)</tr>", page)]
+    jobs = {row[2]: dict(zip(COLUMNS, row, strict=False)) for row in rows if row[2] in {done, *runs}}
+    assert [job for job in jobs.values() if not job["Start"] and not job["Finish"]] == [
+        {**dict.fromkeys(COLUMNS, ""), "Project": "toy", "Spider": "slow", "Job": job, "Cancel": jobs[job]["Cancel"]}
+        for job in runs
+        if not jobs[job]["Start"]
+    ]
+    began = [job for job in jobs.values() if job["Start"]]
+    assert len(began) == 4
+    for job in began:
+        datetime.strptime(job["Start"], "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - as clients read it
+        assert re.fullmatch(r"\d:\d\d:\d\d", job["Runtime"])
+        assert f"/logs/toy/{job['Spider']}/{job['Job']}.log" in job["Log"]
+        assert job["Items"] == ""
+        assert bool(job["PID"]) == (job["Job"] != done) == bool(job["Cancel"]) == (not job["Finish"])
+    for run in runs:
+        nodes[0].post("cancel.json", project="toy", job=run)
+    nodes[0].wait_for_end(*runs)
+
+
 def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> None:
     client = ScrapydClient(nodes[0].url, *AUTH)
     assert client.projects() == ["toy"]
@@ -231,7 +280,7 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
     assert ScrapydClient(nodes[2].url, *AUTH).status(job)["currstate"] == "finished"
     assert job in {each["id"] for each in ScrapydClient(nodes[1].url, *AUTH).jobs("toy")["finished"]}
     (tmp_path / "scrapy.cfg").write_text(
-        f"[settings]\ndefault = x\n[deploy]\nurl = {nodes[1].url}\nusername = {AUTH[0]}\npassword = {AUTH[1]}\n"
+        f"[settings]\ndefault = x\n[deploy]\nurl = {nodes[1].url}/\nusername = {AUTH[0]}\npassword = {AUTH[1]}\n"
         "project = toy\n"
     )
     told = {}

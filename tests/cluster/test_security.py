@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import io
+import os
 import socket
 import subprocess
 import urllib.parse
@@ -12,6 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -128,10 +130,35 @@ def test_oversized_egg_is_refused_while_it_comes(node: Node) -> None:
     assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
 
 
-def test_stranger_can_not_fill_the_node_s_memory(node: Node) -> None:
-    answer = node.deploy(bytes(12 * 1024), version="large", auth=("operator", "wrong"))
-    assert answer.code == 413
-    assert node.request("schedule.json", b"a=b&" * 100_000).code == 413
+@pytest.mark.parametrize("size", [12 * 1024, 300 * 1024, 3 * 1024 * 1024])
+def test_stranger_is_told_to_give_a_password_however_much_is_sent(node: Node, size: int) -> None:
+    answer = node.deploy(bytes(size), version="large", auth=("operator", "wrong"))
+    assert answer.code == 401, answer.text
+    assert answer.headers["WWW-Authenticate"].startswith("Basic ")
+    answer = node.request("addversion.json", b"egg=" + b"x" * size, auth=("operator", "wrong"))
+    assert answer.code == 401, answer.text
+
+
+def test_egg_may_come_in_a_form_of_either_kind(node: Node) -> None:
+    """As scrapydweb and curl send it."""
+    large = toy_egg(more={"toy/data.txt": os.urandom(300 * 1024).hex()})
+    small = toy_egg()
+    for number, (egg, told) in enumerate(
+        [(small, "ok"), (large, "ok"), (large + bytes(600 * 1024), "the egg has more than 1,048,576 bytes")]
+    ):
+        form = urlencode({"project": "form", "version": f"v{number}", "egg": egg}).encode()
+        answer = node.request("addversion.json", form, auth=DEPLOYER)
+        assert answer.code == 200
+        assert told in answer.text
+    assert node.get("listversions.json", project="form").json["versions"] == ["v0", "v1"]
+    too_large = node.request("schedule.json", b"a=b&" * 100_000)
+    assert (too_large.code, too_large.json["message"]) == (413, "the request is larger than 262144 bytes")
+
+
+def test_empty_segments_of_a_path_are_dropped(node: Node) -> None:
+    """As scrapyd-client asks where its URL ends in a slash."""
+    for path in ("/listprojects.json", "//listprojects.json?x=//"):
+        assert node.get(path).json["projects"] == node.get("listprojects.json").json["projects"] != []
 
 
 def test_strangers_can_not_take_all_connections(node: Node) -> None:
