@@ -25,6 +25,7 @@ local dead = redis.call('ZRANGEBYSCORE', NODES, '-inf', now)
 for _, node in ipairs(dead) do
     redis.call('ZREM', NODES, node)
     redis.call('HDEL', NODE_INFOS, node)
+    count('node_lost')
 end
 
 local runs = {}

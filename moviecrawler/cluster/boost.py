@@ -60,6 +60,9 @@ def _boost(ids: Sequence[str], weight: float) -> int:
             return store.boost(ids, weight, utc_now())
         except TransientStoreError as error:
             raise wrong(f"the catalogue can't be used now: {error}", 503) from error
+        except (psycopg2.errors.UndefinedTable, psycopg2.errors.UndefinedColumn, psycopg2.errors.UndefinedFunction):
+            told = "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
+            raise wrong(told, 503) from None
         except psycopg2.Error as error:
             raise wrong(f"the catalogue can't be used: {str(error).splitlines()[0]}", 503) from error
 

@@ -17,6 +17,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.webservice import ClusterResource, frontier_parameters
 from moviecrawler.monitors.redis_book import RedisBook
 
@@ -57,10 +58,13 @@ class _Cluster(Collector):
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
         yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that a node is at.", counts.running)
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
-        ended = CounterMetricFamily("moviecrawler_jobs", "What has happened to jobs.", labels=["event"])
-        for event, count in sorted(state.counters().items()):
-            ended.add_metric([event], count)
-        yield ended
+        counters = dict.fromkeys(EVENTS, 0) | state.counters()
+        lost = counters.pop(NODE_LOST, 0)
+        yield CounterMetricFamily("moviecrawler_nodes_lost", "Nodes that went silent without having left.", lost)
+        events = CounterMetricFamily("moviecrawler_jobs", "What has happened to jobs.", labels=["event"])
+        for event, count in sorted(counters.items()):
+            events.add_metric([event], count)
+        yield events
         for name, text, figure in (
             ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
             ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),

@@ -32,6 +32,11 @@ _REMEMBER = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
 _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
+EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
+"""What the scripts count of jobs."""
+NODE_LOST = "node_lost"
+"""What they count of nodes: those that went silent without having left."""
+
 
 class LeaseLostError(MovieCrawlerError):
     """The cluster doesn't know this node, or took it for dead."""

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from scrapyd_client import ScrapydClient
 
+from moviecrawler.cluster.state import EVENTS
 from tests.cluster.nodes import Cluster, Node, alive, cluster, toy_egg
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -217,6 +218,10 @@ def test_nodes_tell_of_themselves(nodes: list[Node], notes: Path) -> None:
     assert "moviecrawler_slots 3.0" in figures
     assert "moviecrawler_jobs_running 1.0" in figures
     assert re.search(r'moviecrawler_jobs_total\{event="finished"\} \d', figures)
+    # What has not happened yet is told as 0: of a series that begins later, Prometheus sees no increase.
+    told = re.findall(r'moviecrawler_jobs_total\{event="(\w+)"\}', figures)
+    assert told == sorted(EVENTS)
+    assert "moviecrawler_nodes_lost_total 0.0" in figures
     nodes[2].post("cancel.json", project="toy", job=job)
     nodes[0].wait_for_end(job)
 

@@ -12,7 +12,7 @@ import redis
 
 from moviecrawler.cluster.jobs import How, Job, Outcome, QueueFullError
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.state import ClusterState, LeaseLostError, NodeInfo, Process
+from moviecrawler.cluster.state import EVENTS, NODE_LOST, ClusterState, LeaseLostError, NodeInfo, Process
 from tests.waiting import wait_for
 
 
@@ -167,6 +167,7 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(s
     assert 0 < state.now() - first.queued_at < 60
     dies(state, "a", "b")
     assert [pending.id for pending in state.pending()] == ["job1", "job2"]
+    assert state.counters()[NODE_LOST] == 1
     assert state.take("b") == first  # also as to when it was queued
     assert not state.settle("a", job(1), "died", outcome("a"))
     assert not state.settle("a", job(1), "finished", outcome("a"))
@@ -206,6 +207,7 @@ def test_job_that_is_recycled_or_handed_back_is_never_given_up(state: ClusterSta
         state.settle("a", job(), how, outcome("a"))
     assert state.counts() == (1, 0, 0)
     assert state.counters()["recycled"] == 5
+    assert set(state.counters()) <= set(EVENTS)
 
 
 @pytest.mark.parametrize("hours", [23.9, 24.1])

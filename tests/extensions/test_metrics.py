@@ -18,6 +18,7 @@ from scrapy.settings import Settings
 
 from moviecrawler import settings
 from moviecrawler.cluster.metrics import _Cluster
+from moviecrawler.cluster.state import EVENTS
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES
 from moviecrawler.extensions.metrics_options import MetricsOptions
@@ -35,7 +36,7 @@ OWN = re.compile(r"\bmoviecrawler_\w+")
 DEFINED_BY_NODES = set(
     re.findall(r'"(moviecrawler_\w+)"', (PROJECT / "moviecrawler" / "cluster" / "metrics.py").read_text("utf-8"))
 ) | {
-    "moviecrawler_jobs_total",
+    *("moviecrawler_jobs_total", "moviecrawler_nodes_lost_total"),
     *(f"moviecrawler_crawl_{name}" for name in ("done", "failed", "to_go", "dead_letters", "workers")),
 }
 EXISTING = DEFINED_BY_NODES | {f"{counter.name}_total" for counter in COUNTERS} | set(GAUGES)
@@ -233,6 +234,9 @@ def test_alert_rules_are_whole_and_lead_to_the_runbook() -> None:
         assert rule["labels"]["severity"] in {"warning", "critical"}
         assert rule["annotations"].keys() == {"summary", "runbook"}
         assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
+        assert set(re.findall(r'event="(\w+)"', rule["expr"])) <= set(EVENTS)
+        # A number that was computed is shown as people read it.
+        assert all("|" in shown for shown in re.findall(r"\{\{ \$value(.*?)\}\}", rule["annotations"]["summary"]))
 
 
 def test_prometheus_scrapes_the_nodes_with_credentials_from_a_file() -> None:
