@@ -16,6 +16,7 @@ from tests.shared import FOLDERS, SHARED, is_here
 
 GROUPS = {
     "browser": "takes chromium and its driver",
+    "clients": "takes programs of others in a virtual environment of their own, and Debian's `promtool`",
     "tor": "takes a private Tor network, and so Debian's `tor`",
     "long": "takes minutes: damage at full size, many kills in a row, an image built step by step",
 }
