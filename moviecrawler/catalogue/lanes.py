@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from moviecrawler.catalogue.rows import Outcome, SiteState
+    from moviecrawler.catalogue.rows import Outcome
 
 Queue = Literal["boosted", "unread", "stale"]
 
@@ -111,27 +111,6 @@ def next_due(outcome: Outcome, *, now: datetime, released: date | None, failures
     raise ValueError(f"a try that ended {outcome!r} changes no due date; leave the title as it was")
 
 
-def boost_round(last_round: datetime | None, now: datetime) -> datetime:
-    """Return when the round begins that a boost at `now` asks for: at once, but never twice a week for one title.
-
-    A round refreshes the title on all sites. `last_round` is when its last one began; one that is still to begin stays as
-    it is, however often the title is boosted until then.
-    """
-    if last_round is None:
-        return now
-    return last_round if last_round > now else max(now, last_round + BOOST_EVERY)
-
-
-def boost_due(last_round: datetime | None, last_answer: datetime | None, now: datetime) -> datetime:
-    """Return when lane 2 wants a title on one site, after a boost at `now`: with its round.
-
-    `last_answer` is when the site last gave its page, or said that it has none. A title that was boosted before waits for
-    its week on each site: else a page that was fetched late in one round would be fetched again early in the next.
-    """
-    begins = boost_round(last_round, now)
-    return begins if last_round is None or last_answer is None else max(begins, last_answer + BOOST_EVERY)
-
-
 def boost_left(outcome: Outcome, *, boost_due: datetime | None, next_due: datetime, failures: int) -> datetime | None:
     """Return when lane 2 wants a title again after a try, by either lane; None when it doesn't.
 
@@ -145,46 +124,11 @@ def boost_left(outcome: Outcome, *, boost_due: datetime | None, next_due: dateti
     return None
 
 
-# --- The queues -------------------------------------------------------------------------------------------------------
-
-
-def is_unread(state: SiteState) -> bool:
-    """Return whether a title was never fetched from its site: one whose only tries failed wasn't."""
-    return state.last_success is None and state.state != "absent"
-
-
-def queue_of(state: SiteState, now: datetime) -> Queue | None:
-    """Return the queue in which a title stands on its site; None when it isn't due, or claimed by a worker."""
-    if state.claimed_until is not None and state.claimed_until > now:
-        return None
-    if state.boost_due is not None and state.boost_due <= now:
-        return "boosted"
-    if state.next_due > now:
-        return None
-    return "unread" if is_unread(state) else "stale"
-
-
-def boosted_order(state: SiteState) -> tuple[float, datetime, int]:
-    """Return a key that sorts boosted titles in their order."""
-    assert state.boost_due is not None  # noqa: S101 - else it isn't boosted
-    return -state.boost, state.boost_due, state.title_id
-
-
-def unread_order(state: SiteState) -> tuple[float, int]:
-    """Return a key that sorts unread titles in their order."""
-    return -state.popularity, state.title_id
-
-
-def stale_order(state: SiteState) -> tuple[datetime, int]:
-    """Return a key that sorts stale titles in their order."""
-    return state.next_due, state.title_id
-
-
 # --- Taking turns -----------------------------------------------------------------------------------------------------
 
 
 class Candidate(Protocol):
-    """What `choose` looks at; a `SiteState`, or a row with these columns."""
+    """What `choose` looks at: a row with these columns."""
 
     @property
     def title_id(self) -> int: ...  # noqa: D102

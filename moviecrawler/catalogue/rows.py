@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
-
-if TYPE_CHECKING:
-    from datetime import date, datetime
-
-    from moviecrawler.items import Site
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
 """How the last try to fetch a title from a site ended; `never` while there was none."""
@@ -19,7 +14,8 @@ Outcome = Literal["ok", "absent", "error", "blocked"]
 """How a try ends."""
 
 PopularitySource = Literal["tmdb", "votes", "given"]
-"""Where a popularity comes from; a later one in this list takes the place of an earlier one."""
+"""Where a popularity comes from: what TMDB says is watched now, IMDb's votes, or a person. The larger of the first two counts,
+unless a person gave one."""
 
 IdSource = Literal["guess", "list", "sitemap", "joined", "wikidata", "page", "given"]
 """Where a title's id on a site comes from; a later one in this list takes the place of an earlier one.
@@ -65,29 +61,6 @@ class Wanted:
     year: int | None = None
     runtime_minutes: int | None = None
     directors: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True, kw_only=True)
-class SiteState:
-    """A title on a site, as far as it decides what is fetched next."""
-
-    title_id: int
-    site: Site
-    state: State
-    popularity: float
-    """0 to 100."""
-    next_due: datetime
-    """When lane 1 wants it; for `never`, any time in the past."""
-    failures: int = 0
-    """In a row, since the last success."""
-    last_success: datetime | None = None
-    boost: float = 0.0
-    """Above 0 while lane 2 wants the title: how much."""
-    boost_due: datetime | None = None
-    """When lane 2 wants it; None when it doesn't."""
-    released: date | None = None
-    """By which its age is told; of a title of which only the year is known, see `lanes.release_of`."""
-    claimed_until: datetime | None = None
 
 
 class Sighting(NamedTuple):

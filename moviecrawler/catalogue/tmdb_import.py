@@ -1,4 +1,4 @@
-"""The popularity of films from TMDB's daily export of its ids (https://developer.themoviedb.org/docs/daily-id-exports).
+"""What is watched now: the popularity of films from TMDB's daily export of its ids (https://developer.themoviedb.org/docs/daily-id-exports).
 
 The export names no IMDb ids: its rows only complete titles of which the catalogue knows TMDB's id, from Wikidata.
 """

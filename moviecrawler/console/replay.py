@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
+from moviecrawler.identity.exits import POOL_META
 from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
@@ -147,6 +148,7 @@ class ReplaySpider(scrapy.Spider):
                 "retry_times": answer.attempts - 1,
                 "fetched_at": answer.fetched_at,
                 "archive_id": answer.archive_id,
+                POOL_META: answer.pool,
             },
         )
         headers: dict[str, list[str]] = {}

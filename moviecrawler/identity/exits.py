@@ -14,6 +14,8 @@ Kind = Literal["direct", "datacenter", "residential", "tor"]
 
 META = "exit"
 """Where a request has the name of the exit that it was last sent from, on sites that rotate; elsewhere it has none."""
+POOL_META = "pool"
+"""Where such a request has the name of that exit's pool."""
 DIRECT = "direct"
 """The name of the pool that is always there: no proxy."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
+from moviecrawler.identity.exits import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import wire_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
@@ -83,6 +84,7 @@ def _answer(response: Response) -> Answer:
         attempts=1 + response.meta.get("retry_times", 0),
         found=known.get("found"),
         due=_compared(known.get("due")),
+        pool=response.meta.get(POOL_META, DIRECT),
     )
 
 

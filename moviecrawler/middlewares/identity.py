@@ -27,7 +27,7 @@ from moviecrawler.extract.blocks import THROTTLE_PAUSE
 from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.identity.exits import META, IdentityError
+from moviecrawler.identity.exits import META, POOL_META, IdentityError
 from moviecrawler.identity.health import Health
 from moviecrawler.identity.options import HOME_SETTINGS, IdentityOptions
 from moviecrawler.identity.policy import UNKNOWN_REFUSAL, load_policy, trouble, tunnel_status
@@ -209,6 +209,7 @@ class IdentityMiddleware:
     async def process_request(self, request: Request) -> None:
         """Choose the exit, waiting while all that may be used are busy. Raises SiteStopped or AttemptsFailedError."""
         request.meta.pop(META, None)
+        request.meta.pop(POOL_META, None)
         named = request.meta.get("site") or request.meta.get(ROBOTS_OF)
         site = named or self._sites.get(urlparse_cached(request).netloc.lower())
         desk = self._desks.get(site) if site else None
@@ -221,6 +222,7 @@ class IdentityMiddleware:
         identity = self._identity(exit_, route)
         self._attempts[request] = _Attempt(desk, exit_, pool, route, number, desk.health.now(), identity)
         request.meta[META] = exit_.name
+        request.meta[POOL_META] = exit_.pool
         if route.proxy is not None:
             host = urlparse_cached(request).hostname or ""
             # The delay and the concurrency of the site's host, for each exit.

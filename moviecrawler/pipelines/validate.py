@@ -8,12 +8,14 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import present_in, told_by
 from moviecrawler.items import SCORE_SCALES, Amount, Credit, Miss, Movie, Role, Score, Source, TitleKind
+from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
 from moviecrawler.texts import on_one_line, shortened, without_controls
@@ -69,7 +71,9 @@ _AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 
 
 class ValidatePipeline:
-    """Drops every Movie and Miss that is refused by `check_movie` or `check_miss`; other items pass through.
+    """Drops every Movie and Miss that is refused by `check_movie` or `check_miss`.
+
+    A dict, or an attrs or pydantic object of somebody's own spider becomes one of the two first; see `adapting.py`.
 
     Control characters are taken out of all texts first, so that every store is offered the same.
 
@@ -89,8 +93,10 @@ class ValidatePipeline:
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, or raise DropItem."""
+        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right."""
         try:
+            if is_foreign(item):
+                item = adapted(item)
             if isinstance(item, Movie):
                 clean_texts(item)
                 check_movie(item)
@@ -102,6 +108,8 @@ class ValidatePipeline:
             reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
             self._stats.inc_value("items/rejected")
             self._stats.inc_value(f"items/rejected/{error.field}")
+            if is_foreign(item):
+                item = repr(ItemAdapter(item).asdict())
             # It waits for the disk.
             if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
                 self._stats.inc_value("items/unrecorded")

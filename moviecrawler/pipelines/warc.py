@@ -56,6 +56,8 @@ class Answer:
     """What the list that led to the title says of it."""
     due: dict[str, Any] | None = None
     """What the page was compared with, when the catalogue asked for it."""
+    pool: str = "direct"
+    """The pool of exits that it came through."""
 
 
 class _Known(msgspec.Struct):
@@ -66,6 +68,7 @@ class _Known(msgspec.Struct):
     attempts: int
     found: dict[str, Any] | None
     due: dict[str, Any] | None = None
+    pool: str = "direct"
 
 
 def write_record(answer: Answer) -> RawPage:
@@ -76,7 +79,7 @@ def write_record(answer: Answer) -> RawPage:
         phrase = ""
     http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
     http_head = "\r\n".join(http_lines).encode("latin-1") + _END
-    known = _Known(answer.site, answer.site_id, answer.attempts, answer.found, answer.due)
+    known = _Known(answer.site, answer.site_id, answer.attempts, answer.found, answer.due, answer.pool)
     record = _record(
         {
             "WARC-Type": "response",
@@ -136,6 +139,7 @@ def read_record(record: bytes) -> Answer:
             attempts=known.attempts,
             found=known.found,
             due=known.due,
+            pool=known.pool,
         )
     except (KeyError, ValueError, IndexError, msgspec.DecodeError, RecursionError) as error:
         raise ArchiveError(f"a record is not as this project writes it: {type(error).__name__}: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +23,7 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.identity.exits import DIRECT, POOL_META
 from moviecrawler.identity.options import IdentityOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
 from moviecrawler.middlewares.blocks import SiteStopped
@@ -96,6 +97,10 @@ class _Seed(msgspec.Struct):
 
     url: str
     priority: int = 0
+    proxy_pool: str | None = None
+    """The one pool that this title is asked for through; None for PROXY_ORDER."""
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    """None for what the settings say."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -309,6 +314,8 @@ class MovieSpider(scrapy.Spider):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigurationError(f"{seed[:_LONGEST_REASON]!r} is no seed: {error}") from None
         request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
+        named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
+        request.meta.update({name: value for name, value in named.items() if value is not None})
         return request.replace(priority=given.priority, dont_filter=True)
 
     def _warn_of_fields(self, seed: Mapping[str, Any]) -> None:
@@ -401,6 +408,7 @@ class MovieSpider(scrapy.Spider):
             attempts=1 + response.meta.get("retry_times", 0),
             wire_bytes=wire_size(response),
             body_bytes=len(response.body),
+            pool=response.meta.get(POOL_META, DIRECT),
             archive_id=response.meta.get("archive_id"),
         )
         if due is not None and due["wanted"] is not None:

@@ -15,8 +15,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import get_args
 
 from moviecrawler.catalogue import lanes
-from moviecrawler.catalogue.rows import Outcome, SiteState
+from moviecrawler.catalogue.rows import Outcome
 from moviecrawler.items import Site
+from tests.catalogue import model
+from tests.catalogue.model import SiteState
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
@@ -109,7 +111,7 @@ class OneSite:
         self.scenario = scenario
         self.random = random.Random(f"{scenario.seed} {site}")  # noqa: S311 - repeatable
         self.turns = lanes.Turns(scenario.shares)
-        self.boosted, self.unread, self.stale = map(Shelf, (lanes.boosted_order, lanes.unread_order, lanes.stale_order))
+        self.boosted, self.unread, self.stale = map(Shelf, (model.boosted_order, model.unread_order, model.stale_order))
         self.later: list[tuple[datetime, int, SiteState]] = []
         self.states: dict[int, SiteState] = {}
         self.popular = popular
@@ -137,7 +139,7 @@ class OneSite:
         state = self.states[title_id]
         state.boost += by
         if state.boost_due is None:
-            state.boost_due = lanes.boost_due(last_round, self.answered.get(title_id), now)
+            state.boost_due = model.boost_due(last_round, self.answered.get(title_id), now)
             self.figures.boosts += 1
             self.wanted_since[title_id] = state.boost_due
         self.wait(state, now)
@@ -146,7 +148,7 @@ class OneSite:
         """Put a state that has changed where it is found in time."""
         for due, shelf in (
             (state.boost_due, self.boosted),
-            (state.next_due, self.unread if lanes.is_unread(state) else self.stale),
+            (state.next_due, self.unread if model.is_unread(state) else self.stale),
         ):
             if due is not None and due <= now:
                 shelf.put(state)
@@ -184,7 +186,7 @@ class OneSite:
     def day_ends(self, now: datetime) -> None:
         self.figures.fetched += self.today
         self.figures.busiest_day = max(self.figures.busiest_day, sum(self.today[queue] for queue in QUEUES))
-        waiting = any(lanes.is_unread(state) and state.next_due <= now for _, _, state in self.unread.heap)
+        waiting = any(model.is_unread(state) and state.next_due <= now for _, _, state in self.unread.heap)
         if waiting and not self.today["refused"]:
             fewest = self.figures.fewest_unread
             self.figures.fewest_unread = self.today["unread"] if fewest is None else min(fewest, self.today["unread"])
@@ -192,8 +194,8 @@ class OneSite:
 
     def claim(self, size: int, now: datetime) -> list[SiteState]:
         boosted = self.boosted.take(size, lambda state: state.boost_due is not None and state.boost_due <= now)
-        unread = self.unread.take(size, lambda state: lanes.is_unread(state) and state.next_due <= now)
-        stale = self.stale.take(size, lambda state: not lanes.is_unread(state) and state.next_due <= now)
+        unread = self.unread.take(size, lambda state: model.is_unread(state) and state.next_due <= now)
+        stale = self.stale.take(size, lambda state: not model.is_unread(state) and state.next_due <= now)
         chosen = lanes.choose(size, boosted=boosted, unread=unread, stale=stale, turns=self.turns, now=now)
         taken = {state.title_id for state in chosen}
         for shelf, states in ((self.boosted, boosted), (self.unread, unread), (self.stale, stale)):
@@ -208,7 +210,7 @@ class OneSite:
         taken = {state.title_id for state in chosen}
         passed_over = max((state.popularity for state in unread if state.title_id not in taken), default=-1.0)
         for state in chosen:
-            queue = "boosted" if state.title_id in boosted else "unread" if lanes.is_unread(state) else "stale"
+            queue = "boosted" if state.title_id in boosted else "unread" if model.is_unread(state) else "stale"
             self.today[queue] += 1
             if queue == "stale":
                 self.figures.overdue = max(self.figures.overdue, now - state.next_due)
@@ -247,7 +249,7 @@ class OneSite:
         for state in self.states.values():
             if state.title_id not in self.asked:
                 self.figures.unread += 1
-            elif not lanes.is_unread(state):
+            elif not model.is_unread(state):
                 self.figures.still_overdue = max(self.figures.still_overdue, now - state.next_due)
         for since in self.wanted_since.values():
             self.figures.boost_waited = max(self.figures.boost_waited, now - since)
@@ -271,7 +273,7 @@ def simulate(scenario: Scenario) -> dict[Site, Figures]:
         last_round = rounds.get(title_id)
         for site in sites:
             site.boost(title_id, by, last_round, now)
-        rounds[title_id] = lanes.boost_round(last_round, now)
+        rounds[title_id] = model.boost_round(last_round, now)
 
     for title_id, popularity in enumerate(popularities):
         age = chance.randrange(180) if chance.random() < FRESH else chance.randrange(180, 30_000)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue import lanes
 from moviecrawler.catalogue.lanes import Counts, Shares, Turns, choose, outlook
-from moviecrawler.catalogue.rows import SiteState
+from tests.catalogue import model
+from tests.catalogue.model import SiteState
 
 NOW = datetime(2026, 11, 5, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -100,18 +101,18 @@ def test_popularity_grows_with_votes_and_stays_within_its_scale() -> None:
     ],
 )
 def test_a_boost_begins_a_round_at_once_but_not_twice_a_week(ago: timedelta | None, begins: timedelta) -> None:
-    assert lanes.boost_round(None if ago is None else NOW - ago, NOW) == NOW + begins
+    assert model.boost_round(None if ago is None else NOW - ago, NOW) == NOW + begins
 
 
 def test_a_first_boost_wants_the_page_now_however_new_it_is() -> None:
-    assert lanes.boost_due(None, NOW - DAY, NOW) == NOW
+    assert model.boost_due(None, NOW - DAY, NOW) == NOW
 
 
 def test_a_page_fetched_late_in_one_round_waits_for_its_week_in_the_next() -> None:
     last_round = NOW - 7 * DAY
-    assert lanes.boost_due(last_round, None, NOW) == NOW
-    assert lanes.boost_due(last_round, last_round - DAY, NOW) == NOW
-    assert lanes.boost_due(last_round, last_round + DAY, NOW) == NOW + DAY
+    assert model.boost_due(last_round, None, NOW) == NOW
+    assert model.boost_due(last_round, last_round - DAY, NOW) == NOW
+    assert model.boost_due(last_round, last_round + DAY, NOW) == NOW + DAY
 
 
 def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_failure() -> None:
@@ -152,17 +153,17 @@ def state(**values: Any) -> SiteState:
     ],
 )
 def test_a_title_stands_in_one_queue_while_it_is_due(values: dict[str, Any], queue: str | None) -> None:
-    assert lanes.queue_of(state(**values), NOW) == queue
+    assert model.queue_of(state(**values), NOW) == queue
 
 
 def test_each_queue_has_its_order() -> None:
     popular, plain, same = state(title_id=3, popularity=90.0), state(title_id=2), state(title_id=1)
-    assert sorted([plain, same, popular], key=lanes.unread_order) == [popular, same, plain]
+    assert sorted([plain, same, popular], key=model.unread_order) == [popular, same, plain]
     late, early = state(next_due=NOW), state(next_due=NOW - DAY, popularity=1.0)
-    assert sorted([late, early], key=lanes.stale_order) == [early, late]
+    assert sorted([late, early], key=model.stale_order) == [early, late]
     much = state(boost=9.0, boost_due=NOW)
     little, longer = state(boost=1.0, boost_due=NOW), state(boost=1.0, boost_due=NOW - DAY)
-    assert sorted([little, longer, much], key=lanes.boosted_order) == [much, longer, little]
+    assert sorted([little, longer, much], key=model.boosted_order) == [much, longer, little]
 
 
 # --- Taking turns -----------------------------------------------------------------------------------------------------

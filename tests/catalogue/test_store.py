@@ -19,12 +19,13 @@ from moviecrawler.catalogue.figures import due, figures, reviews
 from moviecrawler.catalogue.lanes import Shares, Turns
 from moviecrawler.catalogue.loading import begin_import, end_import, load
 from moviecrawler.catalogue.outcomes import SiteOutcome
-from moviecrawler.catalogue.rows import ImportRow, Sighting, SiteState
+from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.items import Credit
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.sql import migrations
+from tests.catalogue import model
 from tests.catalogue.catalogued import (
     DAY,
     LEASE,
@@ -39,6 +40,7 @@ from tests.catalogue.catalogued import (
     when,
     write,
 )
+from tests.catalogue.model import SiteState
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
@@ -174,13 +176,13 @@ def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, databas
     )
     states = [SiteState(site="imdb", **dict(zip(columns, each, strict=True))) for each in found]
     ids: dict[Any, Any] = dict(execute(database_url, "SELECT title_id, imdb_id FROM titles"))  # type: ignore[arg-type]
-    orders = {"boosted": lanes.boosted_order, "unread": lanes.unread_order, "stale": lanes.stale_order}
+    orders = {"boosted": model.boosted_order, "unread": model.unread_order, "stale": model.stale_order}
     turns = Turns(Shares(boosted=0.4, stale=0.3))
     expected: list[str] = []
     left = list(states)
     for _ in range(20):
         queues = {
-            name: sorted((s for s in left if lanes.queue_of(s, NOW) == name or _also(s, name)), key=order)[:5]
+            name: sorted((s for s in left if model.queue_of(s, NOW) == name or _also(s, name)), key=order)[:5]
             for name, order in orders.items()
         }
         chosen = lanes.choose(5, turns=turns, now=NOW, **queues)
@@ -196,7 +198,7 @@ def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, databas
 
 def _also(state: SiteState, queue: str) -> bool:
     """Return whether a boosted title stands in a queue of lane 1 as well."""
-    return lanes.queue_of(replace(state, boost_due=None), NOW) == queue
+    return model.queue_of(replace(state, boost_due=None), NOW) == queue
 
 
 # --- Outcomes ---------------------------------------------------------------------------------------------------------
@@ -291,9 +293,9 @@ def test_rounds_are_the_same_in_sql_as_in_the_lanes(
     at = NOW + later * DAY
     store.boost(["tt1000001"], 1.0, at)
     (due_at,) = execute(database_url, "SELECT DISTINCT boost_due FROM title_sites")[0]
-    assert due_at == lanes.boost_due(NOW, success, at)
+    assert due_at == model.boost_due(NOW, success, at)
     ((round_at,),) = execute(database_url, "SELECT round_at FROM titles")
-    assert round_at == lanes.boost_round(NOW, at)
+    assert round_at == model.boost_round(NOW, at)
 
 
 def test_a_scheduled_round_is_not_put_off_by_another_boost(store: CatalogueStore, database_url: str) -> None:
@@ -640,12 +642,28 @@ def test_an_import_adds_and_changes_and_repeats_nothing(store: CatalogueStore, d
     ]
 
 
-def test_a_better_source_of_popularity_wins(store: CatalogueStore, database_url: str) -> None:
+@pytest.mark.parametrize("by_votes", [50.0, 0.0])
+def test_what_is_watched_now_counts_beside_the_votes(by_votes: float, store: CatalogueStore, database_url: str) -> None:
+    popularity = "SELECT t.popularity, array_agg(DISTINCT s.popularity) FROM titles t JOIN title_sites s USING (title_id) GROUP BY 1"
+    bring_in(store, row(1, popularity=by_votes, tmdb_id=603))
+    counted = bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
+    assert counted.changed == 1
+    assert execute(database_url, popularity) == [(70.0, [70.0])]
+    bring_in(store, row(1, popularity=75.0, tmdb_id=603))
+    assert execute(database_url, popularity) == [(75.0, [75.0])]
+    bring_in(store, row(1, popularity=by_votes, tmdb_id=603))
+    assert execute(database_url, popularity) == [(70.0, [70.0])]
+    assert bring_in(store, row(1, popularity=by_votes, tmdb_id=603)).changed == 0
+    bring_in(store, ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb"))
+    assert execute(database_url, popularity) == [(max(by_votes, 20.0), [max(by_votes, 20.0)])]
+    assert bring_in(store, ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb")).changed == 0
+
+
+def test_a_popularity_that_a_person_gave_stands_above_all(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, popularity=50.0, tmdb_id=603))
-    bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
-    assert execute(database_url, "SELECT popularity FROM titles") == [(50.0,)]
     bring_in(store, ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given"))
     bring_in(store, row(1, popularity=51.0))
+    bring_in(store, ImportRow(tmdb_id=603, popularity=90.0, popularity_source="tmdb"))
     assert execute(database_url, "SELECT popularity, popularity_source::text FROM titles") == [(80.0, "given")]
 
 

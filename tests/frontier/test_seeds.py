@@ -20,8 +20,9 @@ from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.letters import dead_letters
 from moviecrawler.frontier.options import FrontierOptions
-from moviecrawler.frontier.queue import Batch, SharedQueue, connect
+from moviecrawler.frontier.queue import LEVELS, Batch, SharedQueue, connect
 from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed
+from moviecrawler.frontier.serialisation import decode
 from moviecrawler.frontier.worker_queue import WorkerQueue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -226,3 +227,20 @@ def test_seeds_of_a_run_whose_arguments_are_done_are_fetched_however_slowly_they
     assert json.loads(ended.stdout) == [["finished", 1], *[["finished", 2]] * 5], ended.stderr
     assert redis_client.exists(KEY, Keys("imdb", "default").taken_seeds) == 0
     assert redis_client.llen("{imdb}:default:requests:2") == 0
+
+
+def test_a_seed_names_its_pool_and_its_retries_and_both_travel(redis_url: str) -> None:
+    seed = '{"url": "tt0000001", "proxy_pool": "home", "max_retries": 1}'
+
+    async def test(client: Any) -> None:
+        await client.rpush(KEY, seed, '{"url": "tt0000002", "max_retries": -1}')
+        worker = Worker(client, redis_url, "a")
+        await worker.take()
+        queued = [entry for level in LEVELS for entry in await client.lrange(worker.keys.requests(level), 0, -1)]
+        (payload,) = (entry[entry.index(b"[") :] for entry in queued)
+        request = decode(payload, worker.spider)
+        assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("home", 1)
+        letters = [letter async for letter in dead_letters(client, "imdb", "test")]
+        assert [letter.reason[:11] for letter in letters] == ["a bad seed:"]
+
+    on_redis(test, redis_url)

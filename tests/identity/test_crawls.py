@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, crawl, reset, scrapy
@@ -73,6 +75,16 @@ def test_every_attempt_is_one_line_and_history_says_how_a_title_failed(replica: 
     assert f"AttemptsFailedError: {history}" in finished.log
     assert finished.stat("identity/imdb/datacenter/error") == 3
     assert "not used" not in finished.log  # a broken server is not the exits' fault
+
+
+def test_what_is_stored_names_the_pool_that_a_page_came_through(
+    replica: ReplicaProcess, tmp_path: Path, mongo_url: str
+) -> None:
+    with ProxyFleet([Mode.WORK] * 2) as fleet:
+        crawl_imdb(tmp_path, replica, fleet, titles=2, MONGO_URL=mongo_url)
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        stored = list(client.get_default_database()["movies"].find())
+    assert [movie["fetch"]["pool"] for movie in stored] == ["datacenter", "datacenter"]
 
 
 def test_a_missing_title_is_an_answer_and_no_ban(replica: ReplicaProcess, tmp_path: Path) -> None:

@@ -11,22 +11,24 @@ WITH given AS (
     WHERE imdb_id IS NOT NULL AND title IS NOT NULL AND kind IS NOT NULL ORDER BY imdb_id, n DESC
 ), upserted AS (
     INSERT INTO titles AS t (imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, popularity,
-        popularity_source)
+        popularity_source, votes_popularity)
     SELECT imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, coalesce(popularity, 0),
-        CASE WHEN popularity IS NOT NULL THEN popularity_source END
+        CASE WHEN popularity IS NOT NULL THEN popularity_source END,
+        CASE WHEN popularity_source = 'votes' THEN popularity END
     FROM given ORDER BY n
     ON CONFLICT (imdb_id) WHERE imdb_id IS NOT NULL DO UPDATE
     SET tmdb_id = coalesce(excluded.tmdb_id, t.tmdb_id), title = excluded.title,
         original_title = excluded.original_title, kind = excluded.kind, year = coalesce(excluded.year, t.year),
         runtime_minutes = coalesce(excluded.runtime_minutes, t.runtime_minutes),
-        popularity = CASE WHEN excluded.popularity_source >= coalesce(t.popularity_source, 'tmdb')
-            THEN excluded.popularity ELSE t.popularity END,
+        votes_popularity = coalesce(excluded.votes_popularity, t.votes_popularity),
+        popularity = popularity_of(excluded.popularity, excluded.popularity_source, t.popularity, t.popularity_source,
+            coalesce(excluded.votes_popularity, t.votes_popularity), t.tmdb_popularity),
         popularity_source = greatest(excluded.popularity_source, t.popularity_source)
     WHERE (t.tmdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes)
             IS DISTINCT FROM (coalesce(excluded.tmdb_id, t.tmdb_id), excluded.title, excluded.original_title, excluded.kind,
                               coalesce(excluded.year, t.year), coalesce(excluded.runtime_minutes, t.runtime_minutes))
-        OR excluded.popularity_source >= coalesce(t.popularity_source, 'tmdb')
-            AND (t.popularity, t.popularity_source) IS DISTINCT FROM (excluded.popularity, excluded.popularity_source)
+        OR excluded.popularity_source = 'given' AND (t.popularity, t.popularity_source) IS DISTINCT FROM (excluded.popularity, 'given')
+        OR excluded.votes_popularity IS DISTINCT FROM t.votes_popularity AND excluded.votes_popularity IS NOT NULL
     RETURNING t.title_id, t.imdb_id, t.popularity, t.xmax = 0 AS is_new
 )
 INSERT INTO loaded SELECT * FROM upserted;
@@ -46,14 +48,18 @@ WITH given AS (
 ), changed AS (
     UPDATE titles t
     SET tmdb_id = coalesce(g.tmdb_id, t.tmdb_id),
-        popularity = CASE WHEN g.popularity IS NOT NULL AND g.popularity_source >= coalesce(t.popularity_source, 'tmdb')
-            THEN g.popularity ELSE t.popularity END,
+        votes_popularity = coalesce(CASE WHEN g.popularity_source = 'votes' THEN g.popularity END, t.votes_popularity),
+        popularity = CASE WHEN g.popularity IS NULL THEN t.popularity ELSE
+            popularity_of(g.popularity, g.popularity_source, t.popularity, t.popularity_source,
+                coalesce(CASE WHEN g.popularity_source = 'votes' THEN g.popularity END, t.votes_popularity),
+                t.tmdb_popularity) END,
         popularity_source = CASE WHEN g.popularity IS NOT NULL
             THEN greatest(g.popularity_source, t.popularity_source) ELSE t.popularity_source END
     FROM given g
     WHERE t.title_id = g.title_id
         AND (t.tmdb_id IS DISTINCT FROM coalesce(g.tmdb_id, t.tmdb_id)
-            OR g.popularity_source >= coalesce(t.popularity_source, 'tmdb') AND t.popularity <> g.popularity)
+            OR g.popularity_source = 'given' AND t.popularity <> g.popularity
+            OR g.popularity_source = 'votes' AND t.votes_popularity IS DISTINCT FROM g.popularity AND g.popularity IS NOT NULL)
     RETURNING t.title_id, t.imdb_id, t.popularity
 )
 INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
@@ -64,10 +70,15 @@ WITH given AS (
     WHERE i.imdb_id IS NULL AND i.popularity IS NOT NULL
     ORDER BY t.title_id, i.n DESC
 ), changed AS (
-    UPDATE titles t SET popularity = g.popularity, popularity_source = g.popularity_source
+    UPDATE titles t
+    SET tmdb_popularity = CASE WHEN g.popularity_source = 'tmdb' THEN g.popularity ELSE t.tmdb_popularity END,
+        popularity = popularity_of(g.popularity, g.popularity_source, t.popularity, t.popularity_source,
+            t.votes_popularity, CASE WHEN g.popularity_source = 'tmdb' THEN g.popularity ELSE t.tmdb_popularity END),
+        popularity_source = greatest(g.popularity_source, t.popularity_source)
     FROM given g
-    WHERE t.title_id = g.title_id AND g.popularity_source >= coalesce(t.popularity_source, 'tmdb')
-        AND (t.popularity, t.popularity_source) IS DISTINCT FROM (g.popularity, g.popularity_source)
+    WHERE t.title_id = g.title_id
+        AND (g.popularity_source = 'tmdb' AND t.tmdb_popularity IS DISTINCT FROM g.popularity
+            OR g.popularity_source = 'given' AND (t.popularity, t.popularity_source) IS DISTINCT FROM (g.popularity, 'given'))
     RETURNING t.title_id, t.imdb_id, t.popularity
 )
 INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;

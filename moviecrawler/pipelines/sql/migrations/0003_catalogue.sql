@@ -126,7 +126,6 @@ CREATE TABLE site_pauses (  -- sites that have refused us
 );
 
 -- Has lane 2 fetch titles on all sites: now, or a week after its last round of them. Returns how many of them are known.
--- In catalogue.lanes, `boost_round` and `boost_due` say the same.
 CREATE FUNCTION boost_title_ids(ids bigint[], weight real, at timestamptz) RETURNS bigint LANGUAGE sql AS $$
     WITH known AS (
         SELECT title_id, round_at, CASE WHEN round_at > at - interval '7 days' THEN
