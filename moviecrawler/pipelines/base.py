@@ -190,6 +190,8 @@ class BatchingPipeline:
             return  # it was never opened
         # What is queued is written now: what was loaded from spool files would otherwise wait until its batch is due, and
         # be kept from being loaded by every crawl that is shorter than that.
+        engine = self._crawler.engine if self._crawler is not None else None
+        self.store.hurried = engine is not None and not engine.running  # by SIGTERM or Ctrl-C, and not by itself
         self._begin_closing()
         await asyncio.wait({self._loading}, timeout=self._time_left())
         self._loading.cancel()

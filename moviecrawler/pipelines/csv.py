@@ -7,39 +7,26 @@ export has seen, because a run was killed before its own.
 
 from __future__ import annotations
 
-import csv
 import logging
 import sqlite3
 import time
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.stored import read_movie
-from moviecrawler.catalogue.tables import (
-    CREDIT_COLUMNS,
-    MISS_COLUMNS,
-    MOVIE_COLUMNS,
-    PEOPLE_COLUMNS,
-    SCORE_COLUMNS,
-    credit_rows,
-    miss_row,
-    movie_row,
-    score_rows,
-    write_row,
-)
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.locks import ProcessLock
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.files import check_data_dir, replacing
+from moviecrawler.pipelines.csv_export import TABLES, OutOfTimeError, export, prepare_export, transaction
+from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -106,24 +93,13 @@ ON CONFLICT (site, site_id) DO UPDATE SET checked_at = excluded.checked_at, miss
 WHERE excluded.checked_at >= misses.checked_at
 """
 _END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND checked_at <= ?"
-_MISSES_IN_ORDER = "SELECT miss FROM misses ORDER BY site, site_id"
-# Chart order where a list led to the title; the index above gives it without sorting.
-_MOVIES_IN_ORDER = """
-SELECT movie FROM movies ORDER BY site, list_name IS NULL, list_name, list_rank IS NULL, list_rank, seq
-"""
-_PEOPLE_IN_ORDER = "SELECT site, person_id, name FROM people ORDER BY site, person_id, known_as"
 
-_TABLES = {
-    "misses.csv": MISS_COLUMNS,
-    "scores.csv": SCORE_COLUMNS,
-    "credits.csv": CREDIT_COLUMNS,
-    "people.csv": PEOPLE_COLUMNS,
-    "movies.csv": MOVIE_COLUMNS,
-}
 _LOCK_WAIT = 10.0
 """Seconds to wait for another process's batch before it counts as a failed try."""
 _EXPORT_WAIT = 600.0
 """Seconds to wait, at the end, for another process's export."""
+_HURRIED = 5.0
+"""Seconds that waiting and exporting may take each, when the process was told to end."""
 _SOONEST = 2.0
 _AFTER_FAILURE = 60.0
 """Seconds until files that could not be replaced are tried again."""
@@ -175,7 +151,7 @@ class CsvStore(Store):
         """Store the records in one transaction."""
         connection = self._connected()
         try:
-            with _transaction(connection, "IMMEDIATE"):
+            with transaction(connection, "IMMEDIATE"):
                 for record in records:
                     if isinstance(record.item, Movie):
                         _write_movie(connection, record.item, record.encoded)
@@ -203,7 +179,9 @@ class CsvStore(Store):
             return
         try:
             if self._export_pending():
-                self._export(_EXPORT_WAIT)
+                self._export(_HURRIED if self.hurried else _EXPORT_WAIT)
+            if self._export_pending():
+                logger.warning("The CSV files in %s lack what is new; the next crawl writes them first", self._folder)
         finally:
             self._connection.close()
             self._connection = None
@@ -212,11 +190,16 @@ class CsvStore(Store):
         assert self._connection is not None  # noqa: S101 - `open` comes first
         return self._connection
 
+    def _check_time(self, began: float) -> None:
+        """Break off an export that keeps a process from ending, which may be told to end while it exports."""
+        if self.hurried and time.monotonic() - began > _HURRIED:
+            raise OutOfTimeError
+
     def _export_pending(self) -> bool:
         written, exported = self._connected().execute("SELECT written, exported FROM state").fetchone()
         if written == 0:
             return False
-        return bool(written != exported) or not all((self._folder / name).exists() for name in _TABLES)
+        return bool(written != exported) or not all((self._folder / name).exists() for name in TABLES)
 
     def _export(self, longest_wait: float) -> None:
         """Replace the files, unless another process is doing so for longer than `longest_wait` seconds."""
@@ -226,8 +209,11 @@ class CsvStore(Store):
             with ProcessLock(self._folder / "export.lock") as lock:
                 # Another process may have exported our rows while we waited for it.
                 if lock.acquire(longest_wait) and self._export_pending():
-                    rows = self._replace_files()
-                    logger.debug("Exported %d titles in %.1f s", rows, time.monotonic() - started)
+                    began = time.monotonic()
+                    rows = export(self._connected(), self._folder, lambda: self._check_time(began))
+                    logger.debug("Exported %d titles in %.1f s", rows, time.monotonic() - began)
+        except OutOfTimeError:
+            logger.debug("An export was broken off, as this process is to end")
         except (OSError, sqlite3.OperationalError) as error:
             # No row is lost: it is only not in the CSV files before the next export, by whichever process.
             logger.warning(
@@ -235,30 +221,6 @@ class CsvStore(Store):
             )
             least_pause = _AFTER_FAILURE
         self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
-
-    def _replace_files(self) -> int:
-        connection = self._connected()
-        count = 0
-        with ExitStack() as stack:
-            # All reads see the same moment, while other processes go on writing.
-            stack.enter_context(_transaction(connection, "DEFERRED"))
-            (written,) = connection.execute("SELECT written FROM state").fetchone()
-            # Replaced in reverse order, `movies.csv` before the tables that refer to it.
-            tables = {name: stack.enter_context(_table(self._folder / name)) for name in _TABLES}
-            for (encoded,) in connection.execute(_MOVIES_IN_ORDER):
-                count += 1
-                movie = read_movie(encoded)
-                write_row(tables["movies.csv"], movie_row(movie))
-                for credit in credit_rows(movie):
-                    write_row(tables["credits.csv"], credit)
-                for score in score_rows(movie):
-                    write_row(tables["scores.csv"], score)
-            for person in connection.execute(_PEOPLE_IN_ORDER):
-                write_row(tables["people.csv"], person)
-            for (encoded,) in connection.execute(_MISSES_IN_ORDER):
-                write_row(tables["misses.csv"], miss_row(msgspec.json.decode(encoded, type=Miss)))
-        connection.execute("UPDATE state SET exported = ? WHERE exported < ?", (written, written))
-        return count
 
 
 def pause_after_export(seconds: float) -> float:
@@ -279,6 +241,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     if version < _VERSION:
         connection.executescript(_SCHEMA)
+    prepare_export(connection)
 
 
 def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -> None:
@@ -308,24 +271,3 @@ def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> N
         if movie.source != "list" and movie.scraped_at is not None and movie.scraped_at > miss.checked_at:
             return  # it has been read since
     connection.execute(_UPSERT_MISS, (miss.site, miss.site_id, miss.checked_at.timestamp(), encoded))
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield
-    except BaseException:
-        # SQLite itself has rolled back after some errors, such as a full disk.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-@contextmanager
-def _table(path: Path) -> Iterator[Any]:
-    with replacing(path) as file:
-        writer = csv.writer(file)
-        writer.writerow(_TABLES[path.name])
-        yield writer
