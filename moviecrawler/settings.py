@@ -150,12 +150,12 @@ REDIS_URL = _env("REDIS_URL", "")
 REDIS_PARAMS = _env("REDIS_PARAMS", "{}")
 # What queue, dupefilter and counters are kept under: crawls of one spider under two names run apart.
 FRONTIER_RUN = _env("FRONTIER_RUN", "default")
-# The name of this machine in `scrapy progress`; empty: its host name.
 # When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0 for when its process began. Whoever was asked before
 # a round was over takes part in it, and whoever was asked later begins the next one. A node sets it for its jobs.
 FRONTIER_ASKED_AT = _env("FRONTIER_ASKED_AT", "0")
+# The name of this machine in `scrapy progress`; empty: its host name.
 FRONTIER_NODE = _env("FRONTIER_NODE", "")
-# Seconds for which a page is not asked for again, and what remembers it: `set`, exactly, or `bloom`, in less memory, for so
+# Seconds for which a page that a link leads to is not asked for again, and what remembers it: `set`, exactly, or `bloom`, in less memory, for so
 # many URLs and with that share of errors.
 FRONTIER_WINDOW = _env("FRONTIER_WINDOW", "604800")
 FRONTIER_DUPEFILTER = _env("FRONTIER_DUPEFILTER", "set")

@@ -69,7 +69,7 @@ class Catalogue(Console):
         try:
             check_settings(self.settings)
             store = open_catalogue(self.settings)
-            arguments = _parse(action, names, opts, self.settings)
+            arguments = _parse(action, names, opts)
         except ConfigurationError as error:
             raise UsageError(str(error), print_help=False) from error
         try:
@@ -80,6 +80,8 @@ class Catalogue(Console):
                 "due": self._due,
                 "review": self._review,
             }[action](store, arguments, opts)
+        except BrokenPipeError:
+            raise  # whoever reads has seen enough
         except (MovieCrawlerError, OSError) as error:
             self._fail(str(error))
         finally:
@@ -88,6 +90,13 @@ class Catalogue(Console):
     # --- Actions ------------------------------------------------------------------------------------------------------
 
     def _import(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
+        if arguments[0] == "wikidata" and opts.origin is None and self.settings.getbool("ROBOTSTXT_OBEY"):
+            print(BY_HAND_QUERY.rstrip())
+            self._fail(
+                "nothing is imported: the robots.txt of query.wikidata.org disallows its query service to programs like this"
+                " one; run this query at https://query.wikidata.org, save the answer as CSV and name it with --from FILE"
+            )
+            return
         source = _source(arguments, opts.origin, self.settings)
         name = source.name if opts.origin is None else f"{source.name} {opts.origin}"
         version = source.version()
@@ -191,7 +200,7 @@ class Catalogue(Console):
         self.exitcode = 1
 
 
-def _parse(action: str, names: Sequence[str], opts: argparse.Namespace, settings: BaseSettings) -> Any:
+def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
     """Return the arguments of an action. Raises ConfigurationError."""
     limit = _whole("--limit", opts.limit, 1)
     if action == "import":
@@ -199,11 +208,6 @@ def _parse(action: str, names: Sequence[str], opts: argparse.Namespace, settings
             raise ConfigurationError(f"name one source: {', '.join(_SOURCES)}")
         if names[0] == "csv" and opts.origin is None:
             raise ConfigurationError("csv needs the file: --from FILE")
-        if names[0] == "wikidata" and opts.origin is None and settings.getbool("ROBOTSTXT_OBEY"):
-            raise ConfigurationError(
-                "the robots.txt of query.wikidata.org disallows its query service to programs like this one; run this query"
-                f" at https://query.wikidata.org, save the answer as CSV and name it with --from FILE:\n\n{BY_HAND_QUERY}"
-            )
         return names[0], _selection(opts)
     if action == "boost":
         if not names:

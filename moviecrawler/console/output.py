@@ -31,8 +31,9 @@ class Console:
         self.crawler_process = command.crawler_process
 
     def exit_code(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Run it and return the command's exit code. Raises UsageError."""
-        self.run(args, opts)
+        """Run it and return the command's exit code; it ends quietly when nobody reads on. Raises UsageError."""
+        with printing():
+            self.run(args, opts)
         return self.exitcode
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

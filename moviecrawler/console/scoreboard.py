@@ -40,7 +40,12 @@ class Scoreboard(Console):
         try:
             rows, place = self._read(opts.limit)
         except FileNotFoundError as error:
-            self._fail(f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            demo = Path(error.filename).parent / "demo"
+            hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
+            self._fail(
+                f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top"
+                + (hint if (demo / "movies.csv").exists() else "")
+            )
             return
         except (OSError, MovieCrawlerError) as error:
             self._fail(str(error))
