@@ -34,6 +34,12 @@ _END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>", re.IGNORECASE)
 _LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
 _STATES_ADDRESS = re.compile(rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE)
 _ADDRESS = re.compile(rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+LARGEST_PAGE = 16 * 1024 * 1024
+"""Bytes of a page that is read; the largest seen has 3.4 MB."""
+_ALWAYS_READ = 1024 * 1024
+"""Bytes of JSON whose values need not be counted."""
+_MOST_VALUES = 500_000
+"""Values of decoded JSON, each of which takes up to 80 bytes of memory; the page that has most has 56,000."""
 _LONGEST_TAG = 4096
 """Bytes of a tag that is read; those that are, have up to 500."""
 _MOST_ADDRESSES = 20
@@ -167,6 +173,17 @@ def scripts(body: bytes, attribute: bytes) -> Iterator[bytes]:
             at = end
 
 
+def outside_scripts(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where a page's markup begins and ends that stands between its scripts."""
+    at = 0
+    while tag := _SCRIPT.search(body, at):
+        yield at, tag.end()
+        at = body.find(b"</script", tag.end())
+        if at == -1:
+            return
+    yield at, len(body)
+
+
 def decode_json(raw: bytes, shape: Any = Any) -> Any:
     """Decode JSON, into `shape` where given (a msgspec type: what it doesn't name is skipped, not built).
 
@@ -174,6 +191,10 @@ def decode_json(raw: bytes, shape: Any = Any) -> Any:
     Raises ShapeError when it is not JSON at all, or has not that shape.
     """
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    if len(raw) > LARGEST_PAGE:
+        raise ShapeError("JSON", f"{len(raw):,} bytes; {LARGEST_PAGE:,} are the most")
+    if len(raw) > _ALWAYS_READ and (values := sum(map(raw.count, (b",", b"[", b"{")))) > _MOST_VALUES:
+        raise ShapeError("JSON", f"about {values:,} values; {_MOST_VALUES:,} are the most")
     try:
         return msgspec.json.decode(raw, type=shape)
     except RecursionError:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parsel import Selector
-
-from moviecrawler.extract.embedded import ShapeError, check_whole, decode_text, dig_text, fold, json_ld
+from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
+from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import id_in_url, title_url
 
 if TYPE_CHECKING:
-    from parsel import SelectorList
+    from parsel import Selector, SelectorList
 
     from moviecrawler.items import TitleKind
 
@@ -80,7 +79,7 @@ class Document:
 
     def __init__(self, body: bytes, url: str | None) -> None:
         check_whole(body)
-        self.root = Selector(text=decode_text(body), type="html")
+        self.root = tree_of(body)
         self.linked_data = json_ld(body)
         self.url = url
 

@@ -46,9 +46,7 @@ _TOP_PLACES = 250
 _CHIPS = 3
 
 # Beside the heading, from 2021: year, certificate, runtime, and in front of them what is not a feature film.
-_HERO_FACTS = (
-    "//h1[starts-with(@data-testid, 'hero')]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
-)
+_HERO_FACTS = "(//h1[starts-with(@data-testid, 'hero')])[1]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
 _DAY, _YEAR = re.compile(r"(?<!\d)\d{1,2}(?!\d)"), re.compile(r"(?<!\d)\d{4}(?!\d)")
 _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}:)?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)

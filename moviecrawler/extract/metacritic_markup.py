@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from parsel import Selector
 
-from moviecrawler.extract.embedded import ShapeError, check_whole, decode_text, dig, dig_list, dig_text, fold, json_ld
+from moviecrawler.extract.embedded import ShapeError, check_whole, dig, dig_list, dig_text, fold, json_ld
 from moviecrawler.extract.metacritic_values import (
     KINDS,
     id_in,
@@ -27,6 +27,7 @@ from moviecrawler.extract.metacritic_values import (
     read_poster,
     without_season,
 )
+from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_runtime, parse_decimal, parse_integer, parse_runtime, parse_year
 from moviecrawler.items import Entry, Listing
 from moviecrawler.urls import HOMES
@@ -114,7 +115,7 @@ def search(body: bytes, url: str | None) -> Listing:
 def _tree(body: bytes) -> Selector:
     """Return the page's tree, if all of it is there: a list or a score that was cut off would look like none."""
     check_whole(body)
-    return Selector(text=decode_text(body))
+    return tree_of(body)
 
 
 def is_bare(body: bytes) -> bool:
@@ -279,7 +280,7 @@ def _labelled(page: Selector) -> dict[str, Selector]:
     """Return the node around each label of the main column and its value, by the label in lower case."""
     facts: dict[str, Selector] = {}
     for label in page.xpath(_MAIN_LABELS):
-        if label.xpath("following-sibling::*"):
+        if label.xpath("following-sibling::*[1]"):
             facts.setdefault(_text(label).rstrip(": ").lower(), label.xpath("..")[0])
     return facts
 

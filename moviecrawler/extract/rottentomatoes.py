@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from parsel import Selector
-
 from moviecrawler.extract.embedded import (
     ShapeError,
     check_whole,
@@ -47,6 +45,7 @@ from moviecrawler.extract.rottentomatoes_markup import (
     synopsis,
 )
 from moviecrawler.extract.rottentomatoes_parts import score, text_of, title_kind
+from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_count, parse_date, parse_runtime, parse_year
 from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score, ScoreKind
 from moviecrawler.urls import id_in_url, site_of, title_url
@@ -54,7 +53,7 @@ from moviecrawler.urls import id_in_url, site_of, title_url
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from parsel import SelectorList
+    from parsel import Selector, SelectorList
 
 __all__ = ["READERS", "browse", "browse_json", "chart", "kind_of", "movie", "movie_trimmed", "reviews", "search", "tv"]
 
@@ -237,7 +236,7 @@ def _title_page(body: bytes, url: str | None, kind: str) -> Page:
     scorecard = _json_script(body, "media-scorecard-json")
     details = details_of(body)
     # A whole parse costs more than all else together; a page of today is read without one.
-    tree = None if details and scorecard else Selector(text=decode_text(body))
+    tree = None if details and scorecard else tree_of(body)
     if details is None and tree is not None:
         details = older_details(tree)
     if details is None and kind != "movie-trimmed":

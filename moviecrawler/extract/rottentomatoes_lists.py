@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-from parsel import Selector
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import (
     ShapeError,
     check_whole,
     decode_json,
-    decode_text,
     dig,
     dig_list,
     dig_text,
@@ -19,9 +16,13 @@ from moviecrawler.extract.embedded import (
     script,
 )
 from moviecrawler.extract.rottentomatoes_parts import score, text_of, title_kind
+from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_date, parse_integer
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
 from moviecrawler.urls import id_in_url
+
+if TYPE_CHECKING:
+    from parsel import Selector
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 _TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
@@ -36,7 +37,7 @@ def browse(body: bytes, url: str | None = None) -> Page:
     """
     del url
     check_whole(body)
-    grid = Selector(text=decode_text(body[max(body.find(b'data-qa="discovery-media-list"'), 0) :]))
+    grid = tree_of(body[max(body.find(b'data-qa="discovery-media-list"'), 0) :])
     entries = [_tile(tile) for tile in grid.css('[data-qa="discovery-media-list-item"]')]
     if not entries and script(body, "noResults") != b"true":
         raise ShapeError("entries", "a browse page without entries, and none that says that it has no results")
@@ -70,7 +71,7 @@ def chart(body: bytes, url: str | None = None) -> Page:
     check_whole(body)
     entries = []
     # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
-    for row in Selector(text=decode_text(body)).css("table.table tr"):
+    for row in tree_of(body).css("table.table tr"):
         cells = row.css("td")
         place = _PLACE.match(text_of(cells[0])) if cells else None
         link = row.css('a[href*="/m/"], a[href*="/tv/"]')
@@ -98,7 +99,7 @@ def search(body: bytes, url: str | None = None) -> Page:
     del url
     check_whole(body)
     entries = []
-    tree = Selector(text=decode_text(body))
+    tree = tree_of(body)
     for row in tree.css("search-page-media-row"):
         # Older rows, and those of series, write the attributes without hyphens.
         attributes = {name.replace("-", ""): value.strip() for name, value in row.attrib.items()}

@@ -8,11 +8,14 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-
-from parsel import Selector
+from typing import TYPE_CHECKING
 
 from moviecrawler.extract.embedded import ShapeError, decode_text, fold
 from moviecrawler.extract.rottentomatoes_parts import text_of
+from moviecrawler.extract.trees import tree_of
+
+if TYPE_CHECKING:
+    from parsel import Selector
 
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""
@@ -24,7 +27,7 @@ _SYNOPSIS = re.compile(
     rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
 )
 _BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
-_PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*]"
+_PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
 """Whatever ends in a colon and has something beside it: tables and rows of other years."""
 _CLOSED_BY_HEADING = re.compile(rb"(?<!\s)\s*</p>\s*(?=<h2)", re.IGNORECASE)
 _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9-]*)[^<>]*>|<!--.*?(?:-->|$)", re.DOTALL)
@@ -82,7 +85,7 @@ def details_of(body: bytes) -> dict[str, Detail] | None:
     if last < labelled or end == -1:
         raise ShapeError("details", "the page ends inside its list of details")
     rows: list[tuple[str, list[tuple[str, str | None]]]] = []
-    slice_ = Selector(text=decode_text(body[body.rfind(b"<", 0, labelled) : end]))
+    slice_ = tree_of(body[body.rfind(b"<", 0, labelled) : end])
     for element in slice_.css('[data-qa="item-label"], [data-qa="item-value"]'):
         if element.attrib["data-qa"] == "item-label":
             rows.append((text_of(element), []))
@@ -169,7 +172,7 @@ def cast_tiles(body: bytes) -> list[Person]:
     if end == -1:
         raise ShapeError("cast", "the page ends inside of it")
     people = []
-    for tile in Selector(text=decode_text(body[body.rfind(b"<", 0, first) : end])).css('[data-qa="person-item"]'):
+    for tile in tree_of(body[body.rfind(b"<", 0, first) : end]).css('[data-qa="person-item"]'):
         part = _part([text_of(tile.css('[data-qa="person-role"]'))])
         if part is not None:
             people.append((text_of(tile.css('[data-qa="person-name"]')), tile.attrib.get("href"), part or None))

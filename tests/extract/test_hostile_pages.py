@@ -14,10 +14,11 @@ import pytest
 
 from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
-from moviecrawler.extract.embedded import ShapeError, reader, scripts, stated_addresses
+from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_json, reader, scripts, stated_addresses
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_markup import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
+from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
 from tests.extract.limits import TooSlowError, processor_time
 from tests.shared import PROJECT
 
@@ -74,6 +75,50 @@ def test_what_looks_for_a_part_of_a_page_takes_linear_time(unit: bytes) -> None:
         list(scripts(body + b"</script>", b"application/ld+json"))
     with processor_time(), suppress(ShapeError):
         synopsis(body)
+
+
+HEAD = b'<html><head><link rel="canonical" href="%b"/></head><body><h1 data-testid="hero">Salt</h1>'
+LARGE_TREES = {
+    "more tags than pages have": b"<p>a</p>" * (MOST_TAGS // 2),
+    "elements inside of each other": b"<b>" * (DEEPEST + 1),
+    "elements beside each other": b"<i>a</i>" * (MOST_CHILDREN + 1),
+    "attributes": b"<p " + b" ".join(b"a%d" % number for number in range(40_000)) + b">",
+}
+
+
+@pytest.mark.parametrize("large", LARGE_TREES.values(), ids=LARGE_TREES)
+@pytest.mark.parametrize("site", ADDRESSES)
+def test_page_whose_tree_would_be_too_expensive_is_refused_at_once(large: bytes, site: str) -> None:
+    body = HEAD % ADDRESSES[site].encode() + large + b"</body></html>"
+    with processor_time(), pytest.raises(ExtractionError):
+        read_page(body, ADDRESSES[site])
+
+
+@pytest.mark.parametrize("large", LARGE_TREES.values(), ids=LARGE_TREES)
+def test_tree_has_bounds(large: bytes) -> None:
+    with processor_time(), pytest.raises(ShapeError, match=r"more than|are the most"):
+        tree_of(b"<html><body>" + large + b"</body></html>")
+
+
+def test_tree_just_within_its_bounds_is_made() -> None:
+    deep = b"<b>" * (DEEPEST - 3)
+    beside = b"<i>a</i>" * MOST_CHILDREN
+    script = b"<script>if (a <b) {" + b"x " * 20_000 + b"}</script>"
+    assert (
+        len(tree_of(b"<html><body>" + script + b"<div>" + beside + b"</div>" + deep + b"</body></html>").css("i"))
+        == MOST_CHILDREN
+    )
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'{"a":[]},'])
+def test_json_of_more_values_than_pages_have_is_refused(unit: bytes) -> None:
+    with pytest.raises(ShapeError, match="values"):
+        decode_json(b"[" + unit * (6_000_000 // len(unit)) + b"1]")
+
+
+def test_json_larger_than_a_page_is_refused() -> None:
+    with pytest.raises(ShapeError, match="bytes"):
+        decode_json(b'"' + b"a" * LARGEST_PAGE + b'"')
 
 
 # --- Patterns ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,53 @@
+"""The tree of a page's markup, which costs more than everything else together, and of a hostile page could cost hours.
+
+Its size has bounds by what makes trees expensive. Elements take memory, and time in each of a hundred searches; depth,
+children of one element and attributes take quadratic time: libxml2 walks along all of them to tell which comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from parsel import Selector
+
+from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_text, outside_scripts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_TAGS = 60_000
+"""Opening and closing ones; the largest page seen has 28,000."""
+MOST_CHILDREN = 4000
+"""Elements directly in one element, such as rows of a table; the page that has most has 444."""
+DEEPEST = 100
+"""Elements inside of each other; the deepest page seen has 33."""
+MOST_ATTRIBUTES = 500
+"""Of one element. libxml2 compares each with all before it."""
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{2000,}")
+"""Shorter ones have fewer attributes than matter."""
+_ATTRIBUTE = re.compile(rb"""[^\s"'=<>/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'))?""")
+_BELOW = "/*" * (DEEPEST + 1)
+_WITH_MORE_CHILDREN = f"//*[*[{MOST_CHILDREN + 1}]]"
+
+
+def tree_of(markup: bytes) -> Selector:
+    """Return the tree of a page, or of a slice of one. Raises ShapeError when it is larger than any page is."""
+    if len(markup) > LARGEST_PAGE:
+        raise ShapeError("page", f"{len(markup):,} bytes; {LARGEST_PAGE:,} are the most")
+    if (tags := markup.count(b"<")) > MOST_TAGS:
+        raise ShapeError("page", f"{tags:,} tags; {MOST_TAGS:,} are the most")
+    if any(attributes > MOST_ATTRIBUTES for attributes in _numbers_of_attributes(markup)):
+        raise ShapeError("page", f"an element with more than {MOST_ATTRIBUTES} attributes")
+    root = Selector(text=decode_text(markup), type="html")
+    if root.xpath(_BELOW):
+        raise ShapeError("page", f"more than {DEEPEST} elements inside of each other")
+    if root.xpath(_WITH_MORE_CHILDREN):
+        raise ShapeError("page", f"an element with more than {MOST_CHILDREN:,} others directly in it")
+    return root
+
+
+def _numbers_of_attributes(markup: bytes) -> Iterator[int]:
+    for start, end in outside_scripts(markup):
+        for tag in _LONG_TAG.finditer(markup, start, end):
+            yield len(_ATTRIBUTE.findall(tag[0]))
