@@ -30,8 +30,8 @@ def replica(running: ReplicaProcess) -> ReplicaProcess:
     return running
 
 
-def test_two_thousand_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path) -> None:
-    titles = 2000
+@pytest.mark.parametrize("titles", [500, pytest.param(2000, marks=pytest.mark.long)])
+def test_many_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path, titles: int) -> None:
     modes = [Mode.WORK] * 4 + [None, None, Mode.STALL] + [Mode.WORK] * 5
     with ReplicaProcess(titles=titles, light=True) as replica, ProxyFleet(modes) as fleet:
         banned, stalling, healthy = fleet.proxies[:4], fleet.proxies[6], fleet.proxies[7:]
@@ -54,7 +54,7 @@ def test_two_thousand_titles_through_twelve_proxies_of_which_seven_fail(tmp_path
         for one in banned:
             learnt = next(when for when, status in one.answered if status != 200)
             wasted += sum(when > learnt for when, *_ in one.asked)
-        assert wasted <= titles / 100
+        assert wasted <= 20  # however many titles there are
         shares = [len(one.asked) for one in healthy]
         assert max(shares) <= 1.2 * min(shares)
         assert sum(len(one.asked) for one in banned[:2]) <= 4
