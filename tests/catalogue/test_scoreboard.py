@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from moviecrawler.catalogue.scoreboard import render_table, scoreboard
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, movie_row, write_row
 from moviecrawler.items import Movie, Score
+from tests.crawling import Finished, environment, scrapy
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -109,16 +109,8 @@ def test_a_title_can_not_steer_the_terminal() -> None:
     assert len(table.splitlines()) == 3
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "DATA_DIR": str(folder), "COLUMNS": "100"},
-    )
+def run(folder: Path, *arguments: str) -> Finished:
+    return scrapy("scoreboard", *arguments, data=folder, COLUMNS="100")
 
 
 @pytest.fixture
@@ -133,20 +125,28 @@ def data(tmp_path: Path) -> Path:
 
 def test_the_command_prints_the_table(data: Path) -> None:
     ran = run(data)
+    assert (ran.code, ran.log) == (0, "")
+    assert ran.output.rstrip("\n") == render_table(scoreboard([*LAMP, FORMULA, ALONE]))
+    assert len(run(data, "--limit", "1").output.splitlines()) == 3
+
+
+def test_the_command_warns_of_nothing(data: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard"]
+    ran = subprocess.run(
+        command, env=environment(data, None), cwd=data, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.rstrip("\n") == render_table(scoreboard([*LAMP, FORMULA, ALONE]))
-    assert len(run(data, "--limit", "1").stdout.splitlines()) == 3
 
 
 def test_the_command_prints_csv_with_empty_cells_and_no_formulas(data: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run(data, "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(run(data, "--format", "csv").output)))
     assert [row["title"] for row in rows] == ["The Lamp", "'=Lamp", ALONE.title]
     assert (rows[0]["imdb_rating"], rows[0]["tomatometer"]) == ("8.1", "93")
     assert rows[2]["imdb_rating"] == ""
 
 
 def test_the_command_prints_json_with_nulls(data: Path) -> None:
-    rows = json.loads(run(data, "--format", "json").stdout)
+    rows = json.loads(run(data, "--format", "json").output)
     assert [row["title"] for row in rows] == ["The Lamp", "=Lamp", ALONE.title]
     assert rows[0]["imdb_votes"] == 1_234_567
     assert rows[2]["imdb_rating"] is None
@@ -169,6 +169,6 @@ def test_the_command_says_in_a_sentence_why_it_has_nothing_to_print(
     if content is not None:
         (tmp_path / "movies.csv").write_text(content + "\r\n")
     ran = run(tmp_path, *arguments)
-    assert (ran.returncode, ran.stdout) == (code, "")
-    assert sentence in ran.stderr
-    assert "Traceback" not in ran.stderr
+    assert (ran.code, ran.output) == (code, "")
+    assert sentence in ran.log
+    assert "Traceback" not in ran.log

@@ -188,6 +188,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     return image
 
 
+@pytest.mark.long
 def test_steps_make_a_project_of_its_own(image: Image) -> None:
     assert len(image.done) == 2, "the virtual environment; the project and its egg"
     where = subprocess.run(
@@ -209,6 +210,7 @@ def test_steps_make_a_project_of_its_own(image: Image) -> None:
     assert (image.root / "usr/share/moviecrawler/moviecrawler.egg").is_file()
 
 
+@pytest.mark.long
 def test_image_runs_a_node_and_the_demo(image: Image, redis_server: str, database_url: str, tmp_path: Path) -> None:
     """From the entry point, with secrets from files, as compose has it; nothing is written beside the node's own folders."""
     secrets = {
@@ -291,6 +293,7 @@ def command_lines() -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_secret_that_is_not_there_ends_the_start(image: Image, tmp_path: Path) -> None:
     ran: Any = subprocess.run(
         image.entrypoint,

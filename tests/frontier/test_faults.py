@@ -84,7 +84,7 @@ def state(server: RedisServer, name: str) -> int:
     return int(server.client.hget("{imdb}:default:state", name) or 0)
 
 
-@pytest.mark.parametrize(("titles", "kills"), [(300, 3), pytest.param(2000, 10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("titles", "kills"), [(200, 3), pytest.param(2000, 10, marks=pytest.mark.long)])
 def test_killed_workers_lose_no_title_and_double_none(
     own_redis: RedisServer,
     database_url: str,

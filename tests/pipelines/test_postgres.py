@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -27,6 +25,7 @@ from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore, rea
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.truth import truth
+from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
 from tests.services.postgres import execute, postgres_movies
 
@@ -400,26 +399,18 @@ def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Pa
     assert len(expected) < len(movies) / 2
     for arguments in ([], ["--format", "csv", "--limit", "7"], ["--format", "json"]):
         printed = [print_scoreboard(url, tmp_path, *arguments) for url in ("", database_url)]
-        assert printed[0].returncode == 0, printed[0].stderr
-        assert printed[0].stdout == printed[1].stdout, printed[1].stderr
+        assert printed[0].code == 0, printed[0].log
+        assert printed[0].output == printed[1].output, printed[1].log
 
 
-def print_scoreboard(url: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    settings = ["-s", f"DATABASE_URL={url}", "-s", f"DATA_DIR={folder}"]
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard", *settings, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+def print_scoreboard(url: str, folder: Path, *arguments: str) -> Finished:
+    return scrapy("scoreboard", *arguments, data=folder, DATABASE_URL=url)
 
 
 def test_the_scoreboard_of_an_empty_database_says_so(database_url: str, tmp_path: Path) -> None:
-    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).stderr
+    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).log
     write(database_url)
-    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).stderr
+    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).log
 
 
 # --- What is asked of it ----------------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import os
 import threading
 import time
 import uuid
-from contextlib import closing
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -74,12 +74,18 @@ class S3Server:
         return answer
 
 
+@functools.cache
+def s3_client(endpoint_url: str) -> Any:
+    """Return a client, of which making one costs more than most tests; with the credentials that are set first."""
+    return boto3.session.Session().client("s3", endpoint_url=endpoint_url)
+
+
 def objects(endpoint_url: str, bucket: str, prefix: str = "") -> dict[str, bytes]:
     """Return the objects of a bucket whose keys begin with `prefix`, by their keys."""
-    with closing(boto3.session.Session().client("s3", endpoint_url=endpoint_url)) as s3:
-        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
-        return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+    s3 = s3_client(endpoint_url)
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+    return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
 def s3_movies(endpoint_url: str, bucket: str, prefix: str = "") -> list[Movie]:
@@ -115,6 +121,5 @@ def s3_url(own_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
 def bucket_name(s3_url: str) -> str:
     """Return the name of a fresh bucket."""
     name = f"test-{uuid.uuid4().hex}"
-    with closing(boto3.session.Session().client("s3", endpoint_url=s3_url)) as s3:
-        s3.create_bucket(Bucket=name)
+    s3_client(s3_url).create_bucket(Bucket=name)
     return name
