@@ -58,6 +58,15 @@ def popularity_of_votes(votes: int) -> float:
     return _scaled(votes, _MOST_POPULAR_VOTES)
 
 
+def votes_of_popularity(popularity: float) -> int:
+    """Return about how many votes give a popularity, as `popularity_of_votes` says.
+
+    >>> votes_of_popularity(0.0), votes_of_popularity(46.3)
+    (0, 996)
+    """
+    return round(math.expm1(popularity / 100 * math.log1p(_MOST_POPULAR_VOTES)))
+
+
 def popularity_of_tmdb(popularity: float) -> float:
     """Return TMDB's popularity on the scale of `popularity_of_votes`.
 

@@ -1,11 +1,9 @@
-"""Whether titles of different sites are the same title: a score with its reasons, and the join of many titles. Pure.
+"""Whether titles of different sites are the same title, and which of several that look so. Pure.
 
-Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; equal titles 1, a
-further title ¾, similar ones ½; the same year 1, a year apart ½; the same director 1; about the same runtime ¼. Other
-directors, other runtimes and years further apart count -1. A pair is accepted from 1½ on, with an id or a title that is
-similar at least: never on a title alone, never when IMDb ids or kinds contradict each other. Years far apart are forgiven
-to an equal title by the same director with about the same runtime: a film that was released again. What is not accepted
-but scores 1 at least, or may be released again, is for a person to decide.
+How two titles are compared is told in `catalogue.comparing`. Where more than two look alike, the surest pairs are made
+first, and a pair only when it is ahead of every other pair of one of the two by half a point: of two films that a page
+may be of, neither is taken, and a worse third one even less. Votes decide between namesakes, as a site with reviews
+means the film that people know.
 """
 
 from __future__ import annotations
@@ -13,58 +11,47 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.catalogue.spelling import (
-    is_latin,
-    normalise,
-    parts,
-    similar,
-    similar_words,
-    sound,
-    sounds_similar,
-    split_words,
+from moviecrawler.catalogue.comparing import (
+    BY_HAND,
+    LISTED,
+    RIVALS_WITHIN,
+    SAME_ID,
+    WIKIDATA,
+    Decision,
+    Match,
+    Title,
+    block_keys,
+    compare,
+    contradiction,
+    name_keys,
+    prepare,
+    sound_keys,
+    weight,
 )
-from moviecrawler.items import Credit, Movie
+from moviecrawler.catalogue.spelling import contains, is_latin, names, similar, sound, sounds_similar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from moviecrawler.catalogue.rows import IdSource, Wanted
-    from moviecrawler.items import Site
+    from moviecrawler.items import Movie, Site
 
-Decision = Literal["accepted", "review", "refused"]
+__all__ = ["BY_HAND", "SAME_ID", "WIKIDATA", "Decision", "JoinedTitle", "Match", "join", "match", "verify"]
 
-ACCEPTED_FROM = 1.5
-REVIEW_FROM = 1.0
-SAME_ID = 4.0
-"""What an equal IMDb id counts: more than all else together."""
-BY_HAND = 4.0
-WIKIDATA = 2.0
-LISTED = 0.25
 DAYS_REMEMBERED = 90
 """For how long a refused page isn't compared with the same title again."""
 
-_EQUAL, _ALTERNATIVE, _SIMILAR = 1.0, 0.75, 0.5
-_SURE_WITHOUT_TITLE = 2.5
-"""From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
-_RUNTIME_SPREAD = 0.1
-"""Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
-_LEAST_SPREAD = 5
-"""Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
-_SAME_RUNTIME = 2
-"""Minutes by which two sites round and count the credits differently."""
-_STEM = 4
-"""Letters."""
-_LARGEST_BLOCK = 2_500
+LARGEST_BLOCK = 2_500
 """Pairs that are compared because of one thing in common. What more titles share says nothing about them, and comparing
 all of them would take time by the square of their number."""
-
-_FILMS = frozenset({"movie", "short", "video"})
-"""IMDb tells these apart; the other sites call all of them movies."""
-
-_MAY_BE_OTHER = _FILMS | {"series", "other"}
-"""IMDb's specials (a comedian's hour) are films on one site and series on another."""
+_WORTH_LITTLE = 2.0
+"""Points beside rivals from which on a pair is worth more than that one of its titles stays alone."""
+RIVAL_FROM = 0.5
+"""Points from which a pair that is not accepted may still keep another from being so."""
+_YEARS_APART = 2
+"""Years by which a page and a title may differ when only their titles lead to each other in the database."""
 
 _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "given": (BY_HAND, "given by hand"),
@@ -73,21 +60,6 @@ _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "list": (LISTED, "in a list of the site"),
 }
 """What it counts where the page was found; that its id was guessed, or leads here by what else is compared, is nothing."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Match:
-    """How far two titles of different sites are the same."""
-
-    score: float
-    reasons: list[str]
-    """What speaks for it and, with "but" in front, what speaks against it."""
-    decision: Decision
-
-    @property
-    def accepted(self) -> bool:
-        """Whether it is sure enough to be stored as one title."""
-        return self.decision == "accepted"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,333 +72,253 @@ class JoinedTitle:
     """What joined them, one fewer than there are movies; the surest first."""
 
 
-@dataclass(slots=True)
-class _Title:
-    """A movie with what is compared of it."""
+class Pair(NamedTuple):
+    """Two titles, by their numbers, that may be one."""
 
-    movie: Movie
-    imdb_id: str | None
-    names: set[str]
-    """Normalised title and original title."""
-    parts: set[str]
-    """What is left of them without a subtitle, or without all but the subtitle."""
-    sounds: dict[str, str]
-    """How each of the names sounds, by name."""
-    years: set[int]
-    directors: list[list[str]]
-    """Words of each name."""
-    alternatives: set[str] = field(default_factory=set)
-    """Normalised further titles."""
+    a: int
+    b: int
+    match: Match
+    weight: float
+    """Points beside rivals."""
 
 
 def match(a: Movie, b: Movie) -> Match:
     """Return how far two titles of different sites are the same."""
     if a.site == b.site:
-        return _refused(f"both are of {a.site}")
-    return _compare(_prepare(a), _prepare(b))
+        return Match(score=0.0, reasons=[f"but both are of {a.site}"], decision="refused")
+    return compare(title_of(a), title_of(b))
 
 
 def verify(wanted: Wanted, movie: Movie, evidence: IdSource | None, alternative_titles: Collection[str] = ()) -> Match:
     """Return how far a page is that of a title of the catalogue.
 
-    `evidence` says how the page was found; `alternative_titles` are further names under which the title is known.
+    `evidence` says how the page was found; `alternative_titles` are further names under which the title is known, beside
+    those that `wanted` has. A page that fits a namesake in the catalogue about as well is for a person to decide.
     """
-    known = Movie(
-        site="imdb",
-        site_id=wanted.imdb_id,
-        url=None,
-        title=wanted.title,
-        original_title=wanted.original_title,
-        kind=wanted.kind or movie.kind,
-        year=wanted.year,
-        runtime_minutes=wanted.runtime_minutes,
-        season=movie.season if wanted.kind is None else None,
-        episode=movie.episode if wanted.kind is None else None,
-        credits=[Credit(name=name, role="director", position=n) for n, name in enumerate(wanted.directors, 1)],
+    page, found = title_of(movie), _FROM_ELSEWHERE.get(evidence) if evidence else None
+    ours = _wanted_title(wanted, alternative_titles)
+    judged = compare(ours, page, found)
+    if judged.accepted and (found is None or found[0] < WIKIDATA) and judged.score < SAME_ID:
+        ahead = weight(judged, ours, page) - (found[0] if found else 0.0) - RIVALS_WITHIN
+        for rival in wanted.rivals:
+            namesake = _wanted_title(rival)
+            other = compare(namesake, page)
+            if is_rival(other) and weight(other, namesake, page) > ahead:
+                reason = f"but it may be {rival.imdb_id or rival.title} as well"
+                return Match(score=judged.score, reasons=[*judged.reasons, reason], decision="review")
+    return judged
+
+
+def match_keys(movie: Movie, *, asking: bool = False) -> tuple[set[str], list[set[str]]]:
+    """Return keys by which a title is found among many: those of its id and names, and those that many others have too.
+
+    A title that is `asking` shares one of its keys with nearly each title of whose own keys `compare` may make a match. The
+    second are how its names sound, for titles in other scripts, and its directors, for names in which others' stand.
+    """
+    title = title_of(movie)
+
+    def dated(keys: Iterable[str], reach: int) -> set[str]:
+        years = {year + apart for year in title.years for apart in range(-reach, reach + 1)}
+        return {f"{key} ({year})" for key in keys for year in years}
+
+    families = {person[-1] for person in title.directors}
+    common = {f"{stem}…" for latin in (True, False) for stem in sound_keys(title, latin=latin)}
+    common.update(f"/{family}" for family in families)
+    # A film may be released again any time later.
+    undated = {f"{name}/{family}" for name in title.names for family in families}
+    if title.imdb_id:
+        undated.add(title.imdb_id)
+    return (
+        dated(name_keys(title), _YEARS_APART if asking else 0) | undated,
+        [dated([key], 1 if asking else 0) for key in sorted(common)],
     )
-    ours, theirs = _prepare(known), _prepare(movie)
-    ours.alternatives = {normalise(title) for title in alternative_titles}
-    return _compare(ours, theirs, _FROM_ELSEWHERE.get(evidence) if evidence else None)
-
-
-def match_keys(movie: Movie, years_apart: int = 0) -> tuple[set[str], list[set[str]]]:
-    """Return keys by which a title is found among many: those of its id and names, and those of each word's beginning.
-
-    A title whose keys reach one year to either side (`years_apart` 1) shares one at least with each title of whose keys
-    reach none and that `match` accepts: one of its names, or one of a word's beginning where they are spelt differently.
-    Beginnings are shared with many others.
-    """
-    title = _prepare(movie)
-    years = {year + apart for year in title.years for apart in range(-years_apart, years_apart + 1)}
-    names = title.names | title.parts | {f"~{heard}" for heard in title.sounds.values()}
-    dated = {f"{name} ({year})" for name in names for year in years}
-    undated = {str(key) for keys in (_id_keys, _director_keys) for key in keys(title)}
-    return dated | undated, [{f"{stem}… ({year})" for year in years} for stem in sorted(_stems(title))]
 
 
 def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
-    """Return whether one of the titles is a movie's own or similar to it, without which `match` never accepts the two."""
-    own = _names(title for title in (movie.title, movie.original_title) if title)
-    others = _names(titles)
-    return bool(own.keys() & others.keys()) or any(
-        _spelling(one, other, own[one], others[other]) is not None for one in own for other in others
+    """Return whether one of the titles is a movie's own, similar to it or in it, without which `match` never accepts the two."""
+    own = {name for title in _titles(movie) for name in names(title)}
+    others = {name for title in titles for name in names(title)}
+    return bool(own & others) or any(
+        similar(one, other) or contains(*sorted((one, other), key=len, reverse=True))
+        if is_latin(one) == is_latin(other)
+        else sounds_similar(sound(one), sound(other))
+        for one in own
+        for other in others
     )
 
 
 def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
 
-    The surest matches are made first. A movie that fits two movies of another site equally well is joined to neither,
-    unless it is by IMDb id, when either is right. The same movies in the same order always give the same rows, in a
-    time that grows about linearly with their number.
+    A movie that fits two movies of another site about equally well is joined to neither, unless it is by IMDb id, when
+    either is right. The same movies in the same order always give the same rows, in a time that grows about linearly with
+    their number.
     """
-    titles = [_prepare(movie) for movie in movies]
+    listed = list(movies)
+    titles = [title_of(movie) for movie in listed]
     row_of = list(range(len(titles)))
     rows = [[number] for number in row_of]
     matches: list[list[Match]] = [[] for _ in titles]
 
     def may_join(i: int, j: int) -> bool:
         return not any(
-            titles[a].movie.site == titles[b].movie.site or _contradiction(titles[a], titles[b])
+            titles[a].site == titles[b].site or contradiction(titles[a], titles[b])
             for a in rows[row_of[i]]
             for b in rows[row_of[j]]
         )
 
-    accepted: dict[float, list[tuple[int, int, Match]]] = defaultdict(list)
-    for i, j, found in _accepted_pairs(titles):
-        accepted[found.score].append((i, j, found))
-    for score in sorted(accepted, reverse=True):
-        pairs = sorted((pair for pair in accepted[score] if may_join(*pair[:2])), key=lambda pair: pair[:2])
-        choices: dict[tuple[int, Site], int] = defaultdict(int)
-        for i, j, _ in pairs:
-            choices[i, titles[j].movie.site] += 1
-            choices[j, titles[i].movie.site] += 1
-        for i, j, found in pairs:
-            only = choices[i, titles[j].movie.site] == choices[j, titles[i].movie.site] == 1
-            if (only or score >= SAME_ID) and may_join(i, j):
-                kept, lost = sorted((row_of[i], row_of[j]))
-                rows[kept] += rows[lost]
-                matches[kept] = sorted([*matches[kept], *matches[lost], found], key=lambda m: -m.score)
-                for number in rows[lost]:
-                    row_of[number] = kept
+    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
+        kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
+        rows[kept] += rows[lost]
+        matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
+        for number in rows[lost]:
+            row_of[number] = kept
     return [
-        JoinedTitle(movies={titles[n].movie.site: titles[n].movie for n in rows[row]}, matches=matches[row])
+        JoinedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
         for row in sorted(set(row_of))
     ]
 
 
-# --- One title --------------------------------------------------------------------------------------------------------
+def settle(
+    pairs: Iterable[Pair], site_of: Callable[[int], str], may_join: Callable[[int, int], bool]
+) -> Iterator[Pair]:
+    """Yield the pairs that are one title for sure, the surest first.
+
+    Whoever iterates joins each pair before the next one is asked for; `may_join` then says which others are still possible.
+    """
+    rivalry = _Rivalry(pairs, site_of, may_join)
+    left = [pair for pair in rivalry.pairs if pair.match.accepted]
+    while left:
+        undecided = []
+        for pair in left:
+            if not may_join(pair.a, pair.b):
+                continue
+            if rivalry.is_clear(pair):
+                yield pair
+            else:
+                undecided.append(pair)
+        if len(undecided) == len(left):
+            return
+        left = undecided
 
 
-def _prepare(movie: Movie) -> _Title:
-    titles = [title for title in (movie.title, movie.original_title) if title]
-    years = {movie.year} if movie.year is not None else set()
-    if movie.release_date is not None:
-        years.add(int(movie.release_date[:4]))
-    sounds = _names(titles)
-    return _Title(
-        movie=movie,
+class _Rivalry:
+    """Pairs, and which other pairs have one of their two titles."""
+
+    def __init__(
+        self, pairs: Iterable[Pair], site_of: Callable[[int], str], may_join: Callable[[int, int], bool]
+    ) -> None:
+        self.pairs = sorted(pairs, key=lambda pair: (-pair.weight, pair.a, pair.b))
+        self._site_of = site_of
+        self._may_join = may_join
+        self._beside: dict[tuple[int, str], list[Pair]] = defaultdict(list)
+        """The pairs of a title with those of a site."""
+        for pair in self.pairs:
+            self._beside[pair.a, site_of(pair.b)].append(pair)
+            self._beside[pair.b, site_of(pair.a)].append(pair)
+
+    def is_clear(self, pair: Pair) -> bool:
+        """Return whether a pair is ahead of each that would take its place, and of what that one's titles could be else."""
+        if pair.match.score >= SAME_ID:
+            return True
+        return all(
+            pair.weight - rival.weight + self._elsewhere(pair, mine, rival) >= RIVALS_WITHIN
+            for mine, site in ((pair.a, self._site_of(pair.b)), (pair.b, self._site_of(pair.a)))
+            for rival in self._beside[mine, site]
+            if rival is not pair and rival.weight > pair.weight - RIVALS_WITHIN and self._may_join(rival.a, rival.b)
+        )
+
+    def _elsewhere(self, pair: Pair, mine: int, rival: Pair) -> float:
+        """Return how much more the rival's other title would rather be a third one's: then it stands back for that."""
+        theirs, yours = rival.b if rival.a == mine else rival.a, pair.b if pair.a == mine else pair.a
+        best = 0.0
+        for other in self._beside[theirs, self._site_of(mine)]:
+            third = other.a if other.b == theirs else other.b
+            if third != mine and other.match.accepted and self._may_join(other.a, other.b):
+                instead = (
+                    each.weight for each in self._beside[third, self._site_of(yours)] if yours in {each.a, each.b}
+                )
+                best = max(best, other.weight - max(_WORTH_LITTLE, *instead, 0.0))
+        return best
+
+
+def is_rival(match: Match) -> bool:
+    """Return whether a pair may be one title, or keep another pair from being so."""
+    return match.alike and (match.decision != "refused" or match.score >= RIVAL_FROM)
+
+
+def title_of(movie: Movie) -> Title:
+    """Return what is compared of a movie."""
+    rating = movie.score("imdb") if movie.site == "imdb" else None
+    return prepare(
+        movie.site,
+        _titles(movie),
         imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
-        names=set(sounds),
-        parts={part for title in titles for part in parts(title)},
-        sounds=sounds,
-        years=years,
-        directors=[words for credit in movie.people("director") if (words := split_words(credit.name))],
+        year=movie.year,
+        release_date=movie.release_date,
+        runtime=movie.runtime_minutes,
+        directors=[credit.name for credit in movie.people("director")],
+        votes=rating.count if rating else None,
+        kind=movie.kind,
+        season=movie.season,
+        episode=movie.episode,
     )
 
 
-def _names(titles: Iterable[str]) -> dict[str, str]:
-    """Return titles normalised, each with how it sounds."""
-    return {normalise(title): sound(title) for title in titles}
+def _titles(movie: Movie) -> list[str]:
+    return [title for title in (movie.title, movie.original_title) if title]
 
 
-# --- Two titles -------------------------------------------------------------------------------------------------------
-
-
-def _refused(reason: str) -> Match:
-    return Match(score=0.0, reasons=[f"but {reason}"], decision="refused")
-
-
-def _compare(a: _Title, b: _Title, found: tuple[float, str] | None = None) -> Match:
-    """Return how far two titles are one; `found` is what it counts where one was found, and says of it."""
-    against = _contradiction(a, b)
-    if against is not None:
-        return _refused(against)
-    same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
-    title, gap, same_director = _title_evidence(a, b), _year_gap(a, b), _same_director(a, b)
-    runtimes = _runtime_evidence(a.movie, b.movie)
-    evidence = [
-        (SAME_ID, "same IMDb id") if same_id else None,
-        found,
-        title,
-        _year_evidence(a, b, gap),
-        None if same_director is None else (1.0, "same director") if same_director else (-1.0, "other directors"),
-        runtimes,
-    ]
-    score = sum(points for points, _ in filter(None, evidence))
-    reasons = [reason if points > 0 else f"but {reason}" for points, reason in filter(None, evidence)]
-    named = SAME_ID if same_id else found[0] if found else 0.0
-    equal, far_apart = title is not None and title[0] > _SIMILAR, gap is not None and gap > 1
-    other_runtime = runtimes is not None and runtimes[0] < 0
-    if named >= BY_HAND:
-        # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
-        accepted = title is not None or not far_apart
-    elif named >= WIKIDATA:
-        accepted = score >= (ACCEPTED_FROM if title is not None else _SURE_WITHOUT_TITLE)
-    elif title is None:
-        accepted = False
-    elif equal and far_apart:
-        # A film that is released again may carry the year of that. So does one that is made again, by someone else.
-        accepted = title[0] == _EQUAL and same_director is True and not other_runtime
-    else:
-        # A sequel is often a subtitle and a year away. A title that the site lists is no second reason for it.
-        accepted = score - named >= ACCEPTED_FROM and (equal or gap == 0)
-    may_be_released_again = equal and same_director is None and runtimes is not None and not other_runtime
-    undecided = score >= REVIEW_FROM or may_be_released_again
-    return Match(
-        score=score,
-        reasons=reasons,
-        decision="accepted" if accepted else "review" if undecided else "refused",
+def _wanted_title(wanted: Wanted, alternative_titles: Collection[str] = ()) -> Title:
+    return prepare(
+        "imdb",
+        [title for title in (wanted.title, wanted.original_title) if title],
+        other_titles=[*wanted.other_titles, *alternative_titles],
+        imdb_id=wanted.imdb_id,
+        year=wanted.year,
+        runtime=wanted.runtime_minutes,
+        directors=wanted.directors,
+        votes=wanted.votes,
+        kind=wanted.kind,
     )
-
-
-def _contradiction(a: _Title, b: _Title) -> str | None:
-    """Return why two titles can't be one, whatever else they share; None when they can."""
-    one, other = a.movie, b.movie
-    kinds = {one.kind, other.kind}
-    if len(kinds) > 1 and not kinds <= _FILMS and not ("other" in kinds and kinds <= _MAY_BE_OTHER):
-        return f"one is a {one.kind}, one a {other.kind}"
-    if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
-        return f"IMDb ids {a.imdb_id} and {b.imdb_id}"
-    # Metacritic's pages of seasons name the IMDb id of the series.
-    if (one.season, one.episode) != (other.season, other.episode):
-        return "other season or episode"
-    return None
-
-
-def _title_evidence(a: _Title, b: _Title) -> tuple[float, str] | None:
-    if a.names & b.names:
-        return _EQUAL, "same title"
-    if a.alternatives & b.names or a.names & b.alternatives:
-        return _ALTERNATIVE, "a title under which it is known too"
-    if a.names & b.parts or a.parts & b.names:
-        return _SIMILAR, "same title but for a subtitle"
-    spellings = (_spelling(one, other, a.sounds[one], b.sounds[other]) for one in a.names for other in b.names)
-    return max(filter(None, spellings), default=None)
-
-
-def _spelling(one: str, other: str, sound_of_one: str, sound_of_other: str) -> tuple[float, str] | None:
-    """Return what it says that two normalised titles, which are not equal, are spelt in a similar way."""
-    if is_latin(one) == is_latin(other):
-        return (_SIMILAR, "similar title") if similar(one, other) else None
-    if not sounds_similar(sound_of_one, sound_of_other):
-        return None
-    return (_EQUAL if sound_of_one == sound_of_other else _SIMILAR), "same title in another script"
-
-
-def _year_gap(a: _Title, b: _Title) -> int | None:
-    """Return how many years two titles are apart; 1 where only a date of release agrees; None when unknown."""
-    if a.movie.year is not None and a.movie.year == b.movie.year:
-        return 0
-    return min((max(1, abs(one - other)) for one in a.years for other in b.years), default=None)
-
-
-def _year_evidence(a: _Title, b: _Title, gap: int | None) -> tuple[float, str] | None:
-    if gap is None:
-        return None
-    if gap == 0:
-        return 1.0, "same year"
-    return (0.5 if gap == 1 else -1.0), f"years {min(a.years)} and {min(b.years)}"
-
-
-def _same_director(a: _Title, b: _Title) -> bool | None:
-    """Return whether the titles share a director; None when a site names none, or writes them in another script."""
-    unsure = not a.directors or not b.directors
-    for one in a.directors:
-        for other in b.directors:
-            # "Bong Joon Ho" and "Joon-ho Bong"; "The Wachowskis" and "Lana Wachowski".
-            if set(one) == set(other) or similar_words(one[-1], other[-1]):
-                return True
-            if is_latin("".join(one)) != is_latin("".join(other)):
-                if sounds_similar(sound(one[-1]), sound(other[-1])):
-                    return True
-                unsure = True  # letters without vowels, or names read in another language
-    return None if unsure else False
-
-
-def _runtime_evidence(one: Movie, other: Movie) -> tuple[float, str] | None:
-    # Of a series, some sites give an episode's runtime and some that of all of them.
-    if one.runtime_minutes is None or other.runtime_minutes is None or one.kind not in _FILMS:
-        return None
-    shorter, longer = sorted((one.runtime_minutes, other.runtime_minutes))
-    if longer - shorter <= _SAME_RUNTIME:
-        return 0.25, "same runtime"
-    if longer - shorter > max(_RUNTIME_SPREAD * longer, _LEAST_SPREAD):
-        return -1.0, f"runtimes of {one.runtime_minutes} and {other.runtime_minutes} min"
-    return None
 
 
 # --- Many titles ------------------------------------------------------------------------------------------------------
 
 
-def _accepted_pairs(titles: list[_Title]) -> Iterator[tuple[int, int, Match]]:
-    """Yield the numbers of each two titles that are accepted as one, once, and their match.
-
-    Compared are those with an id, a name, or the beginning of a rare word in common; the last, which is the most work,
-    only where a title still lacks its match on the other's site.
-    """
+def _pairs_of(titles: Sequence[Title]) -> Iterator[Pair]:
+    """Yield each two titles of different sites that may be one, once."""
     compared: set[tuple[int, int]] = set()
-    matched: set[tuple[int, Site]] = set()
-    for keys, done in ((_id_keys, set()), (_name_keys, set()), (_director_keys, set()), (_stem_keys, matched)):
-        for i, j in _pairs(titles, keys, done):
-            if (i, j) not in compared:
-                compared.add((i, j))
-                found = _compare(titles[i], titles[j])
-                if found.accepted:
-                    matched |= {(i, titles[j].movie.site), (j, titles[i].movie.site)}
-                    yield i, j, found
+    for i, j in _candidates(titles):
+        if (i, j) not in compared:
+            compared.add((i, j))
+            found = compare(titles[i], titles[j])
+            if is_rival(found):
+                yield Pair(i, j, found, weight(found, titles[i], titles[j]))
 
 
-def _pairs(
-    titles: list[_Title], keys: Callable[[_Title], Iterable[object]], done: set[tuple[int, Site]]
-) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of each two titles of different sites that have a key in common and are not `done` there."""
-    blocks: dict[object, dict[Site, list[int]]] = defaultdict(dict)
+def _candidates(titles: Sequence[Title]) -> Iterator[tuple[int, int]]:
+    blocks: dict[str, dict[str, list[int]]] = defaultdict(dict)
     for number, title in enumerate(titles):
-        for key in keys(title):
-            blocks[key].setdefault(title.movie.site, []).append(number)
+        for key in set(block_keys(title)):
+            blocks[key].setdefault(title.site, []).append(number)
     for block in blocks.values():
-        for (our_site, ours), (their_site, theirs) in combinations(block.items(), 2):
-            left = [number for number in ours if (number, their_site) not in done]
-            right = [number for number in theirs if (number, our_site) not in done]
-            if len(left) * len(right) <= _LARGEST_BLOCK:
-                yield from ((min(pair), max(pair)) for pair in product(left, right))
+        for ours, theirs in combinations(block.values(), 2):
+            if len(ours) * len(theirs) <= LARGEST_BLOCK:
+                yield from ((min(pair), max(pair)) for pair in product(ours, theirs))
+    yield from _candidates_by_sound(titles)
 
 
-def _id_keys(title: _Title) -> Iterable[object]:
-    return (title.imdb_id,) if title.imdb_id else ()
-
-
-def _name_keys(title: _Title) -> Iterable[object]:
-    names = title.names | title.parts | {f"~{heard}" for heard in title.sounds.values()}
-    return {(name, year) for name in names for year in _near(title.years)}
-
-
-def _director_keys(title: _Title) -> Iterable[object]:
-    """Return what makes candidates of titles whose years are unknown or far apart."""
-    return {(name, words[-1]) for name in title.names for words in title.directors}
-
-
-def _stem_keys(title: _Title) -> Iterable[object]:
-    """Return what makes candidates of titles that are spelt differently, mostly at the end of a word."""
-    return {(stem, year) for stem in _stems(title) for year in _near(title.years)}
-
-
-def _stems(title: _Title) -> set[str]:
-    stems = {word[:_STEM] for name in title.names for word in name.split() if len(word) >= _STEM}
-    return stems | {f"~{heard[:_STEM]}" for heard in title.sounds.values()}
-
-
-def _near(years: set[int]) -> set[int]:
-    """Return years of which two titles share one exactly when they are at most a year apart."""
-    return years | {year + 1 for year in years}
+def _candidates_by_sound(titles: Sequence[Title]) -> Iterator[tuple[int, int]]:
+    """Yield titles of which one is written in Latin letters and the other is not, and that begin alike."""
+    foreign: dict[str, list[int]] = defaultdict(list)
+    for number, title in enumerate(titles):
+        for key in sound_keys(title, latin=False):
+            foreign[key].append(number)
+    if not foreign:
+        return
+    for number, title in enumerate(titles):
+        for key in sound_keys(title, latin=True):
+            others = [other for other in foreign.get(key, ()) if titles[other].site != title.site]
+            if len(others) <= LARGEST_BLOCK:
+                yield from ((min(number, other), max(number, other)) for other in others)

@@ -61,6 +61,12 @@ class Wanted:
     year: int | None = None
     runtime_minutes: int | None = None
     directors: list[str] = field(default_factory=list)
+    other_titles: list[str] = field(default_factory=list)
+    """Under which it is known too."""
+    votes: int | None = None
+    """On IMDb."""
+    rivals: list[Wanted] = field(default_factory=list)
+    """Titles of the same name that the site's page may be of as well; without rivals of their own."""
 
 
 class Sighting(NamedTuple):

@@ -18,15 +18,35 @@ _SIMILAR = 80.0
 _SHORTEST_SIMILAR = 5
 """Letters; of four, one that differs makes another word ("Cars", "Cats")."""
 
+_SEVERAL = 3
+"""Words."""
+_LONG = 14
+"""Letters."""
+
 # Letters that Unicode doesn't take apart into a base and an accent, and signs that are words.
 _SPELT = str.maketrans(
     {**dict(zip("øłđðı", "olddi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe", "&": " and ", "+": " and "}
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")  # the marks of other scripts are vowels, and stay
-_INSIDE_WORDS = re.compile("['’‘ʼ`.]")  # noqa: RUF001 - "Ocean's", "S.W.A.T."
+_INSIDE_WORDS = re.compile(r"['’‘ʼ`]|(?<=\w)\*(?=\w)|(?<!\w\w)(?<!\d)\.|\.(?!\w\w|\d)|(?<=\d),(?=\d\d\d(?!\d))")  # noqa: RUF001
+"""What no word ends at: "Ocean's", "S.W.A.T.", "M*A*S*H", "20,000"; a full stop between two words is a space: "Ra.One"."""
+_FRACTION = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e])")  # "8½" is "8 1/2"
+_SIGNS_FOR_LETTERS = re.compile(
+    r"(?<=[a-z])[$@¢€£](?=[a-z])|(?<=[a-z])[$¢]+(?!\w)|(?<!\w)[$¢](?=[a-z])|(?<=[a-z])[0134578](?=[a-z])"
+)
+"""Signs and single digits that stand for a letter they look like, inside a word ("Se7en") or, of money, at its edge."""
+_LETTERS_MEANT = dict(zip("$¢€£@01345", "scelaoieas", strict=True)) | {"7": "v", "8": "b"}
 _LABEL = re.compile(r"\s*(?:\((?:18|19|20)\d\d\)|\[[^\]]*\])\s*$")  # "Dune (2021)", "Metropolis [re-release]"
-_BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+|\s*[()]\s*")  # noqa: RUF001 - what stands before a subtitle
-_MERE_NUMBER = re.compile(r"(?:(?:part|vol|volume|chapter|episode|season)\s)?(\d+)")
+_BETWEEN_PARTS = re.compile(r":\s+|：|\s+[-–—]\s+")  # noqa: RUF001 - what stands before a subtitle
+_BRACKETS = re.compile(r"(?<!\w)\(([^()]+)\)(?!\w)")
+_BETWEEN_TITLES = re.compile(r"\s+/\s+|\s+a\.?k\.?a\.?\s+", re.IGNORECASE)
+_NOTE = re.compile(
+    r"(?:the )?(?:(?:part|volume|chapter|episode|season)\b.*|.*\b(?:cut|version|edition|remastered|restored|release|dubbed"
+    r"|subtitled|uncut|documentary|movie|film|imax|3d|tv|live|short|miniseries|feature)|[\d ]+)"
+)
+"""What stands in brackets and is no second title."""
+_POSSESSOR = re.compile(r"^(?:[^\s:]+\s+){0,2}?[^\s:]+(?:['’]s|s['’])\s+(?=\S)")  # noqa: RUF001 - whose film it is: "Ida Brandt's"
+_MERE_NUMBER = re.compile(r"(?:(?:part|volume|chapter|episode|season)\s)?(\d+)")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _LETTER_MEETS_DIGIT = re.compile(r"(?<=\d)(?=[^\d\s])|(?<=[^\d\s])(?=\d)")
 _ARTICLES = ("the ", "a ", "an ")
@@ -34,16 +54,43 @@ _SPELT_ARTICLES = (
     "the a an der die das ein eine le la les l un une el los las una il lo gli i uno o os as um uma het een de den det"
 )
 _ALL_ARTICLES = frozenset(_SPELT_ARTICLES.split())
+_COUNTED = frozenset({"part", "volume", "chapter", "episode", "season"})
+_NOT_DISTINCTIVE = _ALL_ARTICLES | {"and", "of", "in", "on", "to", "for", "at", "with", "my", "your", "part"}
 _INVERTED = re.compile(r"^(.+), (the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|un|une)$", re.IGNORECASE)
 """As in a card index: "Godfather, The"."""
+_UNITS = {
+    word: number
+    for number, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1)
+}
+_TEENS = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = {
+    word: 10 * number
+    for number, word in enumerate(
+        ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 1
+    )
+}
+_ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
 _NUMERALS = {
     word: str(number)
-    for numerals in (
-        "one two three four five six seven eight nine ten",
-        "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx",
+    for number, word in (
+        *((number, word) for word, number in (*_UNITS.items(), *_TENS.items())),
+        *enumerate(_TEENS, 11),
+        *enumerate(_ROMAN.split(), 1),
     )
-    for number, word in enumerate(numerals.split(), 1)
 }
+_WRITTEN_OUT = {
+    "dr": "doctor",
+    "jr": "junior",
+    "mr": "mister",
+    "mt": "mount",
+    "n": "and",
+    "pt": "part",
+    "sr": "senior",
+    "st": "saint",
+    "vol": "volume",
+    "vs": "versus",
+}
+"""Short forms, and the words that they stand for."""
 
 # The ways in which one sound of another script is written in Latin letters: "Zorbas" is spelt "Zormpas" in Greek, and a
 # Russian "Юрий" is Yuri, Jurij or Iurii. Longer ones first.
@@ -67,48 +114,101 @@ _VOWELS = re.compile("[aeiouy]")
 _DOUBLED = re.compile(r"([a-z])\1+")
 
 
-@lru_cache(maxsize=1024)  # a title's forms are asked for one after the other
+@lru_cache(maxsize=4096)  # a title's forms are asked for one after the other
 def normalise(title: str) -> str:
     """Return a title in the form in which all spellings of it are equal.
 
     No difference is made by case, accents, punctuation, an English article in front (or behind a comma), roman numerals or
-    number words instead of digits, "&" for "and", and a year or a label in brackets behind. Letters of every script stay,
-    and a title of nothing but signs stays as it is.
+    number words instead of digits, signs instead of letters, "&" for "and", short forms such as "Dr.", and a year or a
+    label in brackets behind. Letters of every script stay, and a title of nothing but signs stays as it is.
 
     >>> normalise("The Fast & the Furious"), normalise("Rocky II"), normalise("Amélie (2001)"), normalise("Alien³")
     ('fast and the furious', 'rocky 2', 'amelie', 'alien 3')
-    >>> normalise("Godfather, The")
-    'godfather'
+    >>> normalise("Godfather, The"), normalise("Sal7ed"), normalise("20,000 Leagues"), normalise("Twenty-One")
+    ('godfather', 'salved', '20000 leagues', '21')
     """
-    shown = _INVERTED.sub(r"\2 \1", _LABEL.sub("", title).strip())
-    words = [_NUMERALS.get(word, word) for word in split_words(shown)]
-    plain = " ".join(words)
+    shown = (_LABEL.sub("", title) or title).strip(" ,")
+    plain = " ".join(_plain_words(split_words(_INVERTED.sub(r"\2 \1", shown))))
     for article in _ARTICLES:
         plain = plain.removeprefix(article)
     return plain or " ".join(title.casefold().split())
 
 
+def _plain_words(words: list[str]) -> Iterator[str]:
+    """Yield words with numbers as digits and short forms written out; "twenty-one" is one number, "3-D" one word."""
+    left = iter([*words, ""])
+    word = next(left)
+    while word:
+        following = next(left)
+        if word in _TENS and following in _UNITS:
+            yield str(_TENS[word] + _UNITS[following])
+            following = next(left)
+        elif (word, following) == ("3", "d"):
+            yield "3d"
+            following = next(left)
+        else:
+            yield _NUMERALS.get(word) or _WRITTEN_OUT.get(word, word)
+        word = following
+
+
 def split_words(text: str) -> list[str]:
     """Return a text's words in small letters, without accents; numbers are words of their own."""
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_SPELT)
-    plain = unicodedata.normalize("NFC", _INSIDE_WORDS.sub("", _ACCENTS.sub("", plain)))
+    if text.isascii():
+        plain = text.lower()
+    else:
+        plain = unicodedata.normalize("NFKD", _FRACTION.sub(" ", text)).casefold()
+        plain = _ACCENTS.sub("", plain)
+    plain = _SIGNS_FOR_LETTERS.sub(lambda found: "".join(map(_LETTERS_MEANT.__getitem__, found[0])), plain)
+    plain = _INSIDE_WORDS.sub("", plain.translate(_SPELT))
     if plain.isascii():
         return _WORDS.findall(plain)
+    plain = unicodedata.normalize("NFC", plain)
     kept = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in plain)  # letters, numbers, marks
     return _LETTER_MEETS_DIGIT.sub(" ", kept).split()
 
 
+def names(title: str) -> list[str]:
+    """Return what a title is called, normalised: the whole of it and, where it has a second title in brackets, each.
+
+    >>> names("Even the Rain (También la lluvia)"), names("Salt (Part Two)")
+    (['even the rain tambien la lluvia', 'even the rain', 'tambien la lluvia'], ['salt part 2'])
+    """
+    whole = normalise(title)
+    if "(" not in title and not _BETWEEN_TITLES.search(title):
+        return [whole]
+    return list(dict.fromkeys([whole, *map(normalise, _shown_names(title))]))
+
+
+def _shown_names(title: str) -> list[str]:
+    """Return the titles of which a title is made, as they are shown: itself alone unless it has others in brackets."""
+    title = _LABEL.sub("", title) or title
+    inner = [found for found in _BRACKETS.findall(title) if not _NOTE.fullmatch(normalise(found))]
+    outer = title
+    for found in inner:
+        outer = outer.replace(f"({found})", " ")
+    return [each.strip(" ,") for text in (outer, *inner) for each in _BETWEEN_TITLES.split(text) if each.strip(" ,")]
+
+
 def parts(title: str) -> Iterator[str]:
-    """Yield what else a title may be called, normalised: without its subtitle, or by nothing but that."""
-    found = [part for part in _BETWEEN_PARTS.split(_LABEL.sub("", title)) if part]
-    if len(found) > 1:
-        number = _MERE_NUMBER.fullmatch(normalise(found[-1]))
-        # "Dune: Part One" is called "Dune" as well; "Dune: Part Two" is not, and many are called "Part Two".
-        if number is None or number[1] == "1":
-            yield normalise(found[0])
-        if number is None:
-            yield normalise(found[-1])
-            yield normalise(f"{found[0]} {found[-1]}")
+    """Yield what else a title may be called, normalised: without its subtitle, by nothing but that, without whose it is.
+
+    >>> list(parts("Brewick: The Long Night")), list(parts("Ida Brandt's Lamp")), list(parts("Storm 3-D"))
+    (['brewick', 'long night', 'brewick the long night'], ['lamp'], ['storm', 'storm 3'])
+    """
+    for shown in _shown_names(title):
+        found = [part for part in _BETWEEN_PARTS.split(shown) if part]
+        if len(found) > 1:
+            number = _MERE_NUMBER.fullmatch(normalise(found[-1]))
+            # "Dune: Part One" is called "Dune" as well; "Dune: Part Two" is not, and many are called "Part Two".
+            if number is None or number[1] == "1":
+                yield normalise(found[0])
+            if number is None:
+                yield normalise(found[-1])
+                yield normalise(f"{found[0]} {found[-1]}")
+        if (bare := _POSSESSOR.sub("", shown)) != shown:
+            yield normalise(bare)
+        if (plain := normalise(shown)).endswith(" 3d"):
+            yield from (plain.removesuffix(" 3d"), plain.removesuffix("d"))
 
 
 def similar(one: str, other: str) -> bool:
@@ -129,6 +229,51 @@ def similar(one: str, other: str) -> bool:
     if not ours or len(ours) != len(theirs):
         return False
     return all(map(_spelt_alike, ours, theirs))
+
+
+def similar_key(name: str) -> str:
+    """Return a text that a normalised title shares with every title that is `similar` to it, but for the spaces in it.
+
+    >>> similar_key("theatre of brewick") == similar_key("the theaters of brewick")
+    True
+    """
+    bare = (word for word in name.split() if word not in _ALL_ARTICLES)
+    return " ".join(word if len(word) < _SHORTEST_SIMILAR else _consonants(word) for word in bare)
+
+
+def contains(longer: str, shorter: str) -> bool:
+    """Return whether a normalised title's words stand in another's in their order, without what makes it another part.
+
+    >>> contains("ida brandts salt harbour", "salt harbour"), contains("salt harbour 2", "salt harbour")
+    (True, False)
+    >>> contains("brewick a year inside the harbour", "brewick inside the harbour"), contains("salt harbour", "harbour salt")
+    (True, False)
+    """
+    ours, theirs = longer.split(), shorter.split()
+    if _numbers(ours) != _numbers(theirs) or len(shorter) < _SHORTEST_SIMILAR:
+        return False
+    left = iter(ours)
+    whole = all(word in left for word in theirs)
+    return whole and (len(theirs) >= _SEVERAL or f" {shorter} " in f" {longer} ")
+
+
+def without_numbers(name: str) -> str:
+    """Return a normalised title without its numbers and what counts them.
+
+    >>> without_numbers("harbour part 2"), without_numbers("1917")
+    ('harbour', '')
+    """
+    return " ".join(word for word in name.split() if not word.isdigit() and word not in _COUNTED)
+
+
+def is_distinctive(name: str) -> bool:
+    """Return whether a normalised title has so much to it that two films seldom share it by chance.
+
+    >>> is_distinctive("the colour of some harbours"), is_distinctive("the harbour"), is_distinctive("salt harbour")
+    (True, False, False)
+    """
+    words = [word for word in name.split() if word not in _NOT_DISTINCTIVE]
+    return len(words) >= _SEVERAL or (len(words) > 1 and len(name) >= _LONG)
 
 
 def similar_words(one: str, other: str) -> bool:

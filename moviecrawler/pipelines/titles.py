@@ -96,7 +96,7 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     What is found may be out of date when it is applied; see `still_holds`.
     """
     changed = _where_they_stand(cursor, changed)
-    keys = {record.record_id: match_keys(record.movie, years_apart=1) for record in changed}
+    keys = {record.record_id: match_keys(record.movie, asking=True) for record in changed}
     sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
 
     asked = [(record, _hashes(keys[record.record_id][0], _all_but(sites[record.record_id]))) for record in changed]
@@ -107,12 +107,12 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     plan = _join(cursor, titles)
     sites.update(_sites_of_groups(plan))
 
-    # Only what still lacks a match on a site is searched for there by the beginnings of words, as that finds much; for
-    # each word by itself, so that a rare one finds something beside a common one.
+    # Only what still lacks a match on a site is searched for there by what many share; for each such key by itself, so that
+    # a rare one finds something beside a common one.
     asked = [
-        (record, _hashes(beginning, _all_but(sites[record.record_id])))
+        (record, _hashes(common, _all_but(sites[record.record_id])))
         for record in changed
-        for beginning in keys[record.record_id][1][:_MOST_WORDS]
+        for common in keys[record.record_id][1][:_MOST_WORDS]
     ]
     similar = {
         title_id

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue.matching import SAME_ID, join, match
 from moviecrawler.catalogue.spelling import normalise
-from moviecrawler.items import Credit, Movie
+from moviecrawler.items import Credit, Movie, Score
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -84,9 +84,37 @@ SAME: dict[str, tuple[Movie, Movie]] = {
         title("imdb", "Salt Harbour", 1931, LEVIN, runtime_minutes=92),
         title("rottentomatoes", "Salt Harbour", 2011, LEVIN, runtime_minutes=95),
     ),
-    "released again, by its date": (
-        title("imdb", "Salt Harbour", 1931),
-        title("rottentomatoes", "Salt Harbour", 2011, release_date="1931-04"),
+    "year unknown, date known": (
+        title("imdb", "Salt Harbour", 1931, runtime_minutes=92),
+        title("rottentomatoes", "Salt Harbour", None, release_date="1931-04", runtime_minutes=92),
+    ),
+    "two years after the festival": (
+        title("imdb", "Salt Harbour", 2001, LEVIN),
+        title("metacritic", "Salt Harbour", 2003, LEVIN),
+    ),
+    "two years after the festival, directors unknown": (
+        title("imdb", "Salt Harbour", 2001, runtime_minutes=92),
+        title("metacritic", "Salt Harbour", 2003, runtime_minutes=93),
+    ),
+    "second title in brackets": (
+        title("imdb", "Sennen no Akari", 2001),
+        title("rottentomatoes", "A Thousand Years (Sennen no Akari) (Lamps)", 2001),
+    ),
+    "whose film it is": (
+        title("imdb", "Salt Harbour", 2001, LEVIN, runtime_minutes=92),
+        title("rottentomatoes", "Mara Levin's Salt Harbour", 2001, LEVIN, runtime_minutes=92),
+    ),
+    "words in between": (
+        title("imdb", "Brewick: Inside the Harbour", 2001, LEVIN, runtime_minutes=92),
+        title("metacritic", "Brewick: A Year Inside the Old Harbour", 2002, LEVIN, runtime_minutes=91),
+    ),
+    "a label of three dimensions": (
+        title("imdb", "Storm Harbour", 2001, LEVIN),
+        title("rottentomatoes", "Storm Harbour 3-D", 2001, LEVIN),
+    ),
+    "one of two family names": (
+        title("imdb", "Salt Harbour", 2001, "Inés Quarrie Fonseca"),
+        title("metacritic", "Salt Harbour", 2001, "Ines Quarrie"),
     ),
     "director's name turned round": (
         title("imdb", "Salt Harbour", 2001, "Seo Min-ji"),
@@ -157,6 +185,30 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
         title("imdb", "The Keeper Arrives", 1999, number=7),
         title("metacritic", "Brewick", 2003, imdb_id="tt0000007"),
     ),
+    "two years before": (
+        title("imdb", "Salt Harbour", 2003, runtime_minutes=92),
+        title("metacritic", "Salt Harbour", 2001, runtime_minutes=92),
+    ),
+    "date of another release": (
+        title("imdb", "Salt Harbour", 2011),
+        title("rottentomatoes", "Salt Harbour", 1931, release_date="2011-04"),
+    ),
+    "one title in the other, director unknown": (
+        title("imdb", "Salt Harbour", 2001, runtime_minutes=92),
+        title("metacritic", "The Salt Harbour Murders", 2001, runtime_minutes=92),
+    ),
+    "a relative of the director": (
+        title("imdb", "Salt Harbour", 2001, "Mara Levin"),
+        title("metacritic", "Salt Harbour", 2001, "Tobias Levin"),
+    ),
+    "hardly anybody has voted on it": (
+        title("imdb", "Salt Harbour", 2001, scores=[Score(kind="imdb", value=6.0, count=12)], runtime_minutes=92),
+        title("metacritic", "Salt Harbour", 2001, runtime_minutes=92),
+    ),
+    "only IMDb lacks the runtime, a subtitle away": (
+        title("imdb", "Brewick: The Long Night", 2001),
+        title("metacritic", "Brewick", 2001, runtime_minutes=92),
+    ),
     "signs": (title("imdb", "!!!", 2001), title("metacritic", "???", 2001)),
 }
 
@@ -182,7 +234,7 @@ def test_a_match_gives_its_score_and_reasons() -> None:
     a = title("imdb", "Salt Harbour", 2001, LEVIN)
     b = title("metacritic", "Salt Harbour", 2002, LEVIN, imdb_id="tt0000001")
     found = match(a, b)
-    assert found.score == 4 + 1 + 0.5 + 1
+    assert found.score == 4 + 1 + 0.75 + 1.5
     assert found.reasons == ["same IMDb id", "same title", "years 2001 and 2002", "same director"]
     assert match(a, title("metacritic", "Salt Harbour", 2001, "Ines Quarrie")).reasons[-1] == "but other directors"
 
@@ -213,6 +265,76 @@ def test_what_fits_two_titles_equally_is_joined_to_neither() -> None:
     assert len(join([*films, title("rottentomatoes", "Salt Harbour", 2001)])) == 3
 
 
+def test_of_two_that_tie_neither_is_taken_and_a_worse_third_even_less() -> None:
+    films = [title("imdb", "Salt Harbour", year, number=n) for n, year in enumerate((2001, 2001, 2000), 1)]
+    assert len(join([*films, title("rottentomatoes", "Salt Harbour", 2001)])) == 4
+
+
+def test_half_a_point_does_not_decide_between_rivals() -> None:
+    films = [title("imdb", "Salt Harbour", year, number=n) for n, year in enumerate((2001, 2000), 1)]
+    page = title("rottentomatoes", "Salt Harbour", 2001)
+    assert match(films[0], page).accepted
+    assert len(join([*films, page])) == 3
+    assert len(join([films[0], page])) == 1
+
+
+@pytest.mark.parametrize(("votes", "rows"), [((250_000, 240), 2), ((250_000, 90_000), 3), ((240, None), 3)])
+def test_votes_decide_between_namesakes(votes: tuple[int, int | None], rows: int) -> None:
+    films = [
+        title(
+            "imdb",
+            "Salt Harbour",
+            2001,
+            number=n,
+            scores=[] if count is None else [Score(kind="imdb", value=6.0, count=count)],
+        )
+        for n, count in enumerate(votes, 1)
+    ]
+    joined = join([*films, title("rottentomatoes", "Salt Harbour", 2001)])
+    assert len(joined) == rows
+    if rows == 2:
+        assert set(joined[0].movies) == {"imdb", "rottentomatoes"}
+
+
+def test_the_same_director_two_years_apart_is_nearer_than_a_stranger_of_the_year() -> None:
+    festival = title("imdb", "Salt Harbour", 2001, LEVIN, number=1)
+    stranger = title("imdb", "Salt Harbour", 2003, number=2)
+    joined = join([stranger, festival, title("metacritic", "Salt Harbour", 2003, LEVIN)])
+    assert [len(row.movies) for row in joined] == [1, 2]
+
+
+def test_each_of_two_films_that_resemble_each_other_finds_its_own() -> None:
+    """A page that has a better title stands back from the other's."""
+    films = [
+        title(
+            "imdb",
+            name,
+            2001,
+            number=n,
+            runtime_minutes=90 + 4 * n,
+            scores=[Score(kind="imdb", value=6.0, count=votes)],
+        )
+        for n, (name, votes) in enumerate((("The Keeper", 90_000), ("Brewick: The Keeper", 2_000)))
+    ]
+    pages = [
+        title("rottentomatoes", name, 2001, number=n, runtime_minutes=93)
+        for n, name in enumerate(("The Keeper", "Brewick: The Keeper"))
+    ]
+    joined = join([*films, *pages])
+    assert [{movie.title for movie in row.movies.values()} for row in joined] == [
+        {"The Keeper"},
+        {"Brewick: The Keeper"},
+    ]
+
+
+def test_the_same_film_in_another_cut_is_for_a_person() -> None:
+    cut = match(
+        title("imdb", "Salt Harbour", 1961, LEVIN, runtime_minutes=90),
+        title("metacritic", "Salt Harbour", 1985, LEVIN, runtime_minutes=131),
+    )
+    assert cut.decision == "review"
+
+
 def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> None:
     imdb = title("imdb", "Salt Harbour", 2001, number=7)
     metacritic = title("metacritic", "Salt Harbour", 2001, imdb_id="tt0000008")
@@ -233,6 +355,18 @@ def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> 
         ("La Nuit étoilée", "la nuit etoilee"),
         ("Œuvre", "Oeuvre"),
         ("Straße", "Strasse"),
+        ("S*A*L*T", "Salt"),
+        ("30,000 Harbours", "30000 Harbours"),
+        ("6½", "6 1/2"),
+        ("Har5our Nigh7s", "Harsour Nighvs"),
+        ("Ri¢h ¢ity", "Rich City"),
+        ("Le$$", "Less"),
+        ("Storm 3-D", "Storm 3D"),
+        ("Harbour IX", "Harbour 9"),
+        ("Twenty-Two Lamps", "22 Lamps"),
+        ("Salt vs. Sea", "Salt versus Sea"),
+        ("Dr. Brewick", "Doctor Brewick"),
+        ("[SALT]", "Salt"),
     ],
 )
 def test_spellings_of_a_title_are_equal(one: str, other: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue import lanes, slugs, spelling, tmdb_import
+from moviecrawler.catalogue import lanes, people, slugs, spelling, tmdb_import
 from moviecrawler.catalogue.matching import verify
 from moviecrawler.catalogue.rows import IdSource, Wanted
 from moviecrawler.catalogue.slugs import slug_guesses, slug_key, title_slug_keys
@@ -236,7 +236,7 @@ def test_every_guess_has_a_key_of_its_title(site: Site) -> None:
             assert slug_key(guess) in title_slug_keys(wanted(title)), guess
 
 
-@pytest.mark.parametrize("module", [lanes, slugs, spelling, tmdb_import], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [lanes, people, slugs, spelling, tmdb_import], ids=lambda module: module.__name__)
 def test_examples_are_true(module: ModuleType) -> None:
     ran = doctest.testmod(module)
     assert ran.attempted > 0

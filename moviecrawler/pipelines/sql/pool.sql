@@ -10,13 +10,20 @@ SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
     'credits',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('name', c.name, 'role', c.role, 'position', c.position)
                                ORDER BY c.position), '[]')
-     FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director'))::text, r.site
+     FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director'),
+    'scores',  -- for their votes
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'value', s.value, 'count', s.count)), '[]')
+     FROM scores s WHERE s.record_id = r.record_id AND r.site = 'imdb' AND s.kind = 'imdb'))::text, r.site
 FROM records r
 WHERE r.title_id = ANY (%(titles)s)
 UNION ALL
 SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     'site', 'imdb', 'site_id', t.imdb_id, 'url', NULL, 'imdb_id', t.imdb_id, 'title', t.title,
-    'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'runtime_minutes', t.runtime_minutes)::text, 'imdb'
+    'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'runtime_minutes', t.runtime_minutes,
+    'scores',  -- about as many votes as its popularity says, as in catalogue.lanes; their value is not compared
+    CASE WHEN t.popularity_source = 'votes' THEN jsonb_build_array(jsonb_build_object(
+        'kind', 'imdb', 'value', 1, 'count', round(exp(t.popularity / 100 * ln(3000001)) - 1)::integer))
+    ELSE '[]' END)::text, 'imdb'
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s) AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
     AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')

@@ -1,0 +1,438 @@
+"""What two titles of different sites have in common, and how far that says that they are one: points with reasons. Pure.
+
+Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; equal titles 1, a
+further title ¾, similar ones ½, one inside the other ¼; the same year 1, a year after IMDb's ¾ (films are shown at
+festivals first), between two other sites ½, a year before IMDb's or two years after it ¼; the same director 1½; the same
+runtime ½, about the same ¼. Another number in the title, other directors, other runtimes and years further apart count -1; a runtime that only IMDb
+lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than 100 -1, unless the director is the same: sites with reviews
+seldom have such films, and their namesakes are many.
+
+A pair is accepted from 1½ on, with an id or a title that fits: never on a title alone, never with other directors, never
+when IMDb ids or kinds contradict each other. The weaker the title, the more else must agree; see `_is_sure`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from moviecrawler.catalogue.people import name_words, same_person
+from moviecrawler.catalogue.spelling import (
+    contains,
+    is_distinctive,
+    is_latin,
+    names,
+    parts,
+    similar,
+    similar_key,
+    sound,
+    sounds_similar,
+    without_numbers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from moviecrawler.catalogue.people import Name
+    from moviecrawler.items import TitleKind
+
+Decision = Literal["accepted", "review", "refused"]
+_Likeness = Literal["equal", "further", "similar", "part", "contained"]
+_Runtimes = Literal["same", "near", "similar", "other"]
+
+ACCEPTED_FROM = 1.5
+REVIEW_FROM = 1.0
+SAME_ID = 4.0
+"""What an equal IMDb id counts: more than all else together."""
+BY_HAND = 4.0
+WIKIDATA = 2.0
+LISTED = 0.25
+RIVALS_WITHIN = 0.5
+"""Points by which a title has to be ahead of every other that a page may be of."""
+
+_LIKENESS: dict[_Likeness, float] = {"equal": 1.0, "further": 0.75, "similar": 0.5, "part": 0.5, "contained": 0.25}
+_OTHER_PART = -1.0
+_SURE_WITHOUT_TITLE = 2.5
+"""From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
+_SAME_DIRECTOR, _OTHER_DIRECTORS = 1.5, -1.0
+_SAME_YEAR, _YEAR_LATER, _YEAR_APART, _DOUBTFUL_YEAR, _OTHER_YEAR = 1.0, 0.75, 0.5, 0.25, -1.0
+_LATE_RELEASE = 2
+"""Years after IMDb's in which many a film comes out in another country."""
+_LATEST_RELEASE = 3
+"""Years after which few do."""
+_RUNTIMES: dict[_Runtimes, float] = {"same": 0.5, "near": 0.25, "similar": 0.0, "other": -1.0}
+_RUNTIME_SPREAD = 0.1
+"""Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
+_NEAR_RUNTIME = 5
+"""Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
+_SAME_RUNTIME = 2
+"""Minutes by which two sites round and count the credits differently."""
+_RUNTIME_MISSING = -0.25
+"""IMDb knows the runtime of nearly every film that other sites have."""
+_KNOWN, _OBSCURE = 1_000, 100
+"""Votes on IMDb from which nearly every film is on the other sites, and below which hardly any is."""
+_LITTLE_KNOWN_POINTS, _OBSCURE_POINTS = -0.25, -1.0
+_PROMINENCE = 0.25
+"""Points for ten times the votes, between rivals."""
+_VOTES_UNKNOWN = 100
+"""Votes for which a rival passes of which they are not known."""
+_LEAST_IN_KEYS = 4
+"""Letters of a word that says something about a title."""
+_STEM = 4
+"""Letters."""
+
+_FILMS = frozenset({"movie", "short", "video"})
+"""IMDb tells these apart; the other sites call all of them movies."""
+_MAY_BE_OTHER = _FILMS | {"series", "other"}
+"""IMDb's specials (a comedian's hour) are films on one site and series on another."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Match:
+    """How far two titles of different sites are the same."""
+
+    score: float
+    reasons: list[str]
+    """What speaks for it and, with "but" in front, what speaks against it."""
+    decision: Decision
+    alike: bool = True
+    """Whether titles or ids have anything in common, without which the pair is nobody's rival."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is sure enough to be stored as one title."""
+        return self.decision == "accepted"
+
+
+@dataclass(slots=True, eq=False)
+class Title:
+    """What is compared of a title."""
+
+    site: str
+    imdb_id: str | None
+    names: frozenset[str]
+    """Normalised title, original title, and the second titles that stand in brackets behind them."""
+    further: frozenset[str]
+    """Normalised titles under which it is known too."""
+    parts: frozenset[str]
+    """What is left of its titles without a subtitle, and the like."""
+    year: int | None
+    dated: int | None
+    """Year of its date of release; None when that is of a release long before or after the title's year."""
+    runtime: int | None
+    """Minutes."""
+    directors: list[Name]
+    votes: int | None
+    """On IMDb."""
+    kind: TitleKind | None = "movie"
+    """None for one that fits every kind."""
+    season: int | None = None
+    episode: int | None = None
+
+    @property
+    def years(self) -> set[int]:
+        """The years under which it may be found."""
+        return {year for year in (self.year, self.dated) if year is not None}
+
+
+def prepare(
+    site: str,
+    titles: Iterable[str],
+    *,
+    other_titles: Iterable[str] = (),
+    imdb_id: str | None = None,
+    year: int | None = None,
+    release_date: str | None = None,
+    runtime: int | None = None,
+    directors: Iterable[str] = (),
+    votes: int | None = None,
+    kind: TitleKind | None = "movie",
+    season: int | None = None,
+    episode: int | None = None,
+) -> Title:
+    """Return what is compared of a title; `titles` are its own, `other_titles` those under which it is known too.
+
+    `release_date` begins with its year. One more than a year from `year` is that of another release, or of a stream, and
+    says nothing.
+    """
+    titles = list(titles)
+    own = frozenset(name for title in titles for name in names(title))
+    dated = int(release_date[:4]) if release_date else None
+    if dated is not None and year is not None and abs(dated - year) > 1:
+        dated = None
+    return Title(
+        site=site,
+        imdb_id=imdb_id,
+        names=own,
+        further=frozenset(name for title in other_titles for name in names(title)) - own,
+        parts=frozenset(part for title in titles for part in parts(title)) - own,
+        year=year,
+        dated=dated,
+        runtime=runtime,
+        directors=[words for director in directors if (words := name_words(director))],
+        votes=votes,
+        kind=kind,
+        season=season,
+        episode=episode,
+    )
+
+
+def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
+    """Return how far two titles are one; `found` is what it counts where one was found, and says of it."""
+    against = contradiction(a, b)
+    if against is not None:
+        return Match(score=0.0, reasons=[f"but {against}"], decision="refused", alike=False)
+    same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
+    likeness = _likeness(a, b)
+    gap, later = _years_apart(a, b)
+    same_director = same_person(a.directors, b.directors)
+    runtimes = _runtimes(a, b)
+    one_sided = _lacks_runtime(a, b)
+    votes = next((title.votes for title in (a, b) if title.votes is not None), None)
+    points: list[tuple[float, str] | None] = [
+        (SAME_ID, "same IMDb id") if same_id else None,
+        found,
+        (_LIKENESS[likeness[0]], likeness[1]) if likeness else _other_part(a, b),
+        _year_points(a, b, gap, later),
+        None
+        if same_director is None
+        else (_SAME_DIRECTOR, "same director")
+        if same_director
+        else (_OTHER_DIRECTORS, "other directors"),
+        _runtime_points(a, b, runtimes),
+        (_RUNTIME_MISSING, "IMDb knows no runtime") if one_sided else None,
+        None if same_director else _votes_points(votes),
+    ]
+    counted = [each for each in points if each is not None]
+    score = sum(value for value, _ in counted)
+    named = SAME_ID if same_id else found[0] if found else 0.0
+    kind = likeness[0] if likeness else None
+    if named >= BY_HAND:
+        # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
+        accepted = kind is not None or gap is None or gap <= 1
+    elif named >= WIKIDATA and not (same_director is False and gap is not None and gap > 1):
+        # Other directors and another year: an old address has become that of a namesake.
+        accepted = score >= (ACCEPTED_FROM if kind not in {None, "contained"} else _SURE_WITHOUT_TITLE)
+    else:
+        # That the site lists a title is no second reason for it.
+        accepted = score - named >= ACCEPTED_FROM and _is_sure(
+            kind,
+            gap,
+            later,
+            same_director,
+            runtimes,
+            votes,
+            one_sided=one_sided,
+            distinctive=any(map(is_distinctive, a.names & b.names)),
+        )
+    equal = kind in {"equal", "further"}
+    # A film that is released again may carry the year of that, and be cut anew.
+    may_be_again = equal and (same_director or (same_director is None and runtimes not in {None, "other"}))
+    is_other_part = (kind is None and _other_part(a, b) is not None) or (
+        kind in {"part", "contained"} and gap is not None and gap > _LATE_RELEASE
+    )
+    undecided = (score >= REVIEW_FROM and (named >= WIKIDATA or not is_other_part)) or may_be_again
+    return Match(
+        score=score,
+        reasons=[reason if value > 0 else f"but {reason}" for value, reason in counted],
+        decision="accepted" if accepted else "review" if undecided else "refused",
+        alike=kind is not None or named > 0,
+    )
+
+
+def weight(match: Match, a: Title, b: Title) -> float:
+    """Return by how many points a pair stands beside its rivals: sites with reviews have what many people vote on."""
+    votes = next((title.votes for title in (a, b) if title.votes is not None), _VOTES_UNKNOWN)
+    return match.score + _PROMINENCE * math.log10(1 + votes)
+
+
+def contradiction(a: Title, b: Title) -> str | None:
+    """Return why two titles can't be one, whatever else they share; None when they can."""
+    kinds = {a.kind, b.kind} - {None}
+    if len(kinds) > 1 and not kinds <= _FILMS and not ("other" in kinds and kinds <= _MAY_BE_OTHER):
+        return f"one is a {a.kind}, one a {b.kind}"
+    if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
+        return f"IMDb ids {a.imdb_id} and {b.imdb_id}"
+    # Metacritic's pages of seasons name the IMDb id of the series.
+    if None not in {a.kind, b.kind} and (a.season, a.episode) != (b.season, b.episode):
+        return "other season or episode"
+    return None
+
+
+def block_keys(title: Title) -> Iterator[str]:
+    """Yield keys of which two titles share one when `compare` may find anything in common, but for the script."""
+    if title.imdb_id:
+        yield title.imdb_id
+    yield from name_keys(title)
+    yield from word_keys(title)
+
+
+def name_keys(title: Title) -> Iterator[str]:
+    """Yield keys of which two titles share one when they have a name in common, or similar ones."""
+    yield from title.names
+    yield from title.further
+    yield from title.parts
+    for name in title.names:
+        yield f"={name.replace(' ', '')}"
+        yield f"~{similar_key(name)}"
+
+
+def word_keys(title: Title) -> Iterator[str]:
+    """Yield keys of which two titles by one director share one when a name of one may stand in one of the other."""
+    words = {word for name in title.names for word in name.split() if len(word) >= _LEAST_IN_KEYS}
+    for person in title.directors:
+        for who in {person[0], person[-1]}:
+            yield from (f"{who}/{word}" for word in words)
+
+
+def sound_keys(title: Title, *, latin: bool) -> set[str]:
+    """Return keys by which a title is found in another script: of those of its names that are in Latin letters, or not."""
+    return {sound(name)[:_STEM] for name in title.names if is_latin(name) is latin}
+
+
+# --- What is compared -------------------------------------------------------------------------------------------------
+
+
+def _is_sure(
+    likeness: _Likeness | None,
+    gap: int | None,
+    later: bool | None,
+    same_director: bool | None,
+    runtimes: _Runtimes | None,
+    votes: int | None,
+    *,
+    one_sided: bool,
+    distinctive: bool,
+) -> bool:
+    """Return whether a pair without an id is one title. `gap` is in years; `later` whether IMDb's year is the earlier."""
+    if likeness is None or same_director is False:
+        return False
+    about_the_same = runtimes in {"same", "near"}
+    if likeness == "contained":
+        return same_director is True and gap in {0, 1} and about_the_same
+    if same_director:
+        if likeness in {"similar", "part"}:
+            # A sequel is often a subtitle and a year away.
+            return runtimes != "other" and (gap == 0 or (likeness == "similar" and gap == 1 and runtimes == "same"))
+        if gap is None or gap <= 1:
+            return True
+        # A film that is released again may carry the year of that. So does one that is made again, by someone else.
+        released_later = gap <= _LATE_RELEASE and later is not False
+        return runtimes != "other" if released_later else likeness == "equal" and (runtimes is None or about_the_same)
+    # The director is not known.
+    if gap is None or runtimes == "other" or (votes is not None and votes < _OBSCURE):
+        return False
+    well_known = votes is not None and votes >= _KNOWN
+    if likeness in {"similar", "part"}:
+        known_enough = votes is None or well_known
+        return gap == 0 and known_enough and not one_sided and (runtimes is None or about_the_same)
+    if gap == 0:
+        return votes is None or well_known or not one_sided
+    if gap == 1 and later is not False:
+        return well_known or distinctive or not one_sided
+    if runtimes != "same":
+        return False
+    if later is False:
+        return gap == 1
+    return gap <= _LATE_RELEASE or (gap <= _LATEST_RELEASE and (well_known or distinctive))
+
+
+def _likeness(a: Title, b: Title) -> tuple[_Likeness, str] | None:
+    if a.names & b.names:
+        return "equal", "same title"
+    if a.further & b.names or a.names & b.further:
+        return "further", "a title under which it is known too"
+    if a.names & b.parts or a.parts & b.names:
+        return "part", "same title but for a subtitle"
+    found: tuple[_Likeness, str] | None = None
+    for one in a.names:
+        for other in b.names:
+            if is_latin(one) != is_latin(other):
+                ours, theirs = sound(one), sound(other)
+                if sounds_similar(ours, theirs):
+                    if ours == theirs:
+                        return "equal", "same title in another script"
+                    found = "similar", "same title in another script"
+            elif found is None and similar(one, other):
+                found = "similar", "similar title"
+    if found is None and any(
+        contains(*sorted((one, other), key=len, reverse=True)) for one in a.names for other in b.names
+    ):
+        return "contained", "one title has the other in it"
+    return found
+
+
+def _other_part(a: Title, b: Title) -> tuple[float, str] | None:
+    """Return what it says that two titles differ by nothing but a number, as those of sequels do."""
+    ours, theirs = ({words for name in title.names if (words := without_numbers(name))} for title in (a, b))
+    return (_OTHER_PART, "another number") if ours & theirs else None
+
+
+def _years_apart(a: Title, b: Title) -> tuple[int | None, bool | None]:
+    """Return how many years two titles are apart, None when unknown; and whether IMDb's is the earlier, if one is IMDb's.
+
+    Where only a date of release agrees, that is one year.
+    """
+    if a.year is not None and a.year == b.year:
+        return 0, None
+    at_least = 0 if a.year is None or b.year is None else 1
+    if at_least == 0 and not (a.years and b.years):
+        return None, None
+    gap, one, other = min((max(1, abs(one - other)), one, other) for one in a.years for other in b.years)
+    if one == other and a.year is not None and b.year is not None:
+        one, other = a.year, b.year
+    if (a.site == "imdb") == (b.site == "imdb") or one == other:
+        return gap, None
+    return gap, (one < other) if a.site == "imdb" else (other < one)
+
+
+def _year_points(a: Title, b: Title, gap: int | None, later: bool | None) -> tuple[float, str] | None:
+    if gap is None:
+        return None
+    if gap == 0:
+        return _SAME_YEAR, "same year"
+    shown = f"years {min(a.years)} and {min(b.years)}"
+    if a.years & b.years:
+        return (_YEAR_APART if later is None else _YEAR_LATER if later else _DOUBTFUL_YEAR), "released in that year"
+    if gap == 1:
+        return (_YEAR_APART if later is None else _YEAR_LATER if later else _DOUBTFUL_YEAR), shown
+    if gap <= _LATE_RELEASE and later:
+        return _DOUBTFUL_YEAR, shown
+    return (0.0 if gap <= _LATEST_RELEASE and later else _OTHER_YEAR), shown
+
+
+def _runtimes(a: Title, b: Title) -> _Runtimes | None:
+    # Of a series, some sites give an episode's runtime and some that of all of them.
+    if a.runtime is None or b.runtime is None or (a.kind or b.kind or "movie") not in _FILMS:
+        return None
+    shorter, longer = sorted((a.runtime, b.runtime))
+    if longer - shorter <= _NEAR_RUNTIME:
+        return "same" if longer - shorter <= _SAME_RUNTIME else "near"
+    return "other" if longer - shorter > _RUNTIME_SPREAD * longer else "similar"
+
+
+def _runtime_points(a: Title, b: Title, runtimes: _Runtimes | None) -> tuple[float, str] | None:
+    if runtimes is None:
+        return None
+    if runtimes == "similar":
+        return None
+    said = {"same": "same runtime", "near": "about the same runtime"}
+    return _RUNTIMES[runtimes], said.get(runtimes, f"runtimes of {a.runtime} and {b.runtime} min")
+
+
+def _lacks_runtime(a: Title, b: Title) -> bool:
+    """Return whether IMDb alone has no runtime of a film."""
+    return any(
+        one.site == "imdb" != other.site
+        and one.runtime is None
+        and other.runtime is not None
+        and (one.kind or other.kind or "movie") in _FILMS
+        for one, other in ((a, b), (b, a))
+    )
+
+
+def _votes_points(votes: int | None) -> tuple[float, str] | None:
+    if votes is None or votes >= _KNOWN:
+        return None
+    return (_OBSCURE_POINTS if votes < _OBSCURE else _LITTLE_KNOWN_POINTS), f"only {votes} votes on IMDb"

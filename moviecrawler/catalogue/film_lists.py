@@ -1,0 +1,232 @@
+"""Lists of films of anybody's own, as CSV or JSON Lines, read for `scrapy match`."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import msgspec
+
+from moviecrawler.catalogue.comparing import Title, prepare
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract.values import check_runtime, parse_date
+from moviecrawler.items import TitleKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+COLUMNS = (
+    *("site", "site_id", "title", "original_title", "year", "release_date", "runtime_minutes", "directors", "votes"),
+)
+"""What a CSV's header has to name, in any order."""
+MORE_COLUMNS = ("other_titles", "kind")
+"""What it may name as well. Other columns are passed over."""
+_NEVER_EMPTY = ("site", "site_id", "title")
+_BETWEEN = "|"
+"""Stands between the values of a list in one cell."""
+_LONGEST_CELL = 10_000
+"""Letters: more than any title, or any film's directors, have."""
+_LONGEST_NUMBER = 12
+"""Digits."""
+_FIRST_YEAR, _LAST_YEAR = 1000, 9999
+"""IMDb has a film that is to come out in 2115."""
+_SHOWN = 40
+_IMDB_ID = re.compile(r"tt\d{7,}")
+_WHOLE = re.compile(r"(\d+)(?:\.0*)?")  # spreadsheets and data frames write whole numbers with a fraction
+_YEAR_ALONE = re.compile(r"\d{4}")
+
+
+class Film(NamedTuple):
+    """One row of a list."""
+
+    site: str
+    site_id: str
+    title: Title
+
+
+def read_records(path: Path) -> Iterator[Film]:
+    """Yield the films of a list whose ids on IMDb are asked for. Raises ConfigurationError for what can't be right.
+
+    Their votes are those of their own site, and not compared.
+    """
+    for row, _ in _rows(path):
+        yield Film(row["site"], row["site_id"], _title(row, row["site"], imdb_id=None, votes=None))
+
+
+def read_titles(path: Path) -> Iterator[Title]:
+    """Yield the titles of a list that has their ids on IMDb. Raises ConfigurationError for what can't be right."""
+    for row, place in _rows(path):
+        if row["site"] != "imdb":
+            raise ConfigurationError(f"{place}: site is {_shown(row['site'])}; titles to match against are of imdb")
+        if not _IMDB_ID.fullmatch(row["site_id"]):
+            raise ConfigurationError(f"{place}: site_id is {_shown(row['site_id'])}; give such as tt0111161")
+        yield _title(row, "imdb", imdb_id=row["site_id"], votes=row.get("votes"))
+
+
+def _title(row: dict[str, Any], site: str, *, imdb_id: str | None, votes: int | None) -> Title:
+    original = row.get("original_title")
+    return prepare(
+        site,
+        [row["title"], original] if original else [row["title"]],
+        other_titles=row.get("other_titles", ()),
+        imdb_id=imdb_id,
+        year=row.get("year"),
+        release_date=row.get("release_date"),
+        runtime=row.get("runtime_minutes"),
+        directors=row.get("directors", ()),
+        votes=votes,
+        kind=row.get("kind"),
+    )
+
+
+def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield rows without what is unknown, each with the words that name its place."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = next((line for line in file if line.strip()), None)
+            if first is None:
+                raise ConfigurationError(
+                    f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
+                )
+            file.seek(0)
+            yield from _json_rows(file, path) if first.lstrip().startswith(("{", "[")) else _csv_rows(file, path)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise ConfigurationError(f"{path} can't be read: {error.strerror or error}") from error
+
+
+def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    lines = (line for line in lines)
+    first = next((line for line in lines if line.strip()), "")
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=max(",;\t", key=first.count))
+    try:
+        header = [cell.strip().casefold() for cell in next(reader, [])]
+        missing = [column for column in COLUMNS if column not in header]
+        if missing:
+            raise ConfigurationError(
+                f"{path} has no column {', '.join(missing)}; its header is {_shown(first.strip())}, and has to name"
+                f" {', '.join(COLUMNS)}; an empty cell is unknown"
+            )
+        if len(set(header)) < len(header):
+            twice = next(column for column in header if header.count(column) > 1)
+            raise ConfigurationError(f"{path} has the column {twice!r} twice")
+        for cells in reader:
+            if any(cell.strip() for cell in cells):  # spreadsheets leave empty rows behind
+                place = f"{path}, line {reader.line_num}"
+                if len(cells) != len(header):
+                    raise ConfigurationError(f"{place} has {len(cells)} cells, not {len(header)} as the header")
+                yield _values(dict(zip(header, cells, strict=True)), place), place
+    except csv.Error as error:
+        raise ConfigurationError(f"{path}, line {reader.line_num}: {error}") from error
+
+
+def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise ConfigurationError(f"{place} is no JSON: {error}; give one JSON object a line") from error
+        if not isinstance(row, dict):
+            raise ConfigurationError(f"{place} is no JSON object; give one JSON object a line")
+        yield _values(row, place), place
+
+
+def _values(row: dict[str, Any], place: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for column, read in _READERS.items():
+        cell = row.get(column)
+        if isinstance(cell, str):
+            cell = cell.strip()
+        if cell is None or cell == "":
+            if column in _NEVER_EMPTY:
+                raise ConfigurationError(f"{place} has no {column}; give one")
+            continue
+        try:
+            value = read(cell)
+        except ValueError as error:
+            raise ConfigurationError(f"{place}: {column} is {_shown(cell)}: {error}") from error
+        if value is not None:
+            values[column] = value
+    return values
+
+
+# --- Cells ------------------------------------------------------------------------------------------------------------
+
+
+def _text(cell: Any) -> str:
+    if not isinstance(cell, str):
+        raise ValueError("give a text")  # noqa: TRY004 - said as every other wrong cell
+    if len(cell) > _LONGEST_CELL:
+        raise ValueError(f"it has {len(cell):,} letters, and may have {_LONGEST_CELL:,}")
+    return cell
+
+
+def _texts(cell: Any) -> list[str]:
+    parts = _text(cell).split(_BETWEEN) if isinstance(cell, str) else cell
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"give texts with {_BETWEEN} between them")
+    return [_text(part.strip()) for part in parts if part.strip()]
+
+
+def _whole(cell: Any, check: Callable[[int], int] | None = None, *, zero_is_unknown: bool = False) -> int | None:
+    found = None if isinstance(cell, bool) else _WHOLE.fullmatch(str(cell))
+    if found is None or len(found[1]) > _LONGEST_NUMBER:
+        raise ValueError("give a whole number")
+    number = int(found[1])
+    if number == 0 and zero_is_unknown:
+        return None
+    return check(number) if check is not None else number
+
+
+def _date(cell: Any) -> str:
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        cell = str(cell)
+    text = _text(cell)
+    if _YEAR_ALONE.fullmatch(text):
+        return text
+    try:
+        return parse_date(text)
+    except ValueError:
+        raise ValueError("give such as 1994-09-23, 1994-09 or 1994") from None
+
+
+def _year(year: int) -> int:
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise ValueError("give a year of four digits")
+    return year
+
+
+def _kind(cell: Any) -> str:
+    if cell not in get_args(TitleKind):
+        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
+    return str(cell)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "site": _text,
+    "site_id": _text,
+    "title": _text,
+    "original_title": _text,
+    "other_titles": _texts,
+    "kind": _kind,
+    "year": partial(_whole, check=_year),
+    "release_date": _date,
+    "runtime_minutes": partial(_whole, check=check_runtime, zero_is_unknown=True),  # as IMDb's old datasets have it
+    "directors": _texts,
+    "votes": _whole,
+}
+
+
+def _shown(cell: Any) -> str:
+    text = cell if isinstance(cell, str) else str(cell)
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"

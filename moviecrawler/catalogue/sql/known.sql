@@ -1,0 +1,16 @@
+-- The titles of the catalogue that have an IMDb id, with what is compared of them.
+SELECT t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.popularity, t.popularity_source,
+    r.directors, r.votes, o.titles AS other_titles
+FROM titles t
+LEFT JOIN LATERAL (
+    SELECT ARRAY(SELECT c.name FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director' ORDER BY c.position)
+            AS directors,
+        (SELECT s.count FROM scores s WHERE s.record_id = r.record_id AND s.kind = 'imdb') AS votes
+    FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb'
+) r ON true
+LEFT JOIN LATERAL (
+    SELECT array_agg(name) AS titles
+    FROM records r CROSS JOIN unnest(ARRAY[r.title, r.original_title]) AS name
+    WHERE r.title_id = t.title_id AND r.site <> 'imdb' AND name IS NOT NULL
+) o ON true
+WHERE t.imdb_id IS NOT NULL AND t.title IS NOT NULL

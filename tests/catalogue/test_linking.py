@@ -1,0 +1,96 @@
+"""Which IMDb title each film of a list is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moviecrawler.catalogue.comparing import Title, prepare
+from moviecrawler.catalogue.linking import Linked, link
+
+
+def imdb(number: int, name: str, year: int | None = 2001, **more: Any) -> Title:
+    return prepare("imdb", [name], imdb_id=f"tt{number:07}", year=year, **more)
+
+
+def record(name: str, year: int | None = 2001, site: str = "rottentomatoes", **more: Any) -> Title:
+    return prepare(site, [name], year=year, **more)
+
+
+def shown(found: list[Linked]) -> list[tuple[str | None, str]]:
+    return [(linked.imdb_id, linked.decision) for linked in found]
+
+
+def test_each_record_gets_its_title_in_order() -> None:
+    found = link(
+        [record("Brewick"), record("Salt Harbour"), record("Nothing of the Kind"), record("Havn", 1990)],
+        [imdb(1, "Salt Harbour"), imdb(2, "Brewick", 2000), imdb(3, "Havn", 1991)],
+    )
+    assert shown(found) == [
+        ("tt0000002", "accepted"),
+        ("tt0000001", "accepted"),
+        (None, "refused"),
+        (None, "review"),
+    ]
+    assert found[0].reasons == ["same title", "years 2001 and 2000"]
+    assert (found[2].score, found[2].reasons, found[2].others) == (0.0, ["but no title is like it"], [])
+    assert found[3].reasons == ["same title", "years 1990 and 1991"]
+    assert [(other.imdb_id, other.score) for other in found[3].others] == [("tt0000003", 1.25)]
+
+
+def test_a_tie_is_for_a_person_and_names_both() -> None:
+    found = link(
+        [record("Salt Harbour")], [imdb(1, "Salt Harbour"), imdb(2, "The Salt Harbour"), imdb(3, "Salt Harbour", 2000)]
+    )
+    assert shown(found) == [(None, "review")]
+    assert found[0].reasons[-1] == "but another fits about as well"
+    assert [(other.imdb_id, other.score) for other in found[0].others] == [
+        ("tt0000001", 2.0),
+        ("tt0000002", 2.0),
+        ("tt0000003", 1.75),
+    ]
+
+
+def test_a_title_is_one_record_of_a_site_only() -> None:
+    salt = imdb(1, "Salt Harbour", runtime=90)
+    better, worse = record("Salt Harbour", runtime=90), record("Salt Harbour", 2004, runtime=90)
+    found = link([worse, better], [salt])
+    assert shown(found) == [(None, "refused"), ("tt0000001", "accepted")]
+    assert found[0].reasons[-1] == "but a record that fits better is that title"
+    assert shown(link([better, better], [salt])) == [(None, "review"), (None, "review")]
+    elsewhere = record("Salt Harbour", runtime=91, site="a friend's list")
+    assert shown(link([better, elsewhere], [salt])) == [("tt0000001", "accepted")] * 2
+
+
+def test_a_title_that_is_given_twice_is_one() -> None:
+    assert shown(link([record("Salt Harbour")], [imdb(1, "Salt Harbour"), imdb(1, "Salt Harbour")])) == [
+        ("tt0000001", "accepted")
+    ]
+
+
+def test_titles_are_found_however_they_are_spelt() -> None:
+    titles = [
+        imdb(1, "The Colour of Harbours"),
+        imdb(2, "Brewick: The Long Night"),
+        imdb(3, "Иди и смотри"),
+        imdb(4, "Tonari no Akari"),
+        imdb(5, "Lamp Keepers: A Year at the Sea", runtime=90, directors=["Mara Levin"]),
+        imdb(6, "Sterne", other_titles=["Stars over Brewick"]),
+    ]
+    records = [
+        record("The Color of Harbors"),
+        record("Brewick"),
+        record("Idi i smotri"),
+        record("となりのあかり"),
+        record("Ines Brandt's Lamp Keepers: A Whole Year at the Sea", runtime=91, directors=["Levin, Mara"]),
+        record("Stars over Brewick"),
+    ]
+    assert [linked.imdb_id for linked in link(records, titles)] == [title.imdb_id for title in titles]
+
+
+def test_a_common_title_costs_no_more_than_a_rare_one() -> None:
+    """Words that thousands of titles share say nothing, and names that they share are too many to compare."""
+    titles = [imdb(number, f"Home: {number}", 1950 + number % 70) for number in range(4_000)]
+    found = link([record("Home"), record("Salt Harbour")], [*titles, imdb(9_999, "Salt Harbour")])
+    assert found[0].decision != "accepted"
+    assert found[1].imdb_id == "tt0009999"
+    assert len(found[0].others) <= 5

@@ -1,0 +1,80 @@
+"""`scrapy match` needs two lists and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import crawling
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = "site,site_id,title,original_title,year,release_date,runtime_minutes,directors,votes"
+TITLES = f"""{HEADER}
+imdb,tt0000001,Salt Harbour,,2001,,92,Mara Levin,90000
+imdb,tt0000002,Salt Harbour,,2001,,,Ines Quarrie,12
+imdb,tt0000003,千年の灯,,1999,,120,,5000
+"""
+RECORDS = f"""{HEADER}
+my shelf,b,Salt Harbour,,2001,,92,,
+my shelf,a,A Thousand Years (千年の灯),,2000,,121,,
+my shelf,b,Salt Harbour,,2001,,92,,
+my shelf,c,Brewick,,,,,,
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "titles.csv").write_text(TITLES, "utf-8")
+    (tmp_path / "records.csv").write_text(RECORDS, "utf-8")
+    return tmp_path
+
+
+def test_one_line_a_film_in_their_order(folder: Path) -> None:
+    ended = crawling.scrapy(
+        "match",
+        str(folder / "records.csv"),
+        "--against",
+        str(folder / "titles.csv"),
+        data=folder,
+        PYTHONIOENCODING="ascii",
+    )
+    assert ended.code == 0, ended.log
+    lines = [json.loads(line) for line in ended.output.splitlines()]
+    assert [(line["site_id"], line["imdb_id"], line["decision"]) for line in lines] == [
+        ("b", "tt0000001", "accepted"),
+        ("a", "tt0000003", "accepted"),
+        ("b", "tt0000001", "accepted"),
+        ("c", None, "refused"),
+    ]
+    assert lines[0] == {
+        "site": "my shelf",
+        "site_id": "b",
+        "imdb_id": "tt0000001",
+        "decision": "accepted",
+        "score": 2.5,
+        "reasons": ["same title", "same year", "same runtime"],
+        "others": [{"imdb_id": "tt0000002", "score": 0.75}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "name one list of films"),
+        (("records.csv",), "DATABASE_URL is not set"),
+        (("none.csv", "--against", "titles.csv"), "none.csv can't be read"),
+        (("records.csv", "--against", "records.csv"), "titles to match against are of imdb"),
+    ],
+)
+def test_what_can_not_be_done_ends_with_a_sentence_and_code_2(
+    folder: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    shown = [str(folder / each) if each.endswith(".csv") else each for each in arguments]
+    ended = crawling.scrapy("match", *shown, data=folder)
+    assert (ended.code, ended.output) == (2, "")
+    assert sentence in " ".join(ended.log.split())
+    assert "Traceback" not in ended.log
