@@ -21,12 +21,14 @@ _URLS = ("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL"
 _SWITCHES = ("CSV_ENABLED",)
 _CHOICES = {"PROGRESS": ("auto", "bar", "lines", "json", "off"), "STORE_UNREACHABLE": ("fail", "wait")}
 _NUMBERS = {
-    "RETRY_BACKOFF": 0.0,
-    "RETRY_BACKOFF_MAX": 0.0,
-    "BLOCK_AFTER_UNEXPECTED": 1,
-    "DATASET_PART": 65_536,
-    "FRESHNESS_MARGIN": 0,
+    "RETRY_BACKOFF": (0, 3_600),
+    "RETRY_BACKOFF_MAX": (0, 86_400),
+    "BLOCK_AFTER_UNEXPECTED": (1, 1_000_000),
+    "DATASET_PART": (65_536, 1024**3),
+    # A week: a title may be due again after two.
+    "FRESHNESS_MARGIN": (0, 604_800),
 }
+"""The least and the most that each may be."""
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -41,13 +43,13 @@ def check_settings(settings: BaseSettings) -> None:
             settings.getbool(name)
         except ValueError:
             raise ConfigurationError(f"{name} is {settings[name]!r}; set it to 0 or 1") from None
-    for name, least in _NUMBERS.items():
+    for name, (least, most) in _NUMBERS.items():
         try:
-            right = float(settings[name]) >= least
+            right = least <= float(settings[name]) <= most
         except (TypeError, ValueError):
             right = False
         if not right:
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number of at least {least:g}")
+            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number from {least:,} to {most:,}")
     for name, choices in _CHOICES.items():
         if settings[name] not in choices:
             raise ConfigurationError(f"{name} is {settings[name]!r}; set it to one of {', '.join(choices)}")

@@ -236,6 +236,7 @@ ITEM_PIPELINES = {
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
+    "moviecrawler.extensions.clock.ClockWatch": 0,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,
     "moviecrawler.extensions.coverage.CoverageWatch": 0,

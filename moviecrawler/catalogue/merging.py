@@ -13,21 +13,24 @@ from moviecrawler.fields import PARTS, present_in
 from moviecrawler.items import Score, Source
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from moviecrawler.items import Movie
 
 _FULLNESS = {source: place for place, source in enumerate(("list", "dataset", "page"))}
 assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs its place above
 
 
-def supersedes(movie: Movie, known: Movie, margin: float) -> bool:
+def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> bool:
     """Return whether a reading of a title takes the place of a known one; an older one never does.
 
     It has to be newer by `margin` seconds, in which little changes, or be from a fuller source. The same reading always
-    does, as a better reader may have made more of the same page. Both have `scraped_at`.
+    does, as a better reader may have made more of the same page. A known reading from after `latest` always gives way: the clock of
+    the machine that made it was wrong. Both have `scraped_at`.
     """
     assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
     assert known.scraped_at is not None  # noqa: S101
-    if movie.scraped_at == known.scraped_at:
+    if movie.scraped_at == known.scraped_at or known.scraped_at > latest:
         return True
     fuller = _FULLNESS[movie.source] > _FULLNESS[known.source]
     return (movie.scraped_at - known.scraped_at).total_seconds() >= (0 if fuller else margin)

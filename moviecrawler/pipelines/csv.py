@@ -17,6 +17,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.stored import read_movie
+from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.locks import ProcessLock
@@ -74,25 +75,26 @@ INSERT INTO state SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM state);
 PRAGMA user_version = 1;
 COMMIT;
 """
+# The last parameter of those below is the latest time that can be right: what is of a later one gives way.
 _UPSERT_MOVIE = """
 INSERT INTO movies (site, site_id, scraped_at, list_name, list_rank, movie) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (site, site_id) DO UPDATE SET
     scraped_at = excluded.scraped_at, list_name = excluded.list_name, list_rank = excluded.list_rank,
     movie = excluded.movie
-WHERE excluded.scraped_at >= movies.scraped_at
+WHERE excluded.scraped_at >= movies.scraped_at OR movies.scraped_at > ?
 """
 _ONE_MOVIE = "SELECT movie FROM movies WHERE site = ? AND site_id = ?"
 _UPSERT_PERSON = """
 INSERT INTO people (site, person_id, known_as, name, scraped_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (site, person_id, known_as) DO UPDATE SET name = excluded.name, scraped_at = excluded.scraped_at
-WHERE excluded.scraped_at >= people.scraped_at
+WHERE excluded.scraped_at >= people.scraped_at OR people.scraped_at > ?
 """
 _UPSERT_MISS = """
 INSERT INTO misses (site, site_id, checked_at, miss) VALUES (?, ?, ?, ?)
 ON CONFLICT (site, site_id) DO UPDATE SET checked_at = excluded.checked_at, miss = excluded.miss
-WHERE excluded.checked_at >= misses.checked_at
+WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
 """
-_END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND checked_at <= ?"
+_END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
 
 _LOCK_WAIT = 10.0
 """Seconds to wait for another process's batch before it counts as a failed try."""
@@ -252,22 +254,27 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
         known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
         if known is not None:
             encoded = msgspec.json.encode(complete(movie, read_movie(known[0])))
-    connection.execute(_UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded))
+    last = latest().timestamp()
+    connection.execute(
+        _UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded, last)
+    )
     connection.executemany(
         _UPSERT_PERSON,
         [
-            (movie.site, credit.person_id or "", "" if credit.person_id else credit.name, credit.name, scraped)
+            (movie.site, credit.person_id or "", "" if credit.person_id else credit.name, credit.name, scraped, last)
             for credit in movie.credits
         ],
     )
     if movie.source != "list":  # whose title is missing all the same
-        connection.execute(_END_MISS, (movie.site, movie.site_id, scraped))
+        connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
 
 
 def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> None:
     known = connection.execute(_ONE_MOVIE, (miss.site, miss.site_id)).fetchone()
     if known is not None:
         movie = read_movie(known[0])
-        if movie.source != "list" and movie.scraped_at is not None and movie.scraped_at > miss.checked_at:
+        if movie.source != "list" and movie.scraped_at is not None and miss.checked_at < movie.scraped_at <= latest():
             return  # it has been read since
-    connection.execute(_UPSERT_MISS, (miss.site, miss.site_id, miss.checked_at.timestamp(), encoded))
+    connection.execute(
+        _UPSERT_MISS, (miss.site, miss.site_id, miss.checked_at.timestamp(), encoded, latest().timestamp())
+    )

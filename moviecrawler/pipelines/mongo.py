@@ -18,6 +18,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial, supersedes
 from moviecrawler.catalogue.stored import movie_of_document
+from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -151,7 +152,7 @@ class MongoStore(Store):
             known = newest.get(key) or stored.get(key)
             if known is None:
                 newest[key] = movie
-            elif supersedes(movie, known, self._margin):
+            elif supersedes(movie, known, self._margin, latest()):
                 newest[key] = complete(movie, known)
         self._write_bulk(
             "movies",
@@ -167,7 +168,7 @@ class MongoStore(Store):
         ended: list[Operation] = [
             DeleteOne({"_id": miss["_id"], "checked_at": miss["checked_at"]})
             for miss in self._collection("misses").find({"_id": {"$in": list(read)}}, ("checked_at",))
-            if miss["checked_at"] <= read[miss["_id"]]
+            if miss["checked_at"] <= read[miss["_id"]] or miss["checked_at"] > latest()
         ]
         if ended:
             self._collection("misses").bulk_write(ended, ordered=False)
@@ -184,7 +185,7 @@ class MongoStore(Store):
         for miss in misses:
             key = _key(miss)
             times = (read.get(key), stored.get(key), newest[key].checked_at if key in newest else None)
-            if all(time is None or _milliseconds(miss.checked_at) >= time for time in times):
+            if all(time is None or _milliseconds(miss.checked_at) >= time or time > latest() for time in times):
                 newest[key] = miss
         self._write_bulk(
             "misses",

@@ -55,11 +55,13 @@ def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
 def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     now = datetime(2026, 11, 1, tzinfo=UTC)
     page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", scraped_at=now)
-    assert supersedes(page, page, 60)
-    assert not supersedes(replace(page, scraped_at=now + timedelta(seconds=59)), page, 60)
-    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=60)), page, 60)
-    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60)
-    assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0)
+    assert supersedes(page, page, 60, now)
+    assert not supersedes(replace(page, scraped_at=now + timedelta(seconds=59)), page, 60, now)
+    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=60)), page, 60, now)
+    assert supersedes(replace(page, scraped_at=now + timedelta(seconds=1)), replace(page, source="list"), 60, now)
+    assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now)
+    before = now - timedelta(seconds=1)
+    assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
 
 
 # --- What the version before has written ------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 -- Stores what stands in `incoming`, each title there once. Unchanged rows are not touched.
+-- What was stored with a time from the future, by a machine whose clock was wrong, gives way; see moviecrawler.clock.FUTURE.
 -- margin: seconds by which a scrape must be newer than the stored one to take its place.
 ANALYZE incoming;
 
@@ -28,6 +29,7 @@ WITH upserted AS (
         source = excluded.source, silent = excluded.silent, scraped_at = excluded.scraped_at, "fetch" = excluded."fetch"
     -- As in catalogue.merging.supersedes.
     WHERE excluded.scraped_at = stored.scraped_at
+        OR stored.scraped_at > now() + interval '10 minutes'
         OR excluded.scraped_at >= stored.scraped_at
             + CASE WHEN excluded.source > stored.source THEN 0 ELSE %(margin)s END * interval '1 second'
     RETURNING record_id, site, scraped_at
@@ -35,6 +37,14 @@ WITH upserted AS (
 INSERT INTO written
 SELECT u.record_id, u.site, u.scraped_at, i.item FROM upserted u JOIN incoming i USING (record_id);
 ANALYZE written;
+
+-- Scores from the future are written anew, so that they are in the history from now on.
+WITH untrue AS (
+    DELETE FROM score_history h USING written w
+    WHERE h.record_id = w.record_id AND h.since > greatest(w.scraped_at, now() + interval '10 minutes')
+    RETURNING h.record_id, h.kind
+)
+DELETE FROM scores s USING untrue f WHERE s.record_id = f.record_id AND s.kind = f.kind;
 
 WITH given AS (
     SELECT w.record_id, w.scraped_at, s.kind, s.value, s.count
@@ -102,7 +112,7 @@ FROM incoming_credits c
 WHERE NOT EXISTS (SELECT FROM people p WHERE p.site = c.site AND p.person_key = c.person_key AND p.name = c.name)
 ORDER BY c.site, c.person_key, c.named_at DESC, c.role, c.position
 ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
-WHERE excluded.named_at > stored.named_at;
+WHERE excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
 
 -- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
 DELETE FROM credits stored USING written w
@@ -121,6 +131,6 @@ WHERE NOT EXISTS (
 
 DELETE FROM misses m USING incoming i
 WHERE i.was_read AND m.site = (i.item ->> 'site')::site AND m.site_id = i.item ->> 'site_id'
-    AND m.checked_at <= (i.item ->> 'scraped_at')::timestamptz;
+    AND (m.checked_at <= (i.item ->> 'scraped_at')::timestamptz OR m.checked_at > now() + interval '10 minutes');
 
 SELECT record_id FROM written

@@ -1,0 +1,154 @@
+"""Comparing this machine's clock with others' when a crawl begins: with a clock ahead, old data would hide newer for months."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from moviecrawler import clock
+from moviecrawler.errors import MovieCrawlerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+_WITHIN = 10.0
+"""Seconds for an answer."""
+_ANSWERS = 5
+"""Answers of the site whose dates are looked at."""
+
+
+class ClockWatch:
+    """Asks Redis for the time, or Postgres, or else takes the site's, which each answer's `Date` tells.
+
+    When the clock differs by minutes, that is said, and what is stored gets the right time. Counts, in the stat
+    `clock/ahead`, the seconds by which the clock is ahead; they are negative when it is behind.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._differences: list[timedelta] = []
+        self._corrected = False
+        clock.restore()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read REDIS_URL and DATABASE_URL."""
+        if not hasattr(crawler.spidercls, "site"):
+            raise NotConfigured  # such as `scrapy replay`, whose pages were answered long ago
+        watch = cls(crawler)
+        crawler.signals.connect(watch.spider_opened, signals.spider_opened)
+        return watch
+
+    async def spider_opened(self) -> None:
+        """Compare, before the first request; where nobody can be asked, wait for the site's answers."""
+        settings = self._crawler.settings
+        asked: list[tuple[str, Callable[[str], Any]]] = [
+            ("REDIS_URL", self._ask_redis),
+            ("DATABASE_URL", _ask_postgres),
+        ]
+        for name, ask in asked:
+            if settings.get(name):
+                try:
+                    before = datetime.now(UTC)
+                    async with asyncio.timeout(_WITHIN):
+                        told = await ask(settings[name])
+                    after = datetime.now(UTC)
+                except (MovieCrawlerError, OSError, TimeoutError) as error:
+                    logger.debug("%s can't be asked for the time: %s", name, error)
+                    continue
+                ahead = before + (after - before) / 2 - told
+                if abs(ahead) >= clock.TOLERANCE:
+                    self._correct(ahead, "that of Redis" if name == "REDIS_URL" else "that of Postgres")
+                return
+        self._crawler.signals.connect(self.response_received, signals.response_received)
+
+    def response_received(self, response: Response) -> None:
+        """Take the time of the site's first answers; when they contradict each other, none of them."""
+        ahead = _ahead_of(response)
+        if ahead is None:
+            return
+        self._differences.append(ahead)
+        if len(self._differences) == 1 and abs(ahead) >= clock.TOLERANCE:
+            self._correct(ahead, f"that of {response.url.split('/')[2]}")
+        if self._corrected and abs(ahead - self._differences[0]) >= clock.TOLERANCE:
+            logger.warning(
+                "The site's answers contradict each other in their dates, so this machine's clock is believed"
+            )
+            clock.restore()
+            self._crawler.stats.set_value("clock/ahead", 0.0)
+        elif len(self._differences) < _ANSWERS:
+            return
+        self._crawler.signals.disconnect(self.response_received, signals.response_received)
+
+    def _correct(self, ahead: timedelta, whose: str) -> None:
+        self._corrected = True
+        clock.correct(datetime.now(UTC) - ahead)
+        self._crawler.stats.set_value("clock/ahead", round(ahead.total_seconds(), 1))
+        told = "The clock of this machine is %s %s %s: what is stored gets the time of the latter. Set this machine's clock (NTP)"
+        logger.error(told, _in_words(abs(ahead)), "ahead of" if ahead > timedelta() else "behind", whose)
+
+    async def _ask_redis(self, url: str) -> datetime:
+        import redis.exceptions  # noqa: PLC0415 - only a crawl with a Redis needs its client
+
+        from moviecrawler.frontier.options import redis_parameters  # noqa: PLC0415 - as above
+        from moviecrawler.frontier.queue import connect  # noqa: PLC0415 - as above
+
+        client = connect(url, **redis_parameters(self._crawler.settings))
+        try:
+            seconds, microseconds = await client.time()
+        except redis.exceptions.RedisError as error:
+            raise OSError(str(error)) from error
+        finally:
+            await client.aclose()
+        return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
+
+
+async def _ask_postgres(url: str) -> datetime:
+    return await asyncio.to_thread(_postgres_time, url)
+
+
+def _postgres_time(url: str) -> datetime:
+    import psycopg2  # noqa: PLC0415 - only a crawl with a Postgres needs its client
+
+    from moviecrawler.pipelines.postgres import connect  # noqa: PLC0415 - as above
+
+    try:
+        with closing(connect(url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = '5s'")
+            cursor.execute("SELECT clock_timestamp()")
+            told: datetime = cursor.fetchall()[0][0]
+            return told
+    except psycopg2.Error as error:
+        raise OSError(str(error)) from error
+
+
+def _ahead_of(response: Response) -> timedelta | None:
+    """Return how far this machine's clock is ahead of an answer's date; None when that can't be told."""
+    date, age = response.headers.get("Date"), response.headers.get("Age") or b"0"
+    if date is None or "cached" in response.flags:
+        return None
+    try:
+        told = parsedate_to_datetime(date.decode("latin-1")) + timedelta(seconds=int(age))  # of a copy on its way
+        return datetime.now(UTC) - told
+    except (TypeError, ValueError, OverflowError):  # of a date without a zone, or that is none
+        return None
+
+
+def _in_words(difference: timedelta) -> str:
+    minutes = difference.total_seconds() / 60
+    if minutes < 120:  # noqa: PLR2004 - two hours
+        return f"{minutes:,.0f} minutes"
+    return f"{minutes / 60:,.0f} hours" if minutes < 2880 else f"{minutes / 1440:,.0f} days"  # noqa: PLR2004 - two days
