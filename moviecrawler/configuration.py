@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
+import stat
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -29,6 +30,9 @@ _NUMBERS = {
     "FRESHNESS_MARGIN": (0, 604_800),
 }
 """The least and the most that each may be."""
+
+_LARGEST_LIST = 16 * 1024 * 1024
+"""Bytes of a file of titles: a million of them."""
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -73,6 +77,21 @@ def _is_base_url(text: str) -> bool:
     return is_http_url(text) and not urlsplit(text).query and not urlsplit(text).fragment
 
 
+def read_file(path: str, most: int) -> bytes:
+    """Return what stands in a file of at most `most` bytes.
+
+    Raises OSError, also for what is no regular file: a device may never end, and a pipe may never begin. Raises ValueError for a
+    larger one, or for a path that can't be one.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is no regular file")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it has more than {most:,} bytes")
+    return content
+
+
 def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:
     """Raise ConfigurationError for an argument that the spider doesn't know; Scrapyd's own begin with "_"."""
     for name in given:
@@ -111,7 +130,7 @@ def parse_title_ids(site: Site, ids: str | None, file: str | None, home: str | N
         raise ConfigurationError(f"ids is {ids!r}, which names no title")
     if file is not None:
         try:
-            lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
+            lines = read_file(file, _LARGEST_LIST).decode("utf-8-sig").splitlines()
         except (OSError, ValueError) as error:  # the latter of bytes that are no UTF-8, or of a zero byte in the name
             raise ConfigurationError(f"file {file!r} can't be read: {error}") from None
         for number, line in enumerate(lines, 1):

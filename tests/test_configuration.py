@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.configuration import check_settings, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.identity.pools import read_pools
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
@@ -135,3 +137,19 @@ def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_no_limit_is_none() -> None:
     assert parse_limit(None) is None
     assert parse_limit("1") == 1
+
+
+def test_only_a_regular_file_of_a_bounded_size_is_read(tmp_path: Path) -> None:
+    """A device may never end, and a pipe may never begin."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe"), "/dev/null"):
+        with pytest.raises(ConfigurationError, match="can't be read: it is no regular file"):
+            parse_title_ids("imdb", None, path)
+    large = tmp_path / "large.txt"
+    with large.open("wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    with pytest.raises(ConfigurationError, match="it has more than 16,777,216 bytes"):
+        parse_title_ids("imdb", None, str(large))
+    for pools in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(ConfigurationError, match="it is no regular file"):
+            read_pools(Settings({"PROXY_POOLS": pools, "TOR_TUNNEL": ""}))

@@ -24,8 +24,9 @@ from zope.interface import implementer
 
 from moviecrawler.cluster.blobs import ANSWER_WITHIN, Blobs, RedisBlobs, S3Blobs
 from moviecrawler.cluster.environment import spider_environment
-from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version, redacted
+from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, state_for
 
 if TYPE_CHECKING:

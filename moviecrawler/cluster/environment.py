@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.cluster.jobs import redacted
+from moviecrawler.cluster.secrets import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,19 +41,19 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     path = log_path(options, job.project, job.spider, job.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     _prune(path.parent, options.jobs_to_keep)
-    limits: dict[str, str] = {}
-    if options.memory_limit_mb:
-        limits = {
-            "MEMUSAGE_ENABLED": "1",
-            "MEMUSAGE_LIMIT_MB": str(options.memory_limit_mb),
-            "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_EVERY),
-        }
+    given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if options.max_pages:
-        limits["FRONTIER_MAX_PAGES"] = str(options.max_pages)
+        given["FRONTIER_MAX_PAGES"] = str(options.max_pages)
     if job.queued_at:
-        limits["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
-    added = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run, **limits}
-    return {**added, **job.settings, "LOG_FILE": str(path)}
+        given["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
+    given |= job.settings
+    if options.memory_limit_mb:
+        # A job may ask for less than the node gives each of its spiders, and not for more.
+        wanted = int(job.settings.get("MEMUSAGE_LIMIT_MB", options.memory_limit_mb))
+        given["MEMUSAGE_LIMIT_MB"] = str(min(wanted, options.memory_limit_mb))
+    if "MEMUSAGE_LIMIT_MB" in given:
+        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_EVERY)}
+    return {**given, "LOG_FILE": str(path)}
 
 
 def _prune(folder: Path, most: int) -> None:

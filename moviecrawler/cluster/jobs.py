@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from moviecrawler.cluster.allowed import check_setting
+from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 Signal = Literal["INT", "TERM", "KILL"]
@@ -29,12 +31,6 @@ _LONGEST_RUN = 64
 """Characters of the name of a crawl in a shared frontier."""
 _URGENT = 1e15
 """Above it whole numbers are no longer exact."""
-_WORDS = r"passw|secret|token|credential|api_?key|access_?key|private_?key"
-_SECRET = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
-_IN_JSON = re.compile(rf'"[\w-]*(?:{_WORDS})[\w-]*"\s*:', re.IGNORECASE)
-_IN_URL = re.compile(r"://[^/\s:@]*:[^/\s]+@")  # to the last @, as a password may have one
-_FROM_NODE = {"LOG_FILE", "LOG_STDOUT", "LOG_FILE_APPEND", "JOBDIR", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"}
-"""Settings that are the node's to make."""
 _ANEW = {"frontier_unreachable", "frontier_gone"}
 """Reasons for which a crawl ended through no fault of its own."""
 
@@ -147,8 +143,12 @@ def check_job(job: Job) -> None:
             _check_value(what, name, value)
     if sum(len(value) for values in (job.settings, job.arguments) for value in values.values()) > _LARGEST:
         raise ConfigurationError(f"the job's settings and arguments are longer than {_LARGEST:,} characters together")
-    for name in _FROM_NODE & job.settings.keys():
-        raise ConfigurationError(f"setting {name} is the node's to make; leave it out")
+    for name, value in job.settings.items():
+        check_setting(name, value)
+    if "file" in job.arguments:
+        raise ConfigurationError(
+            "argument file names a path, and a job may read none of its node; give ids, or push the titles to the site's list of seeds"
+        )
 
 
 def _check_value(what: str, name: str, value: str) -> None:
@@ -158,15 +158,10 @@ def _check_value(what: str, name: str, value: str) -> None:
         raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_LONGEST:,}")
     if "\x00" in value:
         raise ConfigurationError(f"{what} {name} has a NUL character in it")
-    if _SECRET.search(name) or _IN_URL.search(value) or _IN_JSON.search(value):
+    if holds_secret(name, value):
         raise ConfigurationError(
             f"{what} {name} holds a secret, and whoever may list jobs can read it; set it in the nodes' environment instead"
         )
-
-
-def redacted(text: str) -> str:
-    """Return text without the credentials of URLs in it."""
-    return _IN_URL.sub("://***@", text)
 
 
 def judge(

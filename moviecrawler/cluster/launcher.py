@@ -16,11 +16,12 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from moviecrawler.cluster.environment import last_line, log_path, memory_of, note, spider_environment, spider_settings
-from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, judge
+from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, check_job, judge
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process, state_for
 from moviecrawler.cluster.threads import Threads, pause, reactor
+from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,11 +180,12 @@ class ClusterLauncher(Service):
     async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
         job, run = held.job, self._fetching.run
         try:
+            check_job(job)  # again, as it may have been queued by another version, or by somebody who writes to Redis
             egg = await run(self.eggs.find, job.project, job.version)
             held.sha256, held.version = egg.sha256, egg.version
             path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
             settings = await run(spider_settings, self.options, job)
-        except (UnknownVersionError, BadEggError) as error:
+        except (ConfigurationError, UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
         except Exception as error:  # Redis', the disk's or botocore's
             raise _NotStartedError(error) from error

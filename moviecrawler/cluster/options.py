@@ -73,7 +73,7 @@ class NodeOptions:
     stop_seconds: float = 20.0
     """How long it then waits for them to end what they have begun, until it kills them."""
     memory_limit_mb: int = 0
-    """Of a spider: MEMUSAGE_LIMIT_MB of jobs that don't set it. 0 for no limit."""
+    """Of a spider; a job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     max_pages: int = 0
     """FRONTIER_MAX_PAGES of jobs that don't set it. 0 for no limit."""
 

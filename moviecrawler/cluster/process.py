@@ -17,7 +17,8 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 
 from moviecrawler.cluster.eggs import RUNNER
-from moviecrawler.cluster.jobs import Report, redacted
+from moviecrawler.cluster.jobs import Report
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
 
 if TYPE_CHECKING:

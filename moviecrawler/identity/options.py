@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
+from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
 from moviecrawler.identity.exits import DIRECT, DirectPool, Pool
-from moviecrawler.identity.pools import read_pools
+from moviecrawler.identity.pools import LARGEST_FILE, read_pools
 from moviecrawler.items import Site
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _read_identities(given: Any) -> tuple[Identity, ...]:
     text = str(given)
     try:
         if not text.lstrip().startswith("["):
-            text = Path(text).read_text("utf-8")
+            text = read_file(text, LARGEST_FILE).decode()
         return tuple(msgspec.json.decode(text, type=list[Identity]))
     except (OSError, ValueError, msgspec.DecodeError) as error:
         raise ConfigurationError(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.identity.exits import DIRECT, Exit, Pool, ProxyPool, Route, basic_authorization
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _POOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
 _PORTS = range(1, 65_536)
-_LARGEST_FILE = 8 * 1024 * 1024
+LARGEST_FILE = 8 * 1024 * 1024
 """Bytes; some 100,000 proxies."""
 
 
@@ -64,11 +64,10 @@ def _entries(given: str) -> dict[str, _PoolEntry]:
     where = "PROXY_POOLS"
     if not given.lstrip().startswith("{"):
         try:
-            with Path(given).open("rb") as file:
-                text = file.read(_LARGEST_FILE)
+            text = read_file(given, LARGEST_FILE)
         except (OSError, ValueError) as error:
             # Not the value: it may be a proxy's URL, put in the wrong place.
-            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is no path"
+            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
             raise ConfigurationError(
                 f"PROXY_POOLS is neither JSON nor a file that can be read ({reason}); set it to {_FORM}, or to the path of a "
                 "file with that"

@@ -35,7 +35,7 @@ def queue(request: pytest.FixtureRequest, config: Config) -> Iterator[Any]:
 
 
 def add(queue: Any, name: str, priority: float = 0.0, **arguments: str) -> None:
-    queue.add(name, priority=priority, _job=f"job-{name}", settings={"A": "b"}, **arguments)
+    queue.add(name, priority=priority, _job=f"job-{name}", settings={"RETRY_TIMES": "1"}, **arguments)
 
 
 def test_queue_gives_messages_back_by_priority(queue: Any) -> None:
@@ -44,7 +44,7 @@ def test_queue_gives_messages_back_by_priority(queue: Any) -> None:
     assert queue.count() == 3
     names = ["high", "middle", "low"]
     assert [message["name"] for message in queue.list()] == names
-    first = {"name": "high", "_job": "job-high", "settings": {"A": "b"}, "ids": "tt1", "_version": "7"}
+    first = {"name": "high", "_job": "job-high", "settings": {"RETRY_TIMES": "1"}, "ids": "tt1", "_version": "7"}
     assert queue.list()[0] == first
     assert queue.pop() == first
     assert [queue.pop()["name"] for _ in range(2)] == names[1:]

@@ -169,7 +169,7 @@ def test_spider_gets_the_stores_secrets_and_not_the_node_s(whole: dict[str, Any]
 
 
 def test_arguments_and_settings_show_in_no_list_of_processes(nodes: list[Node], notes: Path) -> None:
-    job = nodes[0].schedule("slow", settings={"HIDDEN": "of-settings"}, note="unseen")
+    job = nodes[0].schedule("slow", settings={"FRONTIER_RUN": "of-settings"}, note="unseen")
     wait_for(lambda: ran(notes, "unseen"))
     listed = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     assert job in listed

@@ -145,6 +145,8 @@ def test_fifty_schedules_are_read(tmp_path: Path) -> None:
         (f"[schedules.{'n' * 49}]\ncron = '0 3 * * *'\nspider = 'imdb'", "use up to 48 letters"),
         ("[schedules.'a b']\ncron = '0 3 * * *'\nspider = 'imdb'", "the name is 'a b'"),
         ("[schedules.a]\ncron = '0 3 * * *'\nspider = 'imdb'\nsettings = { MY_PASSWORD = 'x' }", "holds a secret"),
+        ("[schedules.a]\ncron = '0 3 * * *'\nspider = 'imdb'\nsettings = { FEEDS = '{}' }", "can't be made by a job"),
+        ("[schedules.a]\ncron = '0 3 * * *'\nspider = 'imdb'\narguments = { file = '/x' }", "file names a path"),
         ("[schedules.a]\ncron = '0 3 * * *'\nspider = 'imdb'\nproject = '../x'", "schedules.a: project is '../x'"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import io
+import json
 import os
 import socket
 import subprocess
@@ -18,7 +19,9 @@ from urllib.parse import urlencode
 import pytest
 
 from moviecrawler.cluster.auth import Credentials
+from moviecrawler.cluster.jobs import Job
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import ClusterState
 from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
 from tests.conftest import PROJECT
 from tests.waiting import wait_for
@@ -202,7 +205,9 @@ def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
     ("given", "told"),
     [
         ({"jobid": "../../../x"}, "jobid is"),
-        ({"setting": "LOG_FILE=/x"}, "LOG_FILE is the node's"),
+        ({"setting": "LOG_FILE=/x"}, "setting LOG_FILE can't be made by a job"),
+        ({"setting": "DOWNLOAD_DELAY=__import__"}, "give a number from 0 to 86,400"),
+        ({"file": "/dev/zero"}, "argument file names a path"),
         ({"setting": "DATABASE_URL=postgresql://u:hunter2@h/x"}, "holds a secret"),
         ({"setting": "no-equals"}, "give NAME=VALUE"),
         ({"priority": "high"}, "priority is invalid"),
@@ -223,6 +228,41 @@ def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str],
     assert told in answer.json["message"]
     assert "hunter2" not in answer.text
     assert node.get("daemonstatus.json").json["pending"] == 0
+
+
+def test_who_may_only_schedule_runs_no_program(node: Node, running: Cluster) -> None:
+    """By none of the settings by which Scrapy, scrapy-redis or this project load a class, open a path or ask a URL."""
+    out = running.folder / "out"
+    written = str(running.folder / "written")
+    program = {written: {"/bin/sh": 1, "-c": 1, f"touch {out}": 1, "format": "csv", "item_filter": "subprocess.Popen"}}
+    for name, value in {
+        "FEEDS": json.dumps(program),
+        "FEED_EXPORTERS": json.dumps({"csv": "subprocess.Popen"}),
+        "EXTENSIONS": json.dumps({"subprocess.Popen": 0}),
+        "SPIDER_MODULES": "os",
+        "REDIS_PARAMS": json.dumps({"redis_cls": "subprocess.Popen"}),
+        "PROXY_BAN_POLICY": "subprocess.Popen",
+        "DATA_DIR": written,
+        "FILES_STORE": written,
+        "IMDB_URL": "http://127.0.0.1:1",
+        "EDITOR": "touch",
+        "whatever": "1",
+    }.items():
+        answer = node.post("schedule.json", project="toy", spider="quick", setting=f"{name}={value}")
+        assert answer.json["message"].startswith(f"setting {name} can't be made by a job"), name
+        form = urllib.parse.urlencode({"project": "toy", "spider": "quick", "setting": f"{name}={value}"}).encode()
+        assert node.request("schedule.json", form, auth=DEPLOYER).json == answer.json
+    # Nor is what another version has queued, or somebody who writes to Redis, run unchecked.
+    state = ClusterState(
+        NodeOptions(
+            redis_url=running.environment["SCRAPYD_REDIS_URL"], redis_prefix=running.environment["SCRAPYD_REDIS_PREFIX"]
+        )
+    )
+    state.schedule(Job(project="toy", spider="quick", id="smuggled", settings={"FEEDS": json.dumps(program)}))
+    [done] = node.wait_for_end("smuggled")
+    assert done["reason"].startswith("setting FEEDS can't be made by a job")
+    assert not out.exists()
+    assert not Path(written).exists()
 
 
 def test_request_that_is_not_text_is_refused_in_a_sentence(node: Node) -> None:

@@ -354,6 +354,8 @@ def test_job_is_scheduled_and_cancelled_by_forms_on_different_nodes(world: Opera
         {"spider": "moviecrawler/nobody"},
         {"arguments": "ids"},
         {"settings": "API_TOKEN=abc"},
+        {"settings": 'FEEDS={"x": {"format": "csv", "item_filter": "subprocess.Popen"}}'},
+        {"arguments": "file=/dev/zero"},
         {"priority": "x"},
     ):
         assert world.send("/crawls", **{**form, **wrong}).code == 400

@@ -1,0 +1,116 @@
+"""What may stand in a job: its settings and arguments."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from scrapy.settings import default_settings
+
+from moviecrawler import settings
+from moviecrawler.cluster.allowed import SETTINGS, check_setting
+from moviecrawler.cluster.secrets import holds_secret, redacted
+from moviecrawler.errors import ConfigurationError
+from tests.conftest import PROJECT
+
+OPERATOR_S = {
+    # Where things are and go
+    *("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL", "DATA_DIR"),
+    *("DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_ENDPOINT_URL", "S3_PREFIX", "REDIS_URL", "REDIS_PARAMS"),
+    *("FRONTIER_NODE", "METRICS_FOLDER", "METRICS_PUSH_URL", "TOR_TUNNEL", "TOR_CONTROL", "PROXY_POOLS"),
+    *("ALARM_WEBHOOK", "ALARM_SMTP_URL", "ALARM_MAIL_FROM", "ALARM_MAIL_TO"),
+    # What protects the sites and the machine
+    *("CONTACT", "USER_AGENT", "DEFAULT_REQUEST_HEADERS", "COOKIES_ENABLED", "REFERRER_POLICY", "ROBOTSTXT_OBEY"),
+    *("SITE_BUDGETS", "RETRY_HTTP_CODES", "PROXY_IDENTITIES", "PROXY_BAN_POLICY", "DOWNLOAD_VERIFY_CERTIFICATES"),
+    *("DOWNLOAD_MAXSIZE", "HTTPCACHE_ENABLED", "REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED"),
+    # What the project is made of
+    *("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "METAREFRESH_ENABLED", "CONCURRENT_ITEMS", "SPIDERMON_ENABLED"),
+    *("WARN_ON_GENERATOR_RETURN_VALUE", "SCHEDULER_MEMORY_QUEUE", "SCHEDULER_DISK_QUEUE", "LOG_FORMATTER"),
+    *("DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS"),
+}
+"""This project's settings that no job may make."""
+
+
+def test_each_setting_is_a_job_s_to_make_or_is_not() -> None:
+    ours = {name for name in vars(settings) if name.isupper()}
+    assert ours <= SETTINGS | OPERATOR_S, "say of each new setting whether a job may make it"
+    assert not SETTINGS & OPERATOR_S
+    known = ours | {name for name in vars(default_settings) if name.isupper()}
+    assert known | {"MEMUSAGE_WARNING_MB"} >= SETTINGS
+
+
+def test_no_setting_with_a_class_a_path_or_a_url_is_a_job_s() -> None:
+    both = {**vars(default_settings), **vars(settings)}
+    for name in SETTINGS:
+        value = both[name]
+        assert not re.search(r"[/\\]|\w\.[a-z]\w", str(value)) or name == "DOWNLOAD_SLOTS", name
+        assert not re.search(r"CLASS|_URI|_URL|_DIR|FILE|MODULE|PATH", name), name
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_value_of_another_type_is_refused_with_what_would_be_right(name: str) -> None:
+    plain = () if name in {"FRONTIER_RUN", "WORKER_POOL", "PROXY_ORDER"} else ("subprocess.Popen", "nan", "1_0", "-1")
+    for value in ("a class;", "/etc/passwd", "http://evil.example/", "", "[]", "٣", *plain):
+        with pytest.raises(ConfigurationError, match=f"setting {name} is .*; give "):
+            check_setting(name, value)
+
+
+def test_usual_values_are_taken() -> None:
+    for name, value in {
+        "DOWNLOAD_DELAY": "0.25",
+        "CONCURRENT_REQUESTS": "1",
+        "AUTOTHROTTLE_ENABLED": "False",
+        "LOG_LEVEL": "DEBUG",
+        "FRONTIER_RUN": "weekly-47",
+        "FRONTIER_ERROR": "1e-6",
+        "PROXY_ORDER": '{"imdb": "direct,tor"}',
+        "DOWNLOAD_SLOTS": '{"127.0.0.1": {"delay": 0, "concurrency": 16}}',
+    }.items():
+        check_setting(name, value)
+    check_setting("PROXY_ORDER", "direct, datacenter,tor")
+
+
+def test_settings_that_jobs_may_make_are_listed_for_the_operator() -> None:
+    readme = (PROJECT / "scrapyd" / "README.md").read_text("utf-8")
+    section = readme.partition("## Settings and arguments of a job")[2].partition("\n## ")[0]
+    assert set(re.findall(r"[A-Z][A-Z_]{3,}", section)) >= SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x", "postgresql://me:hunter2@db/x"),
+        ("x", "postgresql://db/x?user=me&password=hunter2"),
+        ("x", "host=db user=me password=hunter2"),
+        ("x", "host=db PASSWORD = 'hunter2'"),
+        ("x", '{"url": "postgresql:\\/\\/me:hunter2@db\\/x"}'),
+        ("x", '{"url": "postgresql\\u003a//me\\u003ahunter2@db/x"}'),
+        ("x", "postgresql%3A%2F%2Fme%3Ahunter2%40db%2Fx"),
+        ("x", '{"aws_secret_access_key": "hunter2"}'),
+        ("x", "Authorization: Basic aHVudGVyMg=="),
+        ("x", "me:hunter2@proxy.example:8080"),
+        ("x", "a@b,me:hunter2@proxy.example:8080"),
+        ("my_api_key", "hunter2"),
+        ("MONGO_PWD", "hunter2"),
+    ],
+)
+def test_secret_is_found_in_whatever_form(name: str, value: str) -> None:
+    assert holds_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    "value", ["tt0000001,tt0000002", "https://www.imdb.com/title/tt0000001/", "a=b -s X=/x", "browse/at_home", "12:30"]
+)
+def test_usual_argument_is_no_secret(value: str) -> None:
+    assert not holds_secret("ids", value)
+
+
+def test_secrets_are_left_out_of_what_is_told() -> None:
+    for text in (
+        "can't connect to postgresql://me:hunter2@db/x",
+        "bad dsn: host=db password=hunter2 user=me",
+        "bad url: postgresql://db/x?password=hunter2&x=1",
+        'bad JSON: {"api_token": "hunter2", "x": 1}',
+    ):
+        assert "hunter2" not in redacted(text)
+    assert redacted("the token is missing: set X_TOKEN") == "the token is missing: set X_TOKEN"
