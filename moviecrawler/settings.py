@@ -218,6 +218,7 @@ SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "moviecrawler.middlewares.hangs.HungPagesMiddleware": 40,
     "moviecrawler.middlewares.offsite.StrictOffsiteMiddleware": 50,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "moviecrawler.middlewares.robots.CautiousRobotsTxtMiddleware": 100,
@@ -232,6 +233,10 @@ ITEM_PIPELINES = {
     "moviecrawler.pipelines.validate.ValidatePipeline": 100,
     "moviecrawler.pipelines.coverage.CoveragePipeline": 200,
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
+}
+SPIDER_MIDDLEWARES = {
+    # The closest one to the spider.
+    "moviecrawler.middlewares.hangs.ReadingMiddleware": 1000,
 }
 EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,

@@ -50,7 +50,7 @@ local function told(record, reason)
 end
 
 -- Queue a job again where it was, unless somebody has asked to cancel it or it has died too often.
--- `how`: 'died', 'recycled' or 'handed_back'; `why`: what it died of.
+-- `how`: 'died', 'hung', 'recycled' or 'handed_back'; `why`: what it died of.
 local function give_back(key, record, how, why, max_deaths, keep)
     if record.signal then
         finish(key, told(record, 'cancelled'), keep)

@@ -13,8 +13,9 @@ from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 Signal = Literal["INT", "TERM", "KILL"]
-How = Literal["finished", "cancelled", "died", "recycled", "handed_back"]
-"""How a run of a job ended; after the last three it is queued again."""
+How = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
+"""How a run of a job ended; after all but the first two it is queued again. `hung`: it died of a page that is known, and that counts
+for the page and not for the job."""
 
 _PROJECT = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 _ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
@@ -31,6 +32,7 @@ _LONGEST_RUN = 64
 """Characters of the name of a crawl in a shared frontier."""
 _URGENT = 1e15
 """Above it whole numbers are no longer exact."""
+HUNG = "killed, as its event loop stood still"
 _ANEW = {"frontier_unreachable", "frontier_gone"}
 """Reasons for which a crawl ended through no fault of its own."""
 
@@ -165,19 +167,28 @@ def _check_value(what: str, name: str, value: str) -> None:
 
 
 def judge(
-    report: Report | None, *, signal: int | None, exit_code: int | None, complaint: str, cancelled: bool, stopped: bool
+    report: Report | None,
+    *,
+    signal: int | None,
+    exit_code: int | None,
+    complaint: str,
+    cancelled: bool,
+    stopped: bool,
+    hung: bool = False,
 ) -> tuple[How, str]:
     """Return how a run ended, and the reason of it.
 
     `report` is what the process told, None when it could not; `signal` what killed it and `exit_code` what it returned, one
     of them None; `complaint` the last line that it wrote; `cancelled` whether somebody has asked for that; `stopped`
-    whether its node has, which is about to end.
+    whether its node has, which is about to end; `hung` whether it was killed as its event loop stood still.
     """
     if cancelled:
         return "cancelled", "cancelled"
     if report is None:
         if stopped:
             return "handed_back", "its node was stopped"
+        if hung:
+            return "died", HUNG
         if signal is not None:
             return "died", f"killed by signal {signal}"
         return "finished", f"exit code {exit_code}: {complaint or 'it said nothing'}"[:500]

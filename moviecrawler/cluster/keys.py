@@ -50,6 +50,13 @@ class Keys:
         """HASH: key → how many times in a row the job's node or process died, of those pending and running."""
         return self._of("deaths")
 
+    def hangs(self, key: str) -> str:
+        """HASH of a job: URL → how many times it made the job's process hang. Expires a week after the last time.
+
+        Of requests that are not from a shared frontier, which has its own.
+        """
+        return self._of(f"hangs:{key}")
+
     @property
     def cancelled(self) -> str:
         """ZSET: key → until when (ms) it is remembered that the job was cancelled before it ran. Ten minutes."""
@@ -91,7 +98,7 @@ class Keys:
 
     @property
     def counters(self) -> str:
-        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `recycled` → how many, ever."""
+        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `hung`, `recycled` → how many, ever."""
         return self._of("counters")
 
     # --- Projects -----------------------------------------------------------------------------------------------------

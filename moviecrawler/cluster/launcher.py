@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from dataclasses import dataclass
+from signal import SIGUSR1
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -16,12 +17,16 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from moviecrawler.cluster.environment import last_line, log_path, memory_of, note, spider_environment, spider_settings
-from moviecrawler.cluster.jobs import BadEggError, Outcome, UnknownVersionError, check_job, judge
+from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, judge
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process, state_for
 from moviecrawler.cluster.threads import Threads, pause, reactor
+from moviecrawler.cluster.webservice import frontier_parameters
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.hangs import count_hang
+from moviecrawler.frontier.keys import Keys as FrontierKeys
+from moviecrawler.frontier.queue import MOST_HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import How, Job
     from moviecrawler.cluster.poller import RedisPoller
     from moviecrawler.cluster.state import Beat
+    from moviecrawler.heartbeat import Work
 
 journal = Logger()
 
@@ -47,6 +53,12 @@ _LAST_WORDS = 5.0
 """Seconds that a leaving node tries to reach Redis."""
 _LOOK_AGAIN = 0.05
 """Seconds between two looks at what still runs, by a node that ends."""
+_LOOKS = 12
+"""Looks at a spider's heartbeat in the time that it may be silent."""
+_STARTING = 10
+"""Times that, which a spider may take until its crawl has begun: stores may have to be made ready first."""
+_TRACEBACK_WITHIN = 1.0
+"""Seconds that a spider that hangs has to write where it does."""
 _SOON = 0.2
 """Seconds after a change in which a heartbeat tells of it."""
 
@@ -71,6 +83,12 @@ class _Held:
     """How many times it was asked to be cancelled."""
     stopped: bool = False
     """Whether this node has told its process to end."""
+    heartbeats: int = 0
+    """How many its process had counted when this node last looked."""
+    silent: int = 0
+    """In how many looks in a row there were no more."""
+    hung: bool = False
+    """Whether it was killed for that."""
 
 
 class ClusterLauncher(Service):
@@ -96,6 +114,7 @@ class ClusterLauncher(Service):
         # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
         self._telling = DeferredLock()
         self._beats = LoopingCall(self.beat)
+        self._looks = LoopingCall(self._look)
         # Of their own, as an egg's way may be slow, and a heartbeat must not wait for it.
         self._fetching = Threads("eggs", _FETCHES)
         self._left = False
@@ -111,6 +130,7 @@ class ClusterLauncher(Service):
         self.poller.on_cancel = self._cancel
         self.poller.on_lease_lost = self._beat_soon
         self._beats.start(self.options.lease_seconds / _BEATS)
+        self._looks.start(self.options.hang_seconds / _LOOKS)
         for slot in range(self.max_proc):
             self._vacate(slot)
         journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.max_proc)
@@ -132,6 +152,7 @@ class ClusterLauncher(Service):
                 if await self._ended_within(seconds):
                     break
         self._beats.stop()
+        self._looks.stop()
         self._left = True
         try:
             await self._telling.run(self.poller.threads.run, self.state.leave, self.poller.node)
@@ -185,6 +206,7 @@ class ClusterLauncher(Service):
             held.sha256, held.version = egg.sha256, egg.version
             path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
             settings = await run(spider_settings, self.options, job)
+            hung = await run(self.state.hung_pages, job)
         except (ConfigurationError, UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
         except Exception as error:  # Redis', the disk's or botocore's
@@ -193,7 +215,11 @@ class ClusterLauncher(Service):
             return "cancelled", "cancelled"
         if held.stopped or self.draining:
             return "handed_back", "its node was stopped"
-        process = SpiderProcess(job, path, settings, spider_environment(os.environ))
+        process = SpiderProcess(
+            *(job, path, settings, spider_environment(os.environ)),
+            hang_seconds=self.options.hang_seconds,
+            hung=hung,
+        )
         try:
             process.start()
         except OSError as error:  # out of memory, processes or open files
@@ -208,14 +234,34 @@ class ClusterLauncher(Service):
                 await run(note, log, complaint)
             else:
                 complaint = await run(last_line, log)
-        return judge(
+        how, reason = judge(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
             complaint=complaint,
             cancelled=bool(held.cancels),
             stopped=held.stopped or self.draining,
+            hung=held.hung,
         )
+        return await self._blame(job, process.work) if reason == HUNG else (how, reason)
+
+    async def _blame(self, job: Job, work: Work | None) -> tuple[How, str]:
+        """Count a hang for the page that the process was at, so that it is set aside after few; for the job when that can't be."""
+        if work is None:
+            return "died", HUNG
+        reason = f"{HUNG} at {work.url}"
+        try:
+            times = await self.poller.threads.run(self._count_hang, job, work)
+        except (redis.exceptions.RedisError, ConfigurationError) as error:
+            journal.warn("{job}: the hang can't be counted for its page: {error}", job=job.key, error=error)
+            return "died", reason
+        return ("hung" if times <= MOST_HANGS else "died"), reason
+
+    def _count_hang(self, job: Job, work: Work) -> int:
+        url = os.environ.get("REDIS_URL")
+        if url and work.lease:
+            return count_hang(url, frontier_parameters(), FrontierKeys(job.spider, job.run), work.lease)  # type: ignore[arg-type]  # a site's spider is called as the site
+        return self.state.count_hang(job, work.url)
 
     async def _settle(self, held: _Held, how: How, reason: str) -> None:
         """Tell what became of a job, however long it takes to reach Redis."""
@@ -263,6 +309,32 @@ class ClusterLauncher(Service):
         journal.info("Cancelling {job} by {signal}", job=key, signal=signal)
         if held.process is not None:
             held.process.send(signal)
+            reactor.callLater(self.options.cancel_seconds, held.process.send, "KILL")
+
+    # --- Spiders that hang --------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Kill the spiders whose event loops stand still.
+
+        What counts is looks without a heartbeat, and not time: when it is this node that stood still, it has not looked.
+        """
+        for held in list(self._held.values()):
+            if held.process is None or held.hung:
+                continue
+            heartbeats = held.process.heartbeats
+            if heartbeats != held.heartbeats:
+                held.heartbeats, held.silent = heartbeats, 0
+                continue
+            held.silent += 1
+            if held.silent > (_LOOKS if heartbeats else _LOOKS * _STARTING):
+                held.hung = True
+                journal.warn(
+                    "{job} hangs: its event loop stands still; killing process {pid}, whose traceback follows",
+                    job=held.job.key,
+                    pid=held.process.pid,
+                )
+                held.process.send(SIGUSR1)
+                reactor.callLater(_TRACEBACK_WITHIN, held.process.send, "KILL")
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,10 @@ class NodeOptions:
     """How long a node that is told to stop lets its spiders go on, in case they end by themselves."""
     stop_seconds: float = 20.0
     """How long it then waits for them to end what they have begun, until it kills them."""
+    cancel_seconds: float = 45.0
+    """How long a spider whose job was cancelled may take to end, until it is killed; more than stores take to close."""
+    hang_seconds: float = 60.0
+    """How long a spider's event loop may stand still, until the spider is killed and its job is started again."""
     memory_limit_mb: int = 0
     """Of a spider; a job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     max_pages: int = 0
@@ -129,6 +133,8 @@ class NodeOptions:
             ("poll_interval", 0.1, 3600),
             ("drain_seconds", 0, 86_400),
             ("stop_seconds", 0, 86_400),
+            ("cancel_seconds", 0, 86_400),
+            ("hang_seconds", 1, 86_400),
             ("memory_limit_mb", 0, 1_000_000),
             ("max_pages", 0, 1_000_000_000),
             ("max_pending", 1, 10_000_000),

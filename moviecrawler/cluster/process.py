@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import deque
@@ -20,18 +21,20 @@ from moviecrawler.cluster.eggs import RUNNER
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
+from moviecrawler.heartbeat import DESCRIPTOR, Heartbeat, create_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.jobs import Job
+    from moviecrawler.heartbeat import Work
 
 journal = Logger()
 
-_STDIN, _STDOUT, _STDERR, _REPORT = range(4)
+_STDIN, _STDOUT, _STDERR, _REPORT, _HEARTBEAT = range(5)
 _LARGEST_REPORT = 64 * 1024
 _LAST_LINES = 20
 _LONGEST_LINE = 2000
@@ -42,7 +45,17 @@ _LINGER = 5.0
 class SpiderProcess(ProcessProtocol):
     """Runs one job; `ended` fires, with nothing, when the process is gone and has said all it had to say."""
 
-    def __init__(self, job: Job, egg: Path, settings: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        egg: Path,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str],
+        *,
+        hang_seconds: float,
+        hung: Sequence[str] = (),
+    ) -> None:
+        """Take what it needs; `hung` are URLs of pages that have made processes of this job hang."""
         self.key = job.key
         self.project, self.spider, self.job = job.project, job.spider, job.id  # as Scrapyd calls them
         self.pid: int | None = None
@@ -51,24 +64,43 @@ class SpiderProcess(ProcessProtocol):
         self.signal: int | None = None
         """What killed it."""
         self.exit_code: int | None = None
+        self.work: Work | None = None
+        """The page that it was at when it ended."""
+        self._hung = hung
         self._complaints: deque[str] = deque(maxlen=_LAST_LINES)
         self._told = b""
-        self._task = {"egg": str(egg), "settings": dict(settings), "arguments": job.arguments}
+        self._task = {
+            "egg": str(egg),
+            "settings": dict(settings),
+            "arguments": job.arguments,
+            "hang_seconds": hang_seconds,
+        }
         # Only what tells processes apart: everybody on the machine can read it.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
-        self._environment = dict(environment)
+        self._environment = {**environment, DESCRIPTOR: str(_HEARTBEAT)}
 
     def start(self) -> None:
         """Start it. Raises OSError."""
-        reactor.spawnProcess(
-            self,
-            sys.executable,
-            args=self.args,
-            env=self._environment,
-            childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r"},
-        )
+        memory = create_memory()
+        try:
+            self._heartbeat = Heartbeat(memory)
+            self._heartbeat.forbid(self._hung)
+            reactor.spawnProcess(
+                self,
+                sys.executable,
+                args=self.args,
+                env=self._environment,
+                childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r", _HEARTBEAT: memory},
+            )
+        finally:
+            os.close(memory)
 
-    def send(self, signal: str) -> None:
+    @property
+    def heartbeats(self) -> int:
+        """How often its event loop has turned; 0 before its crawl has begun, and when it has ended."""
+        return self._heartbeat.count if self.pid is not None and not self.ended.called else 0
+
+    def send(self, signal: str | int) -> None:
         """Send it a signal, if it is still there."""
         with suppress(ProcessExitedAlready):
             self._transport.signalProcess(signal)
@@ -120,6 +152,8 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
+        self.work = self._heartbeat.work
+        self._heartbeat.close()
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
         journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
         self.ended.callback(None)

@@ -1,14 +1,20 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
-and, for a crawl, `settings` and `arguments`, which so never show in a list of processes. While a crawl runs, the end of standard
-input means that the node is gone, and the spider ends itself. What came of the crawl is written to descriptor 3, as
-JSON of `Report`.
+and, for a crawl, `settings` and `arguments`, which so never show in a list of processes, and `hang_seconds`. While a crawl runs, the end of
+standard input means that the node is gone, and the spider ends itself. What came of the crawl is written to descriptor 3, as JSON of `Report`.
+
+Descriptor 4 is memory that is shared with the node (see `moviecrawler/heartbeat.py`), in whose first bytes the turns of the event loop are counted. They are
+counted by the loop itself: a thread of its own would go on, or starve, while a callback holds the interpreter. When the count stands still for `hang_seconds`,
+the node asks for a traceback by SIGUSR1 and kills the process. Without a node, the process ends itself a little later, by a thread that needs no interpreter.
 """
 
 from __future__ import annotations
 
+import asyncio
+import faulthandler
 import json
+import mmap
 import os
 import signal
 import sys
@@ -17,7 +23,13 @@ import time
 from importlib.metadata import distributions
 from typing import Any
 
-_REPORT = 3
+_REPORT, _HEARTBEAT = 3, 4
+_COUNT = 8
+"""Bytes of the count, at the beginning of the memory."""
+_BEATS = 24
+"""In the time after which the process counts as hung."""
+_PATIENCE, _LATER = 1.25, 2.0
+"""Times that, and seconds, after which the process ends itself if no node has."""
 _GRACE = 15.0
 """Seconds that a spider whose node is gone may take to end; less than that node's lease."""
 
@@ -49,6 +61,32 @@ def _end_with_node() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class _Heart:
+    """Counts the turns of the event loop, from when the crawl begins until the loop ends."""
+
+    def __init__(self, hang_seconds: float) -> None:
+        self._hang_seconds = hang_seconds
+        self._memory = mmap.mmap(_HEARTBEAT, _COUNT)
+        self._count = 0
+
+    def begin(self) -> None:
+        """Begin to count, in the loop that runs."""
+        try:
+            self._later: Any = asyncio.get_running_loop().call_later
+        except RuntimeError:  # one of Twisted's other loops
+            from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
+
+            self._later = reactor.callLater
+        if not self._count:
+            self._beat()
+
+    def _beat(self) -> None:
+        self._count += 1
+        self._memory[:] = self._count.to_bytes(_COUNT, "little")
+        faulthandler.dump_traceback_later(self._hang_seconds * _PATIENCE + _LATER, exit=True)
+        self._later(self._hang_seconds / _BEATS, self._beat)
+
+
 def _report(sender: Any) -> None:
     stats = sender.stats.get_stats()
     told = {
@@ -68,6 +106,7 @@ def _main(command: str, spider: str = "") -> None:
     if command == "list":
         arguments = ["list", "-s", "LOG_ENABLED=0"]
     else:
+        faulthandler.register(signal.SIGUSR1, all_threads=False)
         threading.Thread(target=_end_with_node, daemon=True).start()
         settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
         given = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
@@ -78,6 +117,9 @@ def _main(command: str, spider: str = "") -> None:
     from scrapy.cmdline import execute  # noqa: PLC0415
 
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
+    if command == "crawl":
+        heart = _Heart(task["hang_seconds"])
+        dispatcher.connect(heart.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
     execute(["scrapy", *arguments])
 
 

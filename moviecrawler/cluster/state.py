@@ -16,6 +16,7 @@ from redis.retry import Retry
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.frontier.queue import MOST_HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,8 @@ _FORGOTTEN = 10_000
 """Milliseconds after which a job that a node was handed and doesn't know of goes back to the queue."""
 _REMEMBER = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
+_HANGS_KEPT = 7 * 24 * 3600
+"""Seconds."""
 _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
@@ -193,7 +196,7 @@ class ClusterState:
             raise QueueFullError(f"{self.options.max_pending:,} jobs are pending; wait for some, or cancel them")
         return bool(answer)
 
-    def cancel(self, project: str, job: str, signal: str = "INT") -> str | None:
+    def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
         """Take a job out of the queue, or have its process signalled; return in which state it was, None for neither."""
         answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _REMEMBER)
         return answer and str(answer, "ascii")
@@ -329,6 +332,19 @@ class ClusterState:
                 *(options.max_deaths, options.finished_to_keep, self.keys.events),
             )
         )
+
+    def count_hang(self, job: Job, url: str) -> int:
+        """Count one more time that a page made a job's process hang; return how many there are."""
+        key = self.keys.hangs(job.key)
+        pipe = self.client.pipeline()
+        pipe.hincrby(key, url, 1)
+        pipe.expire(key, _HANGS_KEPT)
+        return int(pipe.execute()[0])
+
+    def hung_pages(self, job: Job) -> list[str]:
+        """Return the URLs of the pages that have done so too often for them to be fetched again."""
+        counts = self.client.hgetall(self.keys.hangs(job.key))
+        return [url.decode() for url, count in counts.items() if int(count) >= MOST_HANGS]
 
     def record(self, job: Job, outcome: Outcome) -> None:
         """Keep the outcome of a job that was never queued here."""

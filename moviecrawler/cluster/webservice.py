@@ -205,7 +205,7 @@ class Cancel(ClusterResource):
     def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802
         """Answer with the state that it was in."""
         project, job = required(request, "project"), required(request, "job")
-        signal = (parameter(request, "signal") or "INT").upper().removeprefix("SIG")
+        signal = (parameter(request, "signal") or "TERM").upper().removeprefix("SIG")
         signal = _SIGNALS.get(signal, signal)
         if signal not in _SIGNALS.values():
             raise wrong(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")

@@ -6,7 +6,7 @@
 -- An entry is: level (1 digit), deliveries so far (2 digits), id (32 hex digits: the fingerprint), the request.
 --
 -- KEYS  1 state  2 workers  3 leases of this worker  4-6 requests by level  7-8 dupefilter by parity of the generation
---       9 dead letters  10 failed  11 nodes  12 what the rounds have queued  13 budget  14 circuit
+--       9 dead letters  10 failed  11 nodes  12 what the rounds have queued  13 budget  14 circuit  15 hangs
 -- ARGV  1 MessagePack map:
 --   born        nonce of the run, as opened
 --   worker, node
@@ -25,6 +25,7 @@
 --   refusal     {reason, ms} when the site has refused the worker, else false
 --   answered    whether the site has answered the probe
 --   deliveries  after which a request that was not ended is set aside
+--   hangs       times that its page made a worker hang, after which a request is set aside
 --   want        how many requests to hand out
 --   regardless  whether to hand them out even while the site refuses us, as they will not be sent to it
 --   bell        channel that tells workers without work when there is some, or nothing is left
@@ -168,6 +169,7 @@ local trial = redis.call('HGET', circuit, 'trial')  -- the request that tries wh
 
 local function bury(id, entry, reason)
     redis.call('HSET', dead_letters, id, cjson.encode({reason = reason, at = now}) .. '\n' .. entry)
+    redis.call('HDEL', KEYS[15], id)
     ended.dead = ended.dead + 1
 end
 
@@ -188,6 +190,7 @@ for _, finish in ipairs(given.ends) do
         end
         if how == 'done' then
             redis.call('HDEL', failed_ones, id)
+            redis.call('HDEL', KEYS[15], id)
         elseif how == 'failed' then
             redis.call('HSET', failed_ones, id, entry)
         elseif how == 'back' then
@@ -290,11 +293,14 @@ while taken < want do
     local level, deliveries, id = entry:match(ENTRY)
     deliveries = tonumber(deliveries)
     local last = deliveries and deliveries + 1 >= given.deliveries
+    local hangs = id and tonumber(redis.call('HGET', KEYS[15], id) or 0)
     if not level then
         redis.call('HINCRBY', state, 'total', 1)
         bury(redis.sha1hex(entry):sub(1, 32), entry, 'not an entry of this queue')
-    elseif deliveries > 1 and taken > 0 or last and held + taken > 0 then
-        -- It may be what killed two workers: it is handed out by itself, so that few others share its fate; and before it would
+    elseif hangs >= given.hangs then
+        bury(id, entry, 'its page made a worker hang ' .. hangs .. ' times')
+    elseif (deliveries > 1 or hangs > 0) and taken > 0 or last and held + taken > 0 then
+        -- It may be what killed two workers, or has hung one: it is handed out by itself, so that few others share its fate; and before it would
         -- be set aside, only to a worker that holds nothing else, so that it is not set aside for what others did.
         redis.call('LPUSH', KEYS[4 + level], entry)
         waiting = waiting + 1
@@ -318,7 +324,7 @@ while taken < want do
             start = start + gap
             used = used + 1
         end
-        if deliveries > 1 or last then
+        if deliveries > 1 or hangs > 0 or last then
             break
         end
     end
@@ -348,6 +354,7 @@ local kept = math.max(2 * given.window, 86400000)  -- a day, as workers may wait
 for number = 1, 12 do  -- those of the run
     redis.call('PEXPIRE', KEYS[number], kept)
 end
+redis.call('PEXPIRE', KEYS[15], kept)
 
 held = held + taken
 if given.leave and held == 0 then

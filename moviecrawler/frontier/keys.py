@@ -87,6 +87,11 @@ class Keys:
         return self._of_run("failed")
 
     @property
+    def hangs(self) -> str:
+        """HASH: id → how many times the request's page made a worker hang, until it is done or set aside."""
+        return self._of_run("hangs")
+
+    @property
     def bell(self) -> str:
         """Channel on which workers that wait hear that something is queued, that nothing is left, or that the site answers again."""
         return self._of_run("bell")

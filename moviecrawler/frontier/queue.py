@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
 LEVELS = (BOOSTED, LISTS, TITLES)
+MOST_HANGS = 2
+"""Times that a page may make a worker hang, until it is set aside. Each costs a worker a minute, and says for certain which page it was."""
 _CONNECT_WITHIN = 5.0  # seconds
 _ANSWER_WITHIN = 5.0  # seconds
 _LISTEN = 60.0  # seconds between two looks at whether the connection is still there
@@ -236,6 +238,7 @@ class SharedQueue:
             "answered": batch.answered,
             "bell": self.keys.bell,
             "deliveries": options.deliveries,
+            "hangs": MOST_HANGS,
             "want": batch.want,
             "regardless": batch.regardless,
             "gap": _MS / budget.per_second * _SLACK if budget.per_second else 0,
@@ -250,7 +253,7 @@ class SharedQueue:
                     *(keys.state, keys.workers, keys.leases(self.worker)),
                     *map(keys.requests, LEVELS),
                     *(keys.dupefilter(0), keys.dupefilter(1)),
-                    *(keys.dead_letters, keys.failed, keys.nodes, keys.round, keys.budget, keys.circuit),
+                    *(keys.dead_letters, keys.failed, keys.nodes, keys.round, keys.budget, keys.circuit, keys.hangs),
                 ],
                 [msgspec.msgpack.encode(arguments)],
             )

@@ -20,6 +20,7 @@ from moviecrawler.frontier.circuit import ProcessCircuit
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.identity.exits import DIRECT, META
 from moviecrawler.identity.samples import FOLDER, keep_sample
+from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.signals import site_refused
 
@@ -89,13 +90,14 @@ class SiteBlockMiddleware:
         if META in request.meta:
             return response
         site = _site(request)
-        refusal = classify(
-            response.status,
-            {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in _first_values(response)},
-            response.body,
-            expects=request.meta.get("expects", "other"),
-            now=time.time(),
-        )
+        with reading(request):
+            refusal = classify(
+                response.status,
+                {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in _first_values(response)},
+                response.body,
+                expects=request.meta.get("expects", "other"),
+                now=time.time(),
+            )
         if refusal is None or _is_missing_robots_txt(request, response):
             # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
             if response.status == _OK and ROBOTS_OF not in request.meta:

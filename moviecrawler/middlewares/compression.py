@@ -18,6 +18,7 @@ from scrapy.utils._compression import (  # type: ignore[attr-defined]  # zstd st
 )
 
 from moviecrawler.identity.exits import META
+from moviecrawler.middlewares.hangs import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,8 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         self._limit(request)
         encodings = response.headers.getlist("Content-Encoding")
         try:
-            result = super().process_response(request, response)
+            with reading(request):
+                result = super().process_response(request, response)
         except _BROKEN as error:
             if response.status not in _WITH_CONTENT:
                 emptied = response.replace(body=b"")

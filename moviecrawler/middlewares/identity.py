@@ -36,6 +36,7 @@ from moviecrawler.identity.samples import FOLDER, keep_sample
 from moviecrawler.identity.shared import SharedHealth, connect
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.middlewares.compression import DAMAGED
+from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.middlewares.traffic import Traffic
 
@@ -286,7 +287,9 @@ class IdentityMiddleware:
             return await self._failed(attempt, request, response, "407 from the proxy", certain=True)
         if DAMAGED in response.flags:
             return await self._failed(attempt, request, response, f"{response.status} damaged")
-        if self.policy.response_is_ban(request, response):
+        with reading(request):
+            is_ban = self.policy.response_is_ban(request, response)
+        if is_ban:
             refusal = self.policy.refusal(request, response) or UNKNOWN_REFUSAL
             if refusal.kind == "throttle":
                 return await self._unexpected(attempt, request, response, refusal)

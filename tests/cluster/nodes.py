@@ -77,6 +77,19 @@ class Stubborn(Slow):
             yield item
 
 
+class Hanging(scrapy.Spider):
+    # In a regular expression, which lets no other thread have the interpreter.
+    name = "hanging"
+
+    async def start(self):
+        import re
+
+        await asyncio.sleep(0.5)
+        (Path(self.settings["NOTES"]) / f"hanging-{os.getpid()}").write_text("started")
+        re.match("(x+x+)+y", "x" * 40)
+        yield {}
+
+
 class Dying(scrapy.Spider):
     name = "dying"
 

@@ -74,7 +74,7 @@ def test_deployed_through_one_scheduled_through_another_cancelled_through_a_thir
     nodes: list[Node], notes: Path
 ) -> None:
     one, two, three = nodes
-    assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 4
+    assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 5
     for node in nodes:
         assert node.get("listprojects.json").json["projects"] == ["toy"]
         assert node.get("listversions.json", project="toy").json["versions"] == ["1", "2"]
