@@ -241,7 +241,8 @@ class ClusterLauncher(Service):
             complaint=complaint,
             cancelled=bool(held.cancels),
             stopped=held.stopped or self.draining,
-            hung=held.hung,
+            # It may have ended itself for that, on a machine that is so busy that its node was too late.
+            hung=held.hung or held.silent > _LOOKS,
         )
         return await self._blame(job, process.work) if reason == HUNG else (how, reason)
 

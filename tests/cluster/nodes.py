@@ -90,6 +90,16 @@ class Hanging(scrapy.Spider):
         yield {}
 
 
+class Nonsense(Quick):
+    name = "nonsense"
+    custom_settings = {"LOG_LEVEL": "NONSENSE"}
+
+
+class Lost(Quick):
+    name = "lost"
+    custom_settings = {"EXTENSIONS": {"toy.nowhere": 1}}
+
+
 class Dying(scrapy.Spider):
     name = "dying"
 

@@ -74,7 +74,7 @@ def test_deployed_through_one_scheduled_through_another_cancelled_through_a_thir
     nodes: list[Node], notes: Path
 ) -> None:
     one, two, three = nodes
-    assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 5
+    assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 7
     for node in nodes:
         assert node.get("listprojects.json").json["projects"] == ["toy"]
         assert node.get("listversions.json", project="toy").json["versions"] == ["1", "2"]
@@ -108,8 +108,7 @@ def test_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes: Path
 
 
 def test_result_tells_how_a_job_ended(nodes: list[Node]) -> None:
-    wrong = [{"LOG_LEVEL": "NONSENSE"}, {"EXTENSIONS": '{"toy.nowhere": 1}'}]
-    jobs = [nodes[0].schedule("quick", x="1"), *(nodes[0].schedule("quick", settings=each) for each in wrong)]
+    jobs = [nodes[0].schedule("quick", x="1"), nodes[0].schedule("nonsense"), nodes[0].schedule("lost")]
     good, bad, worse = nodes[2].wait_for_end(*jobs)
     assert (good["reason"], good["items"], good["errors"], good["pages"], good["bytes"]) == ("finished", 1, 0, 0, 0)
     assert 0 < good["seconds"] < 60

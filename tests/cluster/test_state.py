@@ -350,7 +350,7 @@ def test_running_job_s_node_hears_of_each_cancellation_by_channel_and_by_heartbe
         assert state.cancel("movies", "job1") == "running"
         assert state.cancel("movies", "job1", "KILL") == "running"
         heard = [message["data"] for _ in range(20) if (message := events.get_message(timeout=0.1))]
-    assert heard == [b"wake", b"cancel\na\nmovies/job1\nINT\n1", b"cancel\na\nmovies/job1\nKILL\n2"]
+    assert heard == [b"wake", b"cancel\na\nmovies/job1\nTERM\n1", b"cancel\na\nmovies/job1\nKILL\n2"]
     assert state.beat(info("a"), ["movies/job1"]).cancels == [("movies/job1", "KILL", 2)]
 
 
