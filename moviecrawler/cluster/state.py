@@ -35,7 +35,7 @@ _HANGS_KEPT = 7 * 24 * 3600
 """Seconds."""
 _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
-EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "recycled", "handed_back", "gave_up")
+EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "hung", "recycled", "handed_back", "gave_up")
 """What the scripts count of jobs."""
 NODE_LOST = "node_lost"
 """What they count of nodes: those that went silent without having left."""
