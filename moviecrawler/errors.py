@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from moviecrawler.texts import shortened
+
 LONGEST_REASON = 500
 """Characters of why something failed: what a site has sent may stand in it."""
-
-
-def shortened(text: str, longest: int = LONGEST_REASON) -> str:
-    """Return a text with its middle left out where it has more than `longest` characters."""
-    half = longest // 2
-    return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
 
 
 class MovieCrawlerError(Exception):
@@ -24,10 +20,10 @@ class ExtractionError(MovieCrawlerError):
     """
 
     def __init__(self, field: str, url: str | None, reason: str) -> None:
-        self.field = field
+        self.field = shortened(field, 100)
         self.url = url
-        self.reason = shortened(reason)
-        super().__init__(f"{field}: {self.reason} ({shortened(url or 'no URL')})")
+        self.reason = shortened(reason, LONGEST_REASON)
+        super().__init__(f"{self.field}: {self.reason} ({shortened(url or 'no URL', LONGEST_REASON)})")
 
 
 class ConfigurationError(MovieCrawlerError):

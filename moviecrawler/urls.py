@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.texts import shortened
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -22,7 +23,7 @@ _NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
 """A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
 longest that the sites have is half as long."""
 _ID_IN_PATH: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt[0-9]{7,})(?:/|$)"),
+    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt[0-9]{7,10})(?:/|$)"),
     "metacritic": re.compile(rf"^/?(?P<id>(?:movie|tv|game|music)/{_NAME}(?:/season-[0-9]+)?)(?:/|$)"),
     "rottentomatoes": re.compile(rf"^/?(?P<id>(?:m|tv)/{_NAME})(?:/|$)"),
 }
@@ -104,7 +105,9 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     if "://" in text:
         candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
     if candidate is None or not _ID[site].fullmatch(candidate):
-        raise ConfigurationError(f"{text!r} is not a title of {site}; give an id such as {_ID_FORM[site]}, or its URL")
+        raise ConfigurationError(
+            f"{shortened(repr(text), 200)} is not a title of {site}; give an id such as {_ID_FORM[site]}, or its URL"
+        )
     return candidate
 
 

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
 """What the first part of a site_id says of a title."""
 
-_NAME: Final = "[^/]{1,300}"
-"""The longest that the site has is half as long."""
 # Games had their platform in the path until 2023 (`/game/pc/slug`), albums have their artist (`/music/slug/artist`).
 _ID: Final = re.compile(
-    rf"^/(?P<id>movie/{_NAME}|tv/{_NAME}(?:/season-\d{{1,4}})?"
-    rf"|(?:game|music)/{_NAME}(?:/(?!critic-reviews|user-reviews|details|trailers|credits){_NAME})?)(?=/|$)",
+    r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/season-\d{1,4})?"
+    r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)",
 )
 _SEASON: Final = re.compile(r"/season-(\d+)$")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from moviecrawler.catalogue.options import SITEMAP
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.sitemaps import read_sitemap
+from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url
 
@@ -57,6 +57,9 @@ class SitemapSpider(MovieSpider):
         except ExtractionError as error:
             yield from self.list_missed(response.url, "failed", str(error))
             return
+        if sitemap.is_cut:
+            reason = f"it names more than {MOST_LOCATIONS:,} addresses, of which the first are read"
+            yield from self.list_missed(response.url, "failed", reason)
         urls = [location.url for location in sitemap.locations]
         asked = response.meta.get("redirect_urls", [response.url])[0]
         if sitemap.is_index and asked != self.sitemap_request().url:

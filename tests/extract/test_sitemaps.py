@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+from contextlib import suppress
 
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.sitemaps import LARGEST, Location, read_sitemap
+from moviecrawler.extract.sitemaps import LARGEST, LONGEST_ADDRESS, MOST_LOCATIONS, Location, read_sitemap
+from tests.extract.limits import processor_time
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 PAGES = f"""<?xml version="1.0" encoding="UTF-8"?>
@@ -106,3 +108,56 @@ def test_fifty_thousand_urls_are_read_in_bounded_memory() -> None:
     assert len(sitemap.locations) == 50_000
     assert sitemap.locations[-1].url == "https://www.example.com/m/title_49999"
     assert peak < 30_000_000
+
+
+def test_sitemap_is_read_to_the_number_of_addresses_that_the_protocol_allows() -> None:
+    row = b"<url><loc>https://www.example.com/m/title</loc></url>"
+    whole, more = (
+        read_sitemap(b"<urlset>" + row * count + b"</urlset>") for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1)
+    )
+    assert (len(whole.locations), whole.is_cut) == (MOST_LOCATIONS, False)
+    assert (len(more.locations), more.is_cut) == (MOST_LOCATIONS, True)
+
+
+HOSTILE = {
+    "a million addresses": b"<url><loc>https://www.example.com/m/title</loc></url>" * 900_000,
+    "a million addresses of one page": b"<url><loc>https://x.example/</loc>"
+    + b"<loc>https://x.example/</loc>" * 1_500_000,
+    "images": b"<url><loc>https://x.example/</loc>" + b"<image/>" * 5_000_000,
+    "comments": b"<!---->" * 5_000_000,
+    "an address without an end": b"<url><loc>https://x.example/" + b"a" * 40_000_000,
+    "a tag without an end": b"<url " + b" ".join(b"a%d='1'" % number for number in range(2_000_000)),
+    "a comment without an end": b"<!--" + b"a" * 40_000_000,
+    "elements inside of each other": b"<url>" * 8_000_000,
+    "white space": b" " * 40_000_000,
+}
+
+
+LONG = {"a million addresses", "a million addresses of one page", "images", "comments"}
+
+
+@pytest.mark.parametrize(
+    "content", [pytest.param(HOSTILE[name], id=name, marks=[pytest.mark.long] * (name in LONG)) for name in HOSTILE]
+)
+def test_hostile_sitemap_is_read_in_bounded_memory_and_time(content: bytes) -> None:
+    packed = gzip.compress(b"<urlset>" + content, compresslevel=1)
+    tracemalloc.start()
+    with processor_time(30), suppress(ExtractionError):  # tracemalloc makes it several times as slow
+        read_sitemap(packed)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("length", "is_read"), [(LONGEST_ADDRESS, True), (LONGEST_ADDRESS + 1, False), (20_000_000, False)]
+)
+def test_address_has_a_length(length: int, is_read: bool) -> None:
+    address = "https://x.example/".ljust(length, "a")
+    body = f"<urlset><url><loc> {address} </loc></url></urlset>".encode()
+    if is_read:
+        assert read_sitemap(body).locations == [Location(address, None)]
+    else:
+        with pytest.raises(ExtractionError, match="characters") as raised:
+            read_sitemap(body)
+        assert len(str(raised.value)) < 1000

@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 import moviecrawler.settings
+from moviecrawler.extract.sitemaps import MOST_LOCATIONS
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
@@ -121,3 +122,11 @@ def test_second_dataset_that_arrives_after_the_first_could_not_be_had_is_passed_
     assert asyncio.run(all_of(spider.parse_dataset(answer, **ratings.cb_kwargs))) == []
     assert list(spider.dataset_failed(Failure(OSError("unreachable")))) == []  # type: ignore[no-untyped-call]
     assert basics.url != ratings.url
+
+
+def test_sitemap_with_more_addresses_than_it_may_have_is_read_so_far_and_told() -> None:
+    spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="2")
+    row = "<url><loc>https://www.rottentomatoes.com/m/dune_{}</loc></url>"
+    body = f"<urlset>{''.join(map(row.format, range(MOST_LOCATIONS + 1)))}</urlset>".encode()
+    assert len(read(spider.sitemap_request("/sitemaps/movie_1.xml"), body)) == 2
+    assert missed(spider) == 1
