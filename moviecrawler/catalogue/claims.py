@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.catalogue.lanes import choose
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.outcomes import BY_WEIGHT, Outcomes, SiteOutcome
-from moviecrawler.catalogue.rows import Wanted
 from moviecrawler.catalogue.slugs import slug_guesses, title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.catalogue.lanes import Turns
-    from moviecrawler.catalogue.rows import IdSource
+    from moviecrawler.catalogue.rows import IdSource, Wanted
     from moviecrawler.items import Site
 
 _CANDIDATES = read_sql("candidates.sql")
@@ -85,9 +85,11 @@ class Claims(Outcomes):
                 taken = {row.title_id: row for row in cursor.fetchall()}
                 # The locks end here: others must not wait for what we do with our titles.
                 cursor.connection.commit()
+                unsure = [row.title_id for row in taken.values() if not _is_sure(site, row)]
+                wanted = wanted_titles(cursor, site, unsure)
                 worn = [row for row in taken.values() if row.claims > MOST_CLAIMS]
                 claimed += [
-                    _claim(site, taken[title_id])
+                    _claim(taken[title_id], wanted.get(title_id))
                     for title_id in chosen
                     if title_id in taken and taken[title_id] not in worn
                 ]
@@ -118,7 +120,7 @@ class Claims(Outcomes):
             since = now - timedelta(days=DAYS_REMEMBERED)
             cursor.execute(_UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since})
             rows = cursor.fetchall()
-            wanted = {row.title_id: _wanted(row) for row in rows}
+            wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
             listed = self._listed(cursor, site, wanted)
             put_off, guessed = [], []
             for row in rows:
@@ -211,27 +213,18 @@ class Claims(Outcomes):
             )
 
 
-def _claim(site: Site, row: Any) -> Claim:
-    # What a record is joined by was compared then.
-    verified = row.id_verified or site == "imdb" or row.id_source in {None, "joined"} or row.title is None
+def _is_sure(site: Site, row: Any) -> bool:
+    """Return whether a page need not be compared with the title: what a record is joined by was compared then."""
+    return row.id_verified or site == "imdb" or row.id_source in {None, "joined"}
+
+
+def _claim(row: Any, wanted: Wanted | None) -> Claim:
     return Claim(
         title_id=row.title_id,
         ids=[row.site_id],
-        evidence=None if verified else row.id_source,
-        wanted=None if verified else _wanted(row),
+        evidence=None if wanted is None else row.id_source,
+        wanted=wanted,
         boosted=bool(row.boosted),
-    )
-
-
-def _wanted(row: Any) -> Wanted:
-    return Wanted(
-        imdb_id=row.imdb_id,
-        title=row.title,
-        original_title=row.original_title,
-        kind=row.kind,
-        year=row.year,
-        runtime_minutes=row.runtime_minutes,
-        directors=row.directors or [],
     )
 
 

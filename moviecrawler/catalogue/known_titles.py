@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from psycopg2.extras import NamedTupleCursor
 
 from moviecrawler.catalogue.comparing import prepare
-from moviecrawler.catalogue.lanes import votes_of_popularity
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.catalogue.wanted import votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +40,3 @@ def known_titles(store: CatalogueStore) -> Iterator[Title]:
                     votes=votes_of(row),
                     kind=row.kind,
                 )
-
-
-def votes_of(row: Any) -> int | None:
-    """Return how many people voted on a title on IMDb, by its page or else about as many as its popularity says."""
-    if row.votes is not None:
-        return int(row.votes)
-    return votes_of_popularity(row.popularity) if row.popularity_source == "votes" else None

@@ -10,9 +10,5 @@ WITH free AS (
     FROM free f WHERE s.title_id = f.title_id AND s.site = %(site)s
     RETURNING s.*
 )
-SELECT s.title_id, s.site_id, s.id_source, s.id_verified, s.claims, s.boost_due <= %(now)s AS boosted, t.imdb_id, t.title,
-    t.original_title, t.kind, t.year, t.runtime_minutes,
-    CASE WHEN NOT s.id_verified AND s.id_source <> 'joined' THEN ARRAY(
-        SELECT c.name FROM records r JOIN credits c USING (record_id)
-        WHERE r.title_id = s.title_id AND r.site = 'imdb' AND c.role = 'director' ORDER BY c.position) END AS directors
-FROM taken s JOIN titles t USING (title_id)
+SELECT s.title_id, s.site_id, s.id_source, s.id_verified, s.claims, s.boost_due <= %(now)s AS boosted
+FROM taken s

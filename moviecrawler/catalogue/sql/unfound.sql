@@ -1,9 +1,7 @@
 -- Titles whose id on a site is to be looked for, never looked for and most popular first; locked, so that each is one
 -- worker's. What was refused in the last days, or found to be no page, is not to be tried again.
 -- site; now; size; since: the beginning of the days that are remembered.
-SELECT s.title_id, s.claims, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, ARRAY(
-        SELECT c.name FROM records r JOIN credits c USING (record_id)
-        WHERE r.title_id = s.title_id AND r.site = 'imdb' AND c.role = 'director' ORDER BY c.position) AS directors,
+SELECT s.title_id, s.claims,
     ARRAY(
         SELECT m.site_id FROM title_matches m
         WHERE m.title_id = s.title_id AND m.site = s.site AND (m.by_hand OR m.decided_at > %(since)s)
