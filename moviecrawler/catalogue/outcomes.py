@@ -67,6 +67,10 @@ class Outcomes(Sightings):
             with self.transaction() as cursor:
                 self._record(cursor, outcomes)
 
+    def judge_anew(self, cursor: Any, outcomes: Sequence[SiteOutcome]) -> None:
+        """Write what pages that were read before are said to be now, within a transaction."""
+        self._record(cursor, outcomes)
+
     def _record(self, cursor: Any, outcomes: Sequence[SiteOutcome]) -> None:
         if not outcomes:
             return

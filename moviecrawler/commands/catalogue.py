@@ -17,7 +17,7 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """Return the arguments' form."""
-        return "import imdb|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE]  [options]"
+        return "import imdb|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE] | rematch  [options]"
 
     def short_desc(self) -> str:
         """Return one line for the list of commands."""
@@ -39,6 +39,9 @@ class Command(ScrapyCommand):
         group.add_argument("--accept", action="store_true", help="the page is the title's")
         group.add_argument("--refuse", action="store_true", help="it is not, and won't be tried again")
         group.add_argument("--page", metavar="SITE_ID", help="of several pages under review, this one")
+
+        group = parser.add_argument_group("rematch")
+        group.add_argument("--apply", action="store_true", help="change what is shown otherwise")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run it, in `console/catalogue.py`."""

@@ -35,6 +35,7 @@ from moviecrawler.frontier.runs import printable
 from moviecrawler.items import Site, TitleKind
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.pipelines.rematch import rematch
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.catalogue.lanes import Outlook
     from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.pipelines.rematch import Standing
 
     Source = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
 
-_ACTIONS = ("import", "status", "boost", "due", "review")
+_ACTIONS = ("import", "status", "boost", "due", "review", "rematch")
 _SOURCES = ("imdb", "tmdb", "wikidata", "csv")
 _PART = 25_000
 """Rows that are brought in together: much faster than fewer, and some 30 MB."""
@@ -79,6 +81,7 @@ class Catalogue(Console):
                 "boost": self._boost,
                 "due": self._due,
                 "review": self._review,
+                "rematch": self._rematch,
             }[action](store, arguments, opts)
         except BrokenPipeError:
             raise  # whoever reads has seen enough
@@ -194,6 +197,21 @@ class Catalogue(Console):
             print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {_line(', '.join(row.reasons))}"))
         if not rows:
             print("nothing is under review")
+
+    def _rematch(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
+        changes = []
+        for batch in rematch(store, apply=opts.apply):
+            changes += batch
+            for change in () if opts.json else batch:
+                print(printable(f"{change.site} {change.site_id}  {_line(change.record_title)}"))
+                print(printable(f"    {'was':8} {_standing(change.was)}"))
+                print(printable(f"    {'is' if opts.apply else 'would be':8} {_standing(change.becomes)}"))
+        if opts.json:
+            _print_json({"applied": opts.apply, "changes": msgspec.to_builtins(changes)})
+        elif opts.apply:
+            print(f"{len(changes):,} records are taken for other titles now")
+        else:
+            print(f"{len(changes):,} records would be taken for other titles; nothing was changed, --apply does it")
 
     def _fail(self, sentence: str) -> None:
         print(printable(f"scrapy catalogue: {sentence}"), file=sys.stderr)
@@ -329,6 +347,14 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
     for site, _, _ in rows:
         if site.paused_because is not None:
             print(printable(f"{site.site} is not asked: {_line(site.paused_because)}")[: max(width, 80)])
+
+
+def _standing(standing: Standing) -> str:
+    """Return what a record is taken for in one line."""
+    title = f"{standing.imdb_id or 'no IMDb title'} {_line(standing.title)}".strip()
+    beside = f" with {', '.join(standing.beside)}" if standing.beside else " alone"
+    why = f": {_line('; '.join(standing.matched_by))}" if standing.matched_by and standing.beside else ""
+    return title + beside + why
 
 
 def _by(ahead: Outlook | None, name: str) -> str:

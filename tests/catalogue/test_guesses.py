@@ -57,7 +57,7 @@ def namesake() -> ImportRow:
 
 def wanted() -> ImportRow:
     return ImportRow(
-        imdb_id=FILM.imdb_id, title=FILM.basics.title, kind="movie", year=FILM.basics.year, popularity=10.0
+        imdb_id=FILM.imdb_id, title=FILM.basics.title, kind="movie", year=FILM.basics.year, popularity=60.0
     )
 
 
