@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.pipelines.sql import migrations
+from moviecrawler.pipelines.sql import is_additive, migrations
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+
+logger = logging.getLogger(__name__)
 
 _LOCK = 7_303_170_117_561_344_000
 """Held while a database is migrated; any number that no other program takes."""
@@ -17,7 +22,8 @@ _LOCK = 7_303_170_117_561_344_000
 def migrate(connection: Connection) -> list[int]:
     """Apply what is missing in one transaction, and return its versions; of processes that start together, one does it.
 
-    Raises ConfigurationError when the database can't hold every text, or belongs to a newer version of this project.
+    Raises ConfigurationError when the database can't hold every text, or belongs to a newer version of this
+    project that this one can't work with.
     """
     known = migrations()
     with connection, connection.cursor() as cursor:
@@ -37,15 +43,36 @@ def migrate(connection: Connection) -> list[int]:
                 "CREATE TABLE schema_migrations"
                 " (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
             )
-        cursor.execute("SELECT version FROM schema_migrations")
-        applied = {version for (version,) in cursor.fetchall()}
-        if not applied <= known.keys():
-            raise ConfigurationError(
-                f"the database that DATABASE_URL names has schema version {max(applied)}, of which this version of"
-                f" moviecrawler knows {max(known)}; update moviecrawler"
-            )
+        # The column came later.
+        cursor.execute("SELECT version, coalesce(to_jsonb(m) ->> 'additive', 'false') FROM schema_migrations m")
+        applied = dict(cursor.fetchall())
+        _check_newer(
+            {version: additive == "true" for version, additive in applied.items() if version not in known}, known
+        )
         missing = [version for version in known if version not in applied]
+        if missing:
+            cursor.execute(
+                "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS additive boolean NOT NULL DEFAULT false"
+            )
         for version in missing:
             cursor.execute(known[version])
-            cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+            cursor.execute(
+                "INSERT INTO schema_migrations (version, additive) VALUES (%s, %s)",
+                (version, is_additive(known[version])),
+            )
     return missing
+
+
+def _check_newer(newer: Mapping[int, bool], known: Collection[int]) -> None:
+    """Go on with a schema of a later version when all that came is additive; else raise ConfigurationError."""
+    if not newer:
+        return
+    if not all(newer.values()):
+        first = min(version for version, additive in newer.items() if not additive)
+        raise ConfigurationError(
+            f"the database that DATABASE_URL names has schema version {max(newer)}, of which this version of moviecrawler"
+            f" knows {max(known)}, and it can't work with version {first}; update moviecrawler, or go back as"
+            " moviecrawler/pipelines/README.md says"
+        )
+    told = "The database has schema version %d, of which this version of moviecrawler knows %d; it works with what came since"
+    logger.warning(told, max(newer), max(known))

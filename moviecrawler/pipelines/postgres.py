@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
+_RIGHTS = read_sql("rights.sql")
 _WRITE_MOVIES = read_sql("write_movies.sql")
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
@@ -321,11 +322,19 @@ def _prepare(connection: Connection) -> None:
         try:
             migrate(connection)
             with connection, connection.cursor() as cursor:
-                cursor.execute(_SESSION)
-        except psycopg2.ProgrammingError as error:
+                cursor.execute(_RIGHTS)
+                refused = cursor.fetchall()[0][0]
+                if not refused:
+                    cursor.execute(_SESSION)
+        except (psycopg2.ProgrammingError, psycopg2.errors.ReadOnlySqlTransaction) as error:
             raise ConfigurationError(
                 f"the database that DATABASE_URL names doesn't let us make our tables: {_one_line(str(error))}"
             ) from error
+    if refused:
+        user = connection.info.user
+        raise ConfigurationError(
+            f"the database that DATABASE_URL names doesn't let {user} {refused}; grant it, or name a user who may write"
+        )
 
 
 def _lock_titles(cursor: Cursor) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -30,7 +31,7 @@ from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.migrations import migrate
 from moviecrawler.pipelines.postgres import PostgresStore, connect
-from moviecrawler.pipelines.sql import migrations
+from moviecrawler.pipelines.sql import is_additive, migrations
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -296,8 +297,33 @@ def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
     with closing(PostgresStore(database_url)) as store:
         store.open()
         execute(database_url, "INSERT INTO schema_migrations (version) VALUES (9999)")
-        with pytest.raises(ConfigurationError, match="schema version 9999"):
+        with pytest.raises(
+            ConfigurationError, match=r"schema version 9999.* can't work with version 9999; .*go back as"
+        ):
             store.open()
+
+
+def test_what_only_adds_to_the_schema_is_worked_with_by_a_version_that_does_not_know_it(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for version in (9998, 9999):
+        execute(database_url, "INSERT INTO schema_migrations (version, additive) VALUES (%s, true)", version)
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+        movie = make_movie(1)
+        store.write([Record(movie, msgspec.json.encode(movie), 0)])
+    check_whole(database_url, 1)
+    assert "has schema version 9999, of which this version of moviecrawler knows" in caplog.text
+    execute(database_url, "UPDATE schema_migrations SET additive = false WHERE version = 9998")
+    with pytest.raises(ConfigurationError, match="can't work with version 9998"):
+        PostgresStore(database_url).open()
+
+
+def test_migrations_that_change_what_is_there_are_not_called_additive() -> None:
+    additive = [script for script in migrations().values() if is_additive(script)]
+    assert additive
+    for script in additive:
+        assert not re.search(r"\b(?:DROP|RENAME|UPDATE|DELETE FROM|SET NOT NULL|ADD CONSTRAINT|TYPE)\b", script), script
 
 
 def test_a_database_that_can_not_hold_every_text_is_refused(postgres_server: str) -> None:
@@ -317,6 +343,28 @@ def test_a_user_without_rights_is_told_so(postgres_server: str, database_url: st
         PostgresStore(database_url).open()
     execute(postgres_server, f"ALTER DATABASE {name} RESET role")
     execute(postgres_server, f"DROP ROLE {name}_reader")
+
+
+def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, database_url: str) -> None:
+    name = urlsplit(database_url).path[1:]
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+    execute(database_url, f"CREATE ROLE {name}_reader")
+    try:
+        execute(database_url, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}_reader")
+        execute(database_url, f"GRANT INSERT, DELETE ON records TO {name}_reader")
+        execute(database_url, f"ALTER DATABASE {name} SET role = {name}_reader")
+        with pytest.raises(ConfigurationError, match=r"doesn't let .* delete amounts, .*, update records,"):
+            PostgresStore(database_url).open()
+        execute(postgres_server, f"ALTER DATABASE {name} RESET role")
+        execute(postgres_server, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        with pytest.raises(ConfigurationError, match="it is read-only"):
+            PostgresStore(database_url).open()
+    finally:
+        execute(postgres_server, f"ALTER DATABASE {name} RESET ALL")
+        execute(postgres_server, f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+        execute(database_url, f"DROP OWNED BY {name}_reader")
+        execute(postgres_server, f"DROP ROLE {name}_reader")
 
 
 # --- Many processes, and kills ----------------------------------------------------------------------------------------

@@ -16,3 +16,8 @@ def migrations() -> dict[int, str]:
     """Return the SQL of each version of the schema, in order; a file's name begins with its version in four digits."""
     scripts = sorted((_FOLDER / "migrations").iterdir(), key=lambda script: script.name)
     return {int(script.name[:4]): script.read_text("utf-8") for script in scripts}
+
+
+def is_additive(script: str) -> bool:
+    """Return whether a version of moviecrawler that does not know a migration works with what it has made."""
+    return script.startswith("-- additive")
