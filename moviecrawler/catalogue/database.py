@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg2
+from psycopg2.extensions import parse_dsn
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.errors import RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
@@ -18,6 +20,30 @@ if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
 
     from moviecrawler.items import Site
+
+
+_FORM = "postgresql://user:password@host:5432/database"
+
+
+def read_url(url: str) -> dict[str, str]:
+    """Return the parameters of DATABASE_URL.
+
+    Raises ConfigurationError for one that is malformed, or of which a part of the password would be taken for something else: libpq's
+    sentences would show that part.
+    """
+    _, _, rest = url.partition("://")
+    authority, *others = re.split(r"[/?#]", rest, maxsplit=1)
+    try:
+        found = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
+    except psycopg2.ProgrammingError:
+        found = {}
+    port = found.get("port", "")
+    misplaced = authority.count("@") > 1 or any("@" in other for other in others)
+    if misplaced or not found.get("dbname") or not (port.replace(",", "") or "0").isdigit():
+        raise ConfigurationError(
+            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password as %40 %2F %3A %3F"
+        )
+    return found
 
 
 class Database:

@@ -40,20 +40,25 @@ class Boost(ClusterResource):
             heavy = 0.0
         if not 0 < heavy <= _HEAVIEST:
             raise wrong(f"weight is {weight[:80]!r}; give a number above 0 and up to {_HEAVIEST:,.0f}")
-        return {"named": len(ids), "boosted": _boost(ids, heavy)}
+        return {"named": len(ids), "boosted": boost_titles(ids, heavy)}
 
 
-def _boost(ids: Sequence[str], weight: float) -> int:
+def boost_titles(ids: Sequence[str], weight: float) -> int:
+    """Return how many of the titles the catalogue knows, and boost these. Raises ConfigurationError, and Error for what a client is told."""
     url = os.environ.get("DATABASE_URL")
     if not url:
         raise wrong("DATABASE_URL is not set in the node's environment, so there is no catalogue")
     # The catalogue's modules and psycopg2 cost memory that most nodes need not spend.
     import psycopg2  # noqa: PLC0415
 
+    from moviecrawler.catalogue.database import read_url  # noqa: PLC0415
     from moviecrawler.catalogue.store import CatalogueStore  # noqa: PLC0415
 
+    parameters = read_url(url)
+
     def connect() -> Any:
-        return psycopg2.connect(url, connect_timeout=5, application_name="moviecrawler node", options=_SESSION)
+        usual = {"connect_timeout": 5, "application_name": "moviecrawler node", "options": _SESSION}
+        return psycopg2.connect(**{**parameters, **usual})
 
     with closing(CatalogueStore(connect, _join_nothing)) as store:
         try:

@@ -81,7 +81,7 @@ class ClusterResource(Resource):
 
     def render(self, request: Request) -> int:
         """Answer later."""
-        if request.method == b"POST" and _from_elsewhere(request):
+        if request.method == b"POST" and from_elsewhere(request):
             content, kind = self.encode({"status": "error", "message": "a page of another site sent this"})
             self.send(request, http.FORBIDDEN, content, kind)
             return NOT_DONE_YET
@@ -150,7 +150,7 @@ class ClusterResource(Resource):
         raise wrong(f"project '{project}' not found")
 
 
-def _from_elsewhere(request: Request) -> bool:
+def from_elsewhere(request: Request) -> bool:
     """Return whether a browser sends this for a page of another site, with the password that it knows for ours."""
     origin = request.getHeader("Origin")
     if origin is None:

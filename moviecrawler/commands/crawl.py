@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
+from moviecrawler.commands.interrupt import end_at_second_signal
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Command(CrawlCommand):
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         self.crawler_process.crawl(crawler, **opts.spargs)
+        end_at_second_signal(self.crawler_process)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed or not succeeded(
             crawler.stats.get_stats(), within_budget="lane" in opts.spargs

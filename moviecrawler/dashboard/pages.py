@@ -7,7 +7,7 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import redis
 from twisted.internet.threads import deferToThreadPool
@@ -16,6 +16,7 @@ from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
+from moviecrawler.cluster.webservice import from_elsewhere
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.rendering import STATIC, render
 from moviecrawler.errors import MovieCrawlerError
@@ -290,15 +291,8 @@ def _asked(request: Request, here: str) -> Asked:
         base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
         values=values,
         authorization=request.getHeader("authorization"),
-        cross_site=_is_cross_site(request),
+        cross_site=from_elsewhere(request),
     )
-
-
-def _is_cross_site(request: Request) -> bool:
-    origin = request.getHeader("Origin")
-    if origin is None:
-        return request.getHeader("Sec-Fetch-Site") == "cross-site"
-    return urlsplit(origin).netloc not in {request.getHeader("Host"), request.getHeader("X-Forwarded-Host")}
 
 
 def _send(request: Request, answer: _Answer) -> None:

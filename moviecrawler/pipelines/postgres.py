@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import psycopg2
-from psycopg2.extensions import make_dsn, parse_dsn
+from psycopg2.extensions import make_dsn
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.catalogue.database import read_url
 from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
@@ -66,7 +67,6 @@ _MOST_LEFT = 500
 _PLANS = 3
 """Times that titles are compared without keeping others from writing, when these have written the same ones meanwhile."""
 
-_FORM = "postgresql://user:password@host:5432/database"
 _DEFAULTS = {
     "application_name": "moviecrawler",
     "client_encoding": "UTF8",
@@ -108,7 +108,7 @@ class PostgresStore(Store):
     name = "postgres"
 
     def __init__(self, url: str, margin: float = 0) -> None:
-        _parse(url)
+        read_url(url)
         self._url = url
         self._margin = margin
         self._connection: Connection | None = None
@@ -262,7 +262,7 @@ def connect(url: str) -> Connection:
     Raises ConfigurationError when the URL is malformed or the server refuses it for good, TransientStoreError when it
     can't be reached now. Neither shows the password.
     """
-    parameters = _parse(url)
+    parameters = read_url(url)
     try:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
@@ -301,20 +301,6 @@ def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:
             return []
         names = [column.name for column in cursor.description or ()]
         return [ScoreboardRow(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
-
-
-def _parse(url: str) -> dict[str, str]:
-    """Return the parameters of a URL. What libpq makes of a malformed one may show a part of the password."""
-    try:
-        found = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
-    except psycopg2.ProgrammingError:
-        found = {}
-    host, port, database = (found.get(name, "") for name in ("host", "port", "dbname"))
-    if not database or "@" in host + database or not (port.replace(",", "") or "0").isdigit():
-        raise ConfigurationError(
-            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password as %40 %2F %3A %3F"
-        )
-    return found
 
 
 def _prepare(connection: Connection) -> None:

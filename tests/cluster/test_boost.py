@@ -12,6 +12,8 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.cluster.boost import boost_titles
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.catalogue import open_catalogue
 from tests.cluster.nodes import Node, cluster
 from tests.services.postgres import execute
@@ -51,3 +53,19 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(node: Node, database_u
         assert refused["status"] == "error"
         assert message in refused["message"]
     assert all(told["memory"] <= 120 * 1024**2 for told in node.get("nodes.json").json["nodes"])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hun@ter2@127.0.0.1:1/x",
+        "postgresql://me:hun%ter2@127.0.0.1:1/x",
+        "host=127.0.0.1 dbname=x password=hun ter2",
+        "postgresql://me:5/hunter2@127.0.0.1:1/x",
+    ],
+)
+def test_no_part_of_the_database_s_password_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(ConfigurationError, match="write signs such as @") as told:
+        boost_titles(["tt1000001"], 1.0)
+    assert "ter2" not in str(told.value)

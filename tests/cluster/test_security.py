@@ -114,10 +114,12 @@ def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> No
     for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Origin": f"http://127.0.0.1:{node.port + 1}"},
     ):
         assert node.request("schedule.json", form, headers).code == 403
+        assert node.request("crawls", form, headers).code == 403
     assert node.request("cancel.json", b"project=toy&job=x", {"Origin": node.url}).json["prevstate"] is None
     assert "Access-Control-Allow-Origin" not in node.get("listprojects.json").headers
 
@@ -341,6 +343,8 @@ def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         ({"SCRAPYD_USERNAME": "operator"}, "password is not set"),
         ({"SCRAPYD_MAX_PROC": "none"}, "max_proc is 'none'"),
         ({"SCRAPYD_PASSWORD_FILE": "/nowhere"}, "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read"),
+        ({"TOR_CONTROL_PASSWORD_FILE": "/nowhere"}, "TOR_CONTROL_PASSWORD_FILE is /nowhere, which can't be read"),
+        ({"METRICS_PUSH_URL_FILE": "/nowhere"}, "METRICS_PUSH_URL_FILE is /nowhere, which can't be read"),
         ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
     ],
 )

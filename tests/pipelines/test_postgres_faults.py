@@ -169,6 +169,8 @@ def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_written(dat
         "postgresql://crawler:5/s3cret@127.0.0.1/movies",
         "postgresql://crawler:s3cret/a@127.0.0.1/movies",
         "postgresql://crawler:%s3cret@127.0.0.1/movies",
+        "postgresql://crawler:5/a?user=s3cret@127.0.0.1/movies",
+        "postgresql://crawler:5/a?sslmode=s3cret@127.0.0.1/movies",
         "postgresql://crawler:s3cret@127.0.0.1/movies?colour=red",
     ],
 )
