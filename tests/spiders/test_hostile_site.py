@@ -1,0 +1,119 @@
+"""A site that does to a crawler what it can: its good titles are stored, its bad ones are misses, and nothing hangs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from tests.crawling import crawl, read_misses
+from tests.frontier.workers import Workers
+from tests.hostile_site import KINDS, HostileSite
+
+MEMORY_MB = 300
+"""What a node gives a spider."""
+SETTINGS = {
+    "MEMUSAGE_ENABLED": "1",
+    "MEMUSAGE_LIMIT_MB": str(MEMORY_MB),
+    "MEMUSAGE_CHECK_INTERVAL_SECONDS": "1",
+    "RETRY_TIMES": "1",
+    "DOWNLOAD_TIMEOUT": "4",
+}
+
+
+def titles(count: int) -> list[str]:
+    catalogue = Catalogue(1, count)
+    return [catalogue.movie(index).imdb_id for index in range(count)]
+
+
+def bad_ones(copies: int) -> dict[str, str]:
+    """Return ids that no good title has, each with what its page is."""
+    return {f"tt77{number:05}": kind for number, kind in enumerate(KINDS * copies)}
+
+
+def mixed(good: list[str], bad: dict[str, str], data: Path) -> str:
+    """Write all ids into a file, the bad ones spread over it, and return its path."""
+    every = max(len(good) // len(bad), 1)
+    rest = list(bad)
+    lines = []
+    for number, site_id in enumerate(good):
+        if number % every == 0 and rest:
+            lines.append(rest.pop())
+        lines.append(site_id)
+    path = data / "ids.txt"
+    path.write_text("\n".join([*lines, *rest]))
+    return str(path)
+
+
+def test_one_worker_stores_what_is_good_and_accounts_for_the_rest(tmp_path: Path) -> None:
+    good, bad = titles(20), bad_ones(1)
+    with ReplicaProcess(titles=20, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
+        settings = {**SETTINGS, "IMDB_URL": site.url, "DOWNLOAD_TIMEOUT": "2"}
+        done = crawl(
+            "imdb", f"file={mixed(good, bad, tmp_path)}", "via=pages", data=tmp_path, replica=replica, **settings
+        )
+    assert {movie.site_id for movie in done.movies} == set(good)
+    assert done.misses == dict.fromkeys(bad, "failed")
+    assert done.code == 0, "every title is accounted for"
+    assert done.stat("titles/failed") == len(bad)
+    assert done.stat("memusage/limit_reached") == 0
+    assert 0 < done.stat("memusage/max") < MEMORY_MB * 2**20
+
+
+def test_crawl_of_nothing_but_bad_titles_is_a_failure(tmp_path: Path) -> None:
+    kinds = ("three hundred encodings", "a length that is none", "empty lists")
+    bad = {f"tt77{number:05}": kind for number, kind in enumerate(kinds)}
+    with ReplicaProcess(titles=1, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
+        settings = {**SETTINGS, "IMDB_URL": site.url, "DOWNLOAD_TIMEOUT": "2"}
+        done = crawl("imdb", f"ids={','.join(bad)}", "via=pages", data=tmp_path, replica=replica, **settings)
+    assert done.misses == dict.fromkeys(bad, "failed")
+    assert done.code == 1
+
+
+@pytest.mark.long
+def test_three_workers_store_a_thousand_good_titles_beside_bad_ones(redis_url: str, tmp_path: Path) -> None:
+    good, bad = titles(1000), bad_ones(3)
+    with ReplicaProcess(titles=1000, light=True) as replica, HostileSite(replica.urls["imdb"], bad) as site:
+        arguments = [f"file={mixed(good, bad, tmp_path)}", "via=pages"]
+        own = {"IMDB_URL": site.url, **SETTINGS}
+        with Workers(
+            "imdb", *arguments, data=tmp_path, replica=replica, redis_url=redis_url, environment=None, **own
+        ) as workers:
+            workers.start(3)
+            peaks = _Peaks([process.pid for process in workers.running])
+            with peaks:
+                codes = workers.wait()
+            movies, log = workers.movies, workers.log
+    assert {movie.site_id for movie in movies} == set(good)
+    assert len(movies) == len(good)
+    assert read_misses(tmp_path) == dict.fromkeys(bad, "failed")
+    assert codes == [0, 0, 0], log
+    assert max(peaks.megabytes.values()) < MEMORY_MB, peaks.megabytes
+
+
+class _Peaks:
+    """The most memory that each of some processes has had, while the `with` block runs."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self.megabytes = dict.fromkeys(pids, 0.0)
+        self._ends = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ends.wait(0.2):
+            for pid in self.megabytes:
+                with suppress(OSError, StopIteration):  # it has ended
+                    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                    peak = next(line for line in lines if line.startswith("VmHWM"))
+                    self.megabytes[pid] = int(peak.split()[1]) / 1024
