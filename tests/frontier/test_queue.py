@@ -31,6 +31,7 @@ from moviecrawler.frontier.queue import (
 )
 from moviecrawler.frontier.report import read_runs
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from tests.services.redis import RedisServer
 
 HOUR = 3600.0
 
@@ -480,7 +481,7 @@ def test_run_that_is_gone_is_an_error(redis_url: str) -> None:
     on_redis(test, redis_url)
 
 
-def test_full_redis_acknowledges_nothing_whose_follow_ups_are_not_queued(redis_url: str) -> None:
+def test_full_redis_acknowledges_nothing_whose_follow_ups_are_not_queued() -> None:
     async def test(site: Site) -> None:
         worker = await site.worker("a")
         await push(worker, page(1))
@@ -494,10 +495,11 @@ def test_full_redis_acknowledges_nothing_whose_follow_ups_are_not_queued(redis_u
         finally:
             await site.client.config_set("maxmemory", "0")
 
-    on_redis(test, redis_url)
+    with RedisServer() as server:  # whose memory is nobody else's
+        on_redis(test, server.url)
 
 
-def test_redis_that_throws_keys_away_is_told_of(redis_url: str) -> None:
+def test_redis_that_throws_keys_away_is_told_of() -> None:
     async def test(site: Site) -> None:
         worker = await site.worker("a")
         await site.client.config_set("maxmemory-policy", "volatile-lru")
@@ -509,7 +511,8 @@ def test_redis_that_throws_keys_away_is_told_of(redis_url: str) -> None:
             await site.client.config_set("maxmemory", "0")
             await site.client.config_set("maxmemory-policy", "noeviction")
 
-    on_redis(test, redis_url)
+    with RedisServer() as server:  # whose memory is nobody else's
+        on_redis(test, server.url)
 
 
 def test_requests_whose_handing_out_never_arrived_go_back(redis_url: str) -> None:
