@@ -10,12 +10,8 @@ the crawl back at once.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import random
-import threading
 import time
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,12 +21,13 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
-from moviecrawler.pipelines.store import Limits, Record, backoff
+from moviecrawler.pipelines.store import Limits, Record
+from moviecrawler.pipelines.thread import StoreThread
 from moviecrawler.signals import item_rejected, item_settled, store_opened
 
 if TYPE_CHECKING:
@@ -48,11 +45,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_IDLE_AFTER_ERROR = 60.0
 _GRACE = 5.0
 """Seconds that a store which did not take everything in time is given to close."""
-_SLOW_TRIES = 3
-"""Times that an item is tried again, alone, which takes a store too long, before it is rejected."""
 _LOOK_EVERY = 0.5
 """Seconds between two looks at whether the crawl ends, by an item that waits for room."""
 _STUCK_FOR = 60.0
@@ -76,7 +70,7 @@ class BatchingPipeline:
     `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
     `items/unrecorded` the rejected ones for which `rejected.jsonl` had no room.
 
-    Attributes that begin with `_held` belong to the event loop's thread, those with `_queue` are guarded by `_changed`.
+    All of it runs in the event loop; what waits for the store or the disk is in the `StoreThread`.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
@@ -97,7 +91,6 @@ class BatchingPipeline:
     ) -> None:
         self.store = store
         self.limits = limits
-        self._waits_to_open = waits_to_open
         self._data_dir = data_dir
         self._stats = stats
         self._signals = signals
@@ -108,13 +101,9 @@ class BatchingPipeline:
         self._held_bytes = 0
         self._loading: asyncio.Task[None] | None = None
         self._ended = False  # whether the thread is done, in the event loop's view
-        self._changed = threading.Condition()
-        self._queue: deque[Record] = deque()
-        self._queue_bytes = 0
-        # These three, too, are guarded by `_changed`.
-        self._hurried = False  # whether the queue is written without waiting for a batch to fill
-        self._complete = False  # whether nothing more will be queued
-        self._deadline: float | None = None  # set when the spider closes
+        self._thread = StoreThread(
+            store, limits, self, data_dir=data_dir, spool=self._spool_files, waits_to_open=waits_to_open
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -149,8 +138,6 @@ class BatchingPipeline:
         """How many items are not settled yet."""
         return len(self._held)
 
-    # --- In the event loop --------------------------------------------------------------------------------------------
-
     async def open_spider(self) -> None:
         """Connect the store, and begin to load what earlier runs spooled.
 
@@ -158,10 +145,8 @@ class BatchingPipeline:
         """
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
-        opened: asyncio.Future[None] = self._loop.create_future()
-        threading.Thread(target=self._work, args=(opened,), name=f"store-{self.store.name}", daemon=True).start()
         try:
-            await opened
+            await self._thread.start(self._loop)
         except (ConfigurationError, TransientStoreError) as error:
             logger.error("%s can't be used, so nothing is crawled: %s", self.store.name, error)  # noqa: TRY400 - a sentence says it
             raise CloseSpider("store_unavailable") from error
@@ -178,8 +163,8 @@ class BatchingPipeline:
                 record = Record(item, b"", time.monotonic())
                 reason = f"not to be written as JSON: {error}"
                 self._hold(record)
-                await asyncio.to_thread(self._keep_rejected, record, reason)
-                self._settle([record], "rejected", reason)
+                await asyncio.to_thread(self._thread.keep_rejected, record, reason)
+                self.settle([record], "rejected", reason)
             else:
                 await self._admit(record)
         return item
@@ -192,16 +177,14 @@ class BatchingPipeline:
         # be kept from being loaded by every crawl that is shorter than that.
         engine = self._crawler.engine if self._crawler is not None else None
         self.store.hurried = engine is not None and not engine.running  # by SIGTERM or Ctrl-C, and not by itself
-        self._begin_closing()
-        await asyncio.wait({self._loading}, timeout=self._time_left())
+        self._thread.begin_closing()
+        await asyncio.wait({self._loading}, timeout=self._thread.time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})
-        with self._changed:
-            self._complete = True
-            self._changed.notify()
+        self._thread.finish()
         # The thread itself gives up at the deadline, unless it hangs inside the store.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: self._ended or not self._held), self._time_left() + 0.5)
+            await asyncio.wait_for(self._until(lambda: self._ended or not self._held), self._thread.time_left() + 0.5)
         unsettled = list(self._held)
         if unsettled:
             await self._spool(unsettled)
@@ -209,37 +192,22 @@ class BatchingPipeline:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._until(lambda: self._ended), _GRACE if unsettled else None)
 
-    def _begin_closing(self) -> None:
-        with self._changed:
-            if self._deadline is None:
-                self._deadline = time.monotonic() + self.limits.close_seconds
-        self._hurry()
-
-    def _hurry(self) -> None:
-        """Have all that is queued by now written, in as few batches as can be."""
-        with self._changed:
-            self._hurried = True
-            self._changed.notify()
-
     async def _admit(self, record: Record) -> None:
         size = len(record.encoded)
         await self._until_room(size)
-        if self._ended and self._deadline is None:  # else it is spooled when the spider closes
+        if self._ended and not self._thread.closing:  # else it is spooled when the spider closes
             raise RuntimeError(f"{self.store.name}: the store's thread has failed, see the log")
         self._hold(record)
-        with self._changed:
-            self._queue.append(record)
-            self._queue_bytes += size
-            self._changed.notify()
+        self._thread.put(record)
 
     async def _until_room(self, size: int) -> None:
         """Wait for room in the buffer; when the crawl ends, not longer than closing may take."""
         while not self._ended and (self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)):
-            self._hurry()
+            self._thread.hurry()
             if self._crawler is not None and is_closing(self._crawler.engine):
                 # The engine waits for this item before it closes anything. What has no room is spooled with the rest.
-                self._begin_closing()
-            if not self._time_left():
+                self._thread.begin_closing()
+            if not self._thread.time_left():
                 return
             self._settled.clear()
             with suppress(TimeoutError):
@@ -256,14 +224,15 @@ class BatchingPipeline:
             self._settled.clear()
             await self._settled.wait()
 
-    def _settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
+    def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
+        """Tell what became of records, each once."""
         for record in records:
             # A thread that hung until after the deadline may still report what was spooled meanwhile.
             if record not in self._held:
                 continue
             del self._held[record]
             self._held_bytes -= len(record.encoded)
-            self._count(outcome)
+            self.count(outcome)
             self._signals.send_catch_log(
                 item_settled,
                 item=record.item,
@@ -287,10 +256,10 @@ class BatchingPipeline:
         except OSError as error:
             told = "%s: %d items are lost, as they could be neither stored nor spooled (%s); ask for their titles again"
             logger.error(told, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
-            self._settle(fresh, "lost", f"neither stored nor spooled: {error}")
-            self._settle([record for record in records if record.spool is not None], "spooled")
+            self.settle(fresh, "lost", f"neither stored nor spooled: {error}")
+            self.settle([record for record in records if record.spool is not None], "spooled")
         else:
-            self._settle(records, "spooled")
+            self.settle(records, "spooled")
 
     async def _load_spool(self) -> None:
         try:
@@ -306,7 +275,7 @@ class BatchingPipeline:
             records = await asyncio.to_thread(self._read_file, path)
             for record in records:
                 await self._admit(record)
-            self._hurry()  # it has waited for long enough
+            self._thread.hurry()  # it has waited for long enough
             await self._until(partial(self._held.keys().isdisjoint, records))
             await asyncio.to_thread(path.unlink, missing_ok=True)
         except OSError as error:
@@ -324,10 +293,10 @@ class BatchingPipeline:
             text = line.decode(errors="replace")
             if not append_rejected(self._data_dir, self.store.name, reason, text):
                 raise OSError(f"{reason}, and there is no room to set that aside")
-            self._tell(self._tell_rejected, reason, text)
+            self._thread.tell(self._tell_rejected, reason, text)
         return records
 
-    def _set_stuck(self, error: OSError | None) -> None:
+    def set_stuck(self, error: OSError | None) -> None:
         """Hold the crawl back while the store can neither write nor spool; end it after a while if others can go on."""
         was_stuck, self._stuck = self._stuck, error is not None
         if error is None:
@@ -351,191 +320,23 @@ class BatchingPipeline:
     def _tell_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
-    def _count(self, name: str) -> None:
+    def count(self, name: str) -> None:
+        """Add 1 to one of the store's figures."""
         self._stats.inc_value(self._stat(name))
 
-    def _count_batch(self, seconds: float) -> None:
-        self._count("batches")
+    def count_batch(self, seconds: float) -> None:
+        """Add a batch that took so many seconds to write."""
+        self.count("batches")
         self._stats.set_value(self._stat("seconds"), self._stats.get_value(self._stat("seconds"), 0.0) + seconds)
 
-    def _end(self) -> None:
+    def count_unrecorded(self) -> None:
+        """Add an item for which `rejected.jsonl` had no room."""
+        self._stats.inc_value("items/unrecorded")
+
+    def end(self) -> None:
+        """Take note that the thread is done."""
         self._ended = True
         self._settled.set()
 
     def _stat(self, name: str) -> str:
         return f"store/{self.store.name}/{name}"
-
-    # --- In the store's thread ----------------------------------------------------------------------------------------
-
-    def _work(self, opened: asyncio.Future[None]) -> None:
-        try:
-            if self._open(opened):
-                while (batch := self._next_batch(self._idle())) is not None:
-                    if batch:
-                        self._flush(batch)
-        except Exception:
-            # What is buffered is spooled when the spider closes.
-            logger.exception("%s: the store's thread failed", self.store.name)
-        try:
-            self.store.close()
-        except Exception:
-            logger.exception("%s could not be closed", self.store.name)
-        self._tell(self._end)
-
-    def _open(self, opened: asyncio.Future[None]) -> bool:
-        try:
-            self.store.open()
-        except TransientStoreError as error:
-            if not self._waits_to_open:
-                self._tell(opened.set_exception, error)
-                return False
-            logger.warning("%s can't be opened, and will be tried again: %s", self.store.name, error)
-            self._tell(opened.set_result, None)
-            return self._attempt(self._open_again, self._look_for_room)
-        except Exception as error:  # noqa: BLE001 - raised again, in `open_spider`
-            self._tell(opened.set_exception, error)
-            return False
-        self._tell(opened.set_result, None)
-        return True
-
-    def _open_again(self) -> None:
-        try:
-            self.store.open()
-        except TransientStoreError:
-            raise
-        except Exception as error:  # the crawl is running by now: it is spooled for, not broken off
-            raise TransientStoreError(f"{type(error).__name__}: {error}") from error
-
-    def _idle(self) -> float | None:
-        try:
-            return self.store.idle()
-        except Exception:  # what is done besides writing must not stop the writing
-            logger.exception("%s failed while idle", self.store.name)
-            return _IDLE_AFTER_ERROR
-
-    def _next_batch(self, pause: float | None) -> list[Record] | None:
-        """Return a batch when one is due, an empty one after `pause` seconds without, None at the end."""
-        until = float("inf") if pause is None else time.monotonic() + pause
-        with self._changed:
-            while True:
-                now = time.monotonic()
-                wake = until
-                if self._queue:
-                    oldest = self._queue[0].since
-                    if (
-                        self._hurried
-                        or self._complete
-                        or self.limits.batch_due(len(self._queue), self._queue_bytes, now - oldest)
-                    ):
-                        return self._take()
-                    wake = min(wake, oldest + self.limits.batch_seconds)
-                elif self._complete:
-                    return None
-                else:
-                    self._hurried = False
-                if now >= until:
-                    return []
-                self._changed.wait(None if wake == float("inf") else wake - now)
-
-    def _take(self) -> list[Record]:
-        batch: list[Record] = []
-        size = 0
-        while self._queue and len(batch) < self.limits.batch_items and size < self.limits.batch_bytes:
-            batch.append(self._queue.popleft())
-            size += len(batch[-1].encoded)
-        self._queue_bytes -= size
-        return batch
-
-    def _flush(self, batch: list[Record]) -> None:
-        """Write a batch; when it is rejected or takes too long, halve it until the item that is to blame stands alone."""
-        try:
-            durable = self._attempt(lambda: self._write(batch), self._look_for_room)
-        except RejectedError as error:
-            reason = str(error)
-        except TooSlowError as error:
-            reason = f"takes too long: {error}"
-            logger.warning("%s: a batch of %d %s", self.store.name, len(batch), reason)
-            if len(batch) == 1 and batch[0].slow < _SLOW_TRIES:
-                # The server may be slow for another reason.
-                batch[0].slow += 1
-                self._sleep(backoff(batch[0].slow + 3, random.random()))  # noqa: S311 - no secret
-                self._flush(batch)
-                return
-        except Exception as error:  # what the store didn't foresee is a reason to refuse an item, not to end the crawl
-            logger.exception("%s failed on a batch of %d", self.store.name, len(batch))
-            reason = f"{type(error).__name__}: {error}"
-        else:
-            if durable:
-                self._tell(self._settle, batch, "durable")
-            return
-        if len(batch) == 1:
-            self._keep_rejected(batch[0], reason)
-            self._tell(self._settle, batch, "rejected", reason)
-            return
-        middle = len(batch) // 2
-        self._flush(batch[:middle])
-        self._flush(batch[middle:])
-
-    def _write(self, batch: list[Record]) -> None:
-        started = time.perf_counter()
-        try:
-            self.store.write(batch)
-        except OSError as error:  # of this machine, such as too many open files: no item is to blame
-            raise TransientStoreError(f"{type(error).__name__}: {error}") from error
-        self._tell(self._count_batch, time.perf_counter() - started)
-
-    def _look_for_room(self) -> None:
-        """Find out whether what the store does not take could be spooled, after it has failed to write."""
-        try:
-            # Of all that the buffer may hold; a page is spooled in base 64.
-            self._spool_files.check_room(self.limits.buffer_bytes * 3 // 2)
-        except OSError as error:
-            self._tell(self._set_stuck, error)
-        else:
-            self._tell(self._set_stuck, None)
-
-    def _attempt(self, action: Callable[[], None], failed: Callable[[], None] = lambda: None) -> bool:
-        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that.
-
-        `failed` is called after each attempt that raised it.
-        """
-        for attempt in itertools.count(1):
-            if self._closing() and not self._time_left():
-                return False
-            try:
-                action()
-            except TransientStoreError as error:
-                delay = backoff(attempt, random.random())  # noqa: S311 - no secret
-                logger.warning("%s: attempt %d failed, next in %.1f s: %s", self.store.name, attempt, delay, error)
-                self._tell(self._count, "retries")
-                failed()
-                self._sleep(delay)
-            else:
-                if attempt > 1:
-                    self._tell(self._set_stuck, None)
-                    logger.info("%s: attempt %d worked", self.store.name, attempt)
-                return True
-        raise AssertionError  # pragma: no cover - the count above never ends
-
-    def _sleep(self, seconds: float) -> None:
-        """Wait, but not longer than the spider's closing allows; when it begins to close, try again at once."""
-        with self._changed:
-            closing = self._closing()
-            longest = min(seconds, self._time_left()) if closing else seconds
-            self._changed.wait_for(lambda: self._closing() != closing, longest)
-
-    def _closing(self) -> bool:
-        return self._deadline is not None
-
-    def _time_left(self) -> float:
-        return float("inf") if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-
-    def _keep_rejected(self, record: Record, reason: str) -> None:
-        logger.warning("%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason)
-        if not append_rejected(self._data_dir, self.store.name, reason, record.item):
-            self._tell(self._stats.inc_value, "items/unrecorded")
-
-    def _tell(self, function: Callable[..., object], *args: object) -> None:
-        # The loop is gone when a thread that hung comes back after all was spooled.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(function, *args)
