@@ -18,6 +18,7 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
 from moviecrawler.commands.catalogue import Command
 from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -245,9 +246,10 @@ def test_mistakes_are_told(arguments: list[str], told: str) -> None:
 
 def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_path: Path) -> None:
     finished = catalogue("import", "wikidata", data=tmp_path, DATABASE_URL="postgresql://a@127.0.0.1:1/b")
-    assert finished.code == 2
+    assert finished.code == 1
     assert "save the answer as CSV and name it with --from FILE" in finished.log
-    assert "wdt:P1258" in finished.log
+    assert finished.output == f"{BY_HAND_QUERY.rstrip()}\n"
+    assert "SELECT" not in finished.log
 
 
 def test_a_database_that_is_away_is_told(tmp_path: Path) -> None:

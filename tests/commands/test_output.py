@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
 from moviecrawler.frontier.keys import Keys
 from tests.crawling import environment, scrapy
 
@@ -52,14 +51,6 @@ def test_command_whose_output_is_closed_ends_quietly(
     assert "Traceback" not in ended.stderr
     assert "Broken pipe" not in ended.stderr
     assert ended.returncode == (1 if "wikidata" in arguments else 0)
-
-
-def test_query_for_wikidata_is_all_that_is_printed(database_url: str, tmp_path: Path) -> None:
-    ended = scrapy("catalogue", "import", "wikidata", data=tmp_path, DATABASE_URL=database_url)
-    assert ended.code == 1
-    assert ended.output == f"{BY_HAND_QUERY.rstrip()}\n"
-    assert "--from FILE" in ended.log
-    assert "SELECT" not in ended.log
 
 
 def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
