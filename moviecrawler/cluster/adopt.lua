@@ -4,5 +4,6 @@ local key = ARGV[2]
 if redis.call('HEXISTS', JOBS, key) == 0 then
     redis.call('HSET', JOBS, key, ARGV[3])
     redis.call('HSET', PLACES, key, place_of(key))
+    started(key, ARGV[1])
     redis.call('HSET', RUNNING, key, cjson.encode({node = ARGV[1], score = ARGV[4], at = now_ms()}))
 end

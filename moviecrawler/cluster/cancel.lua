@@ -14,6 +14,9 @@ end
 local place = redis.call('HGET', PLACES, key)
 if place and redis.call('ZREM', PENDING, place) == 1 then
     forget(key)
+    if redis.call('HEXISTS', RESULTS, key) == 0 then
+        redis.call('HDEL', STARTS, key)
+    end
     redis.call('ZADD', CANCELLED, now_ms() + tonumber(ARGV[4]), key)
     count('cancelled')
     return 'pending'

@@ -1,6 +1,6 @@
 -- What the scripts of this folder share; it stands before each of them.
 -- KEYS: as named here (see keys.py).
-local PENDING, SEQUENCE, JOBS, PLACES, RUNNING, DEATHS, CANCELLED, FINISHED, RESULTS, NODES, NODE_INFOS, LAST_BEAT, COUNTERS =
+local PENDING, SEQUENCE, JOBS, PLACES, RUNNING, DEATHS, CANCELLED, FINISHED, RESULTS, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, STARTS =
     unpack(KEYS)
 
 local function now_ms()
@@ -10,6 +10,19 @@ end
 
 local function count(name)
     redis.call('HINCRBY', COUNTERS, name, 1)
+end
+
+-- Remember that a node starts a job; return how often it was started.
+local function started(key, node)
+    local known = redis.call('HGET', STARTS, key)
+    local starts = known and cjson.decode(known) or {}
+    local number = (#starts > 0 and starts[#starts].number or 0) + 1
+    starts[#starts + 1] = {node = node, at = now_ms(), number = number}
+    if #starts > 100 then
+        table.remove(starts, 1)
+    end
+    redis.call('HSET', STARTS, key, cjson.encode(starts))
+    return number
 end
 
 -- Return a job's place in the queue: when it was queued (µs since 1970, 16 digits, each only once), and its key.
@@ -41,6 +54,9 @@ local function finish(key, outcome, keep)
         local oldest = redis.call('ZPOPMIN', FINISHED, excess)
         for i = 1, #oldest, 2 do
             redis.call('HDEL', RESULTS, oldest[i])
+            if redis.call('HEXISTS', JOBS, oldest[i]) == 0 then
+                redis.call('HDEL', STARTS, oldest[i])
+            end
         end
     end
 end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,10 @@ _MEMORY_EVERY = 5
 """Seconds between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
 _NODE = "moviecrawler.cluster"
 """What stands in a job's log before what its node says."""
+STARTED = "Start"
+"""With a number after it, what a node writes into the log where a job is started again."""
+START = re.compile(rb"^[-\d]{10} [:\d]{8} \[moviecrawler\.cluster\] INFO: Start (\d{1,9}) of this job", re.MULTILINE)
+"""That line."""
 _END_OF_LOG = 4096
 """Bytes."""
 _OWN = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
@@ -41,6 +46,8 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     path = log_path(options, job.project, job.spider, job.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     _prune(path.parent, options.jobs_to_keep)
+    if job.start > 1:
+        note(path, f"{STARTED} {job.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if options.max_pages:
         given["FRONTIER_MAX_PAGES"] = str(options.max_pages)

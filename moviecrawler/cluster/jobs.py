@@ -63,6 +63,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Higher ones first; among equals, first come, first served."""
     queued_at: float = 0.0
     """Seconds since 1970, by Redis' clock; only where a node has taken it."""
+    start: int = 0
+    """How often it was started, with this time; only where a node has taken it."""
 
     @property
     def key(self) -> str:

@@ -72,6 +72,14 @@ class Keys:
         """HASH: key → a line of JSON, the `Outcome`, and a second one, the `Job`, of those in `finished`."""
         return self._of("results")
 
+    @property
+    def starts(self) -> str:
+        """HASH: key → JSON array of the last 100 starts: `node` (id), `at` (ms), `number` (from 1); of jobs that were started and are in `jobs` or `results`.
+
+        Its log is in that order on those nodes.
+        """
+        return self._of("starts")
+
     def schedule(self, name: str) -> str:
         """HASH of a recurring job: `job`, the key of the last one; and by a digest of its times, up to which they are dealt with (s).
 
@@ -124,5 +132,5 @@ class Keys:
         """Return what every script gets as KEYS, in the order of `common.lua`."""
         return [
             *(self.pending, self.sequence, self.jobs, self.places, self.running, self.deaths, self.cancelled),
-            *(self.finished, self.results, self.nodes, self.node_infos, self.last_beat, self.counters),
+            *(self.finished, self.results, self.nodes, self.node_infos, self.last_beat, self.counters, self.starts),
         ]

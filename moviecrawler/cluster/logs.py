@@ -3,34 +3,78 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapyd.website import File
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer
 from twisted.internet.protocol import Protocol
+from twisted.internet.threads import deferToThread
+from twisted.logger import Logger
 from twisted.protocols.policies import TimeoutMixin
-from twisted.web import http
+from twisted.web import http, static
 from twisted.web.client import Agent
 from twisted.web.http_headers import Headers
 from twisted.web.pages import notFound
 from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+from zope.interface import implementer
 
-from moviecrawler.cluster.environment import log_path
+from moviecrawler.cluster.environment import START, log_path
+from moviecrawler.cluster.state import name_of
 from moviecrawler.cluster.threads import reactor
-from moviecrawler.cluster.webservice import ClusterResource, wrong
+from moviecrawler.cluster.webservice import ClusterResource, parameter, wrong
 
 if TYPE_CHECKING:
-    from twisted.python.failure import Failure
-    from twisted.web.iweb import IResponse
     from twisted.web.server import Request
 
     from moviecrawler.cluster.website import Root
 
-_ADDRESS = "text/uri-list"
-"""Type of what is not sent itself, but what is there."""
+journal = Logger()
+
 _CONNECT_WITHIN = 3.0  # seconds
 _SILENT = 30.0
 """Seconds for which another node may send nothing of a log."""
+_CHUNK = 64 * 1024
+"""Bytes of a log that are read at once."""
+_LONGEST_LINE = 1024
+"""Bytes of the line that tells of a start, and more."""
+_OWN = "part"
+"""Parameter of a request for what is on the asked node's disk alone: the first and the last start, with a hyphen; 0-0 for all."""
+
+
+class _Part(NamedTuple):
+    """A part of a job's log: what one node has of some starts in a row."""
+
+    node: str
+    """Its name."""
+    url: str | None
+    """None when the node is this one, or is not there."""
+    first: int
+    last: int
+    """0 for all that the node has."""
+
+
+def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
+    """Return where the lines of some starts stand in a log: their beginning and end, in bytes. Raises OSError.
+
+    What stands before the first line that tells of a start is of the first one.
+    """
+    found = [(0, 1)]
+    place, rest = 0, b""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            text = rest + chunk
+            found += [(place + match.start(), int(match[1])) for match in START.finditer(text)]
+            # A line may be cut here; one that was found whole is not found again.
+            cut = max(text.rfind(b"\n") + 1, len(text) - _LONGEST_LINE)
+            place, rest = place + cut, text[cut:]
+        size = file.tell()
+    ends = [begin for begin, _ in found[1:]] + [size]
+    return [
+        (begin, end) for (begin, start), end in zip(found, ends, strict=True) if first <= start <= last and begin < end
+    ]
 
 
 class Logs(Resource):
@@ -47,9 +91,9 @@ class Logs(Resource):
         if len(names) == 3 and names[2].endswith(".log"):  # noqa: PLR2004 - project, spider and job
             project, spider, job = *names[:2], names[2].removesuffix(".log")
             inside = not any(name in {"", ".", ".."} or "/" in name for name in (project, spider, job))
-            if inside and not log_path(self._root.options, project, spider, job).exists():
+            if inside:
                 request.postpath.clear()
-                return RemoteLog(self._root, project, spider, job)
+                return JobLog(self._root, project, spider, job)
         if any("\0" in name for name in names):
             return notFound()
         Path(self._root.options.logs_dir).mkdir(parents=True, exist_ok=True)
@@ -62,88 +106,214 @@ class Logs(Resource):
         return File(self._root.options.logs_dir, "text/plain").render_GET(request)
 
 
-class RemoteLog(ClusterResource):
-    """A log that this node doesn't have."""
+class JobLog(ClusterResource):
+    """The log of a job, from whatever nodes it ran on, in order."""
 
     def __init__(self, root: Root, project: str, spider: str, job: str) -> None:
         super().__init__(root)
         self._project, self._spider, self._job = project, spider, job
+        self._path = log_path(root.options, project, spider, job)
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
-        """Find out which node has it."""
-        key = f"{self._project}/{self._job}"
-        state = self.root.state
-        nodes = {running.node for running in state.running(self._project) if running.job.key == key}
-        nodes |= {done.outcome.node for done in state.finished(self._project) if done.job.key == key}
-        names = {node.rpartition(":")[0] for node in nodes} - {self.root.node_name}
-        for node in state.nodes():
-            if node.name in names:
-                return {"url": f"{node.url}/logs/{quote(f'{self._project}/{self._spider}/{self._job}.log')}"}
-        sentence = f"the log is on {', '.join(sorted(names))}, which is down" if names else "there is no such log"
-        raise wrong(sentence, http.NOT_FOUND)
+    def render(self, request: Request) -> int:
+        """Answer later."""
+        answering = Deferred.fromCoroutine(self._answer_log(request))
+        answering.addErrback(lambda failure: journal.failure("A log could not be sent", failure))
+        return NOT_DONE_YET
 
-    def encode(self, data: Any) -> tuple[bytes, str]:
-        """Return the address, if there is one."""
-        return (data["url"].encode(), _ADDRESS) if "url" in data else super().encode(data)
-
-    def send(self, request: Request, code: int, content: bytes, kind: str) -> None:
-        """Send what the node at that address has."""
-        if kind != _ADDRESS:
-            super().send(request, code, content, kind)
+    async def _answer_log(self, request: Request) -> None:
+        flow = _Flow(request)
+        code, found = await deferToThread(self.answer, request)
+        if flow.gone:
             return
-        # Nodes share their user names and passwords.
-        headers = Headers({name: [value] for name in ("Authorization", "Range") if (value := request.getHeader(name))})
-        asked = Agent(reactor, connectTimeout=_CONNECT_WITHIN).request(b"GET", content, headers)
-        asked.addCallback(self._relay, request)
-        asked.addErrback(self._failed, request)
+        if "parts" not in found:
+            self.send(request, code, *self.encode(found))
+            return
+        parts = [_Part(*part) for part in found["parts"]]
+        if parts[0].last == 0 and parts[0].node == self.root.node_name:
+            request.render(static.File(str(self._path), "text/plain"))
+            return
+        if parts[0].last == 0:
+            await self._send_whole(parts[0], request, flow)
+            return
+        request.setHeader("Content-Type", "text/plain")
+        request.setHeader("X-Content-Type-Options", "nosniff")
+        if request.method != b"HEAD":
+            request.registerProducer(flow, streaming=True)
+            for part in parts:
+                await self._send_part(part, request, flow)
+            if flow.gone:
+                return
+            request.unregisterProducer()
+        request.finish()
 
-    def _relay(self, response: IResponse, request: Request) -> None:
-        answer: Any = response
-        request.setResponseCode(answer.code)
-        for name in (b"Content-Type", b"Content-Length", b"Content-Range"):
-            for value in answer.headers.getRawHeaders(name, []):
+    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802 - Twisted's own name
+        """Find out which nodes have it."""
+        here = self._path.is_file()
+        own = parameter(request, _OWN)
+        if own is not None:
+            first, _, last = own.partition("-")
+            if not here or not first.isdecimal() or not last.isdecimal():
+                raise wrong("there is no such log", http.NOT_FOUND)
+            return {"parts": [_Part(self.root.node_name, None, int(first), int(last))]}
+        state = self.root.state
+        starts = state.starts(f"{self._project}/{self._job}")
+        names = [(name_of(start.node), start.number) for start in starts]
+        if not names or {name for name, _ in names} == {self.root.node_name}:
+            if not here:
+                raise wrong("there is no such log", http.NOT_FOUND)
+            return {"parts": [_Part(self.root.node_name, None, 0, 0)]}
+        urls = {node.name: node.url for node in state.nodes()}
+        if len({name for name, _ in names}) == 1:
+            name = names[0][0]
+            if name not in urls:
+                raise wrong(f"the log is on {name}, which is down", http.NOT_FOUND)
+            return {"parts": [_Part(name, urls[name], 0, 0)]}
+        parts: list[_Part] = []
+        for name, number in names:
+            if parts and parts[-1].node == name:
+                parts[-1] = parts[-1]._replace(last=number)
+            else:
+                parts.append(_Part(name, urls.get(name), number, number))
+        return {"parts": parts}
+
+    async def _send_part(self, part: _Part, request: Request, flow: _Flow) -> None:
+        try:
+            if part.node == self.root.node_name:
+                await self._send_own(part, request, flow)
+            elif part.url is None:
+                raise _AwayError(f"{part.node}, which is down")  # noqa: TRY301 - as other ways to be away
+            else:
+                await self._send_remote(part, request, flow)
+        except (_AwayError, OSError) as error:
+            if not flow.gone:
+                request.write(f"[start {part.first} to {part.last} of this log: on {error}]\n".encode())
+
+    async def _send_own(self, part: _Part, request: Request, flow: _Flow) -> None:
+        for begin, end in await deferToThread(ranges, self._path, part.first, part.last):
+            with self._path.open("rb") as file:
+                file.seek(begin)
+                while begin < end and not flow.gone:
+                    chunk = await deferToThread(file.read, min(_CHUNK, end - begin))
+                    if not chunk:
+                        break
+                    begin += len(chunk)  # noqa: PLW2901 - how far it is
+                    await flow.ready()
+                    if not flow.gone:
+                        request.write(chunk)
+
+    async def _send_whole(self, part: _Part, request: Request, flow: _Flow) -> None:
+        """Send all of a log that one other node has, or the bytes of it that are asked for."""
+        try:
+            response = await self._ask(part, request, ("Authorization", "Range"))
+        except _AwayError as error:
+            if not flow.gone:
+                sentence = f"the log is on {error}"
+                self.send(request, http.BAD_GATEWAY, *self.encode({"status": "error", "message": sentence}))
+            return
+        if flow.gone:
+            return
+        request.setResponseCode(response.code)
+        for name in (b"Content-Type", b"Content-Range"):
+            for value in response.headers.getRawHeaders(name, []):
                 request.setHeader(name, value)
-        if answer.length and isinstance(answer.length, int):
-            request.setHeader(b"Content-Length", b"%d" % answer.length)
-        answer.deliverBody(_Relay(request))
+        if isinstance(response.length, int):
+            request.setHeader(b"Content-Length", b"%d" % response.length)
+        if request.method != b"HEAD":
+            request.registerProducer(flow, streaming=True)
+            await self._relay(response, request, flow)
+            if flow.gone:
+                return
+            request.unregisterProducer()
+        request.finish()
 
-    def _failed(self, failure: Failure, request: Request) -> None:
-        if not request.startedWriting and not request._disconnected:  # noqa: SLF001 - Twisted has no name for it
-            sentence = f"the node that has the log can't be reached: {failure.getErrorMessage()}"
-            super().send(request, http.BAD_GATEWAY, *super().encode({"status": "error", "message": sentence}))
+    async def _send_remote(self, part: _Part, request: Request, flow: _Flow) -> None:
+        response = await self._ask(part, request, ("Authorization",))
+        if response.code == http.NOT_FOUND:
+            return  # nothing was written there, or it was removed as others are newer
+        if response.code != http.OK:
+            raise _AwayError(f"{part.node}, which answers with status {response.code}")
+        await self._relay(response, request, flow)
+
+    async def _ask(self, part: _Part, request: Request, passed_on: tuple[str, ...]) -> Any:
+        # Nodes share their user names and passwords.
+        headers = Headers({name: [value] for name in passed_on if (value := request.getHeader(name))})
+        path = quote(f"{self._project}/{self._spider}/{self._job}.log")
+        url = f"{part.url}/logs/{path}?{_OWN}={part.first}-{part.last}"
+        try:
+            return await Agent(reactor, connectTimeout=_CONNECT_WITHIN).request(b"GET", url.encode(), headers)
+        except Exception as error:  # whatever Twisted raises of a connection
+            raise _AwayError(f"{part.node}, which can't be reached: {error}") from error
+
+    async def _relay(self, response: Any, request: Request, flow: _Flow) -> None:
+        relay = _Relay(request, flow)
+        response.deliverBody(relay)
+        await relay.ended
+
+
+class _AwayError(Exception):
+    """A part of a log can't be had: the node that has it, and why."""
+
+
+@implementer(IPushProducer)
+class _Flow:
+    """Sends no faster than the client takes it."""
+
+    def __init__(self, request: Request) -> None:
+        self.gone = False
+        self.source: Any = None
+        """The connection that sends now, when it is another node's."""
+        self._paused: Deferred[None] | None = None
+        request.notifyFinish().addErrback(lambda _: self.stopProducing())
+
+    async def ready(self) -> None:
+        """Wait until the client takes more."""
+        if self._paused is not None:
+            await self._paused
+
+    def pauseProducing(self) -> None:  # noqa: N802 - Twisted's own name
+        """Send no more for now."""
+        self._paused = self._paused or Deferred()
+        if self.source is not None:
+            self.source.pauseProducing()
+
+    def resumeProducing(self) -> None:  # noqa: N802 - Twisted's own name
+        """Send on."""
+        if self.source is not None:
+            self.source.resumeProducing()
+        waiting, self._paused = self._paused, None
+        if waiting is not None:
+            waiting.callback(None)
+
+    def stopProducing(self) -> None:  # noqa: N802 - Twisted's own name
+        """Send no more, as the client is gone."""
+        self.gone = True
+        if self.source is not None:
+            self.source.loseConnection()
+        self.resumeProducing()
 
 
 class _Relay(Protocol, TimeoutMixin):
     """Passes a body on, no faster than it is taken."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, flow: _Flow) -> None:
+        self.ended: Deferred[None] = Deferred()
         self._request = request
-        self._gone = False
-        request.notifyFinish().addErrback(self._left)
-
-    def _left(self, _: Failure) -> None:
-        self._gone = True
-        self._end()
-
-    def _end(self) -> None:
-        self.setTimeout(None)
-        transport: Any = self.transport
-        if transport is not None:
-            transport.loseConnection()
+        self._flow = flow
 
     def connectionMade(self) -> None:  # noqa: N802 - Twisted's own name
+        self._flow.source = self.transport
         self.setTimeout(_SILENT)
-        self._request.registerProducer(self.transport, streaming=True)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         self.resetTimeout()
-        self._request.write(data)
+        if not self._flow.gone:
+            self._request.write(data)
 
     def timeoutConnection(self) -> None:  # noqa: N802
-        self._end()
+        transport: Any = self.transport
+        transport.loseConnection()
 
     def connectionLost(self, reason: Any = None) -> None:  # noqa: ARG002, N802
         self.setTimeout(None)
-        if not self._gone:
-            self._request.unregisterProducer()
-            self._request.finish()
+        self._flow.source = None
+        self.ended.callback(None)

@@ -75,6 +75,17 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970 at which its lease ends."""
 
 
+class Start(msgspec.Struct, frozen=True):
+    """One start of a job."""
+
+    node: str
+    """Name and id."""
+    at: float
+    """Milliseconds since 1970."""
+    number: int
+    """From 1."""
+
+
 class Running(msgspec.Struct, frozen=True, kw_only=True):
     """A job that a node is at."""
 
@@ -215,6 +226,11 @@ class ClusterState:
                 return state
         return None
 
+    def starts(self, key: str) -> list[Start]:
+        """Return the starts of a job, in their order; none for a job that was not started, or is forgotten."""
+        found = self.client.hget(self.keys.starts, key)
+        return msgspec.json.decode(found, type=list[Start]) if found else []
+
     def knows_jobs_of(self, project: str) -> bool:
         """Return whether a project has jobs, also when all of its versions are deleted."""
         pipe = self.client.pipeline(transaction=False)
@@ -296,7 +312,10 @@ class ClusterState:
             if "LEASE" in str(error):
                 raise LeaseLostError(str(error)) from None
             raise
-        return msgspec.structs.replace(_job(answer[1]), queued_at=int(answer[2]) / 1e6) if answer else None
+        if not answer:
+            return None
+        _, spec, queued_at, start = answer
+        return msgspec.structs.replace(_job(spec), queued_at=int(queued_at) / 1e6, start=start)
 
     def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
         """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
@@ -320,7 +339,7 @@ class ClusterState:
 
     def adopt(self, node: str, job: Job) -> None:
         """Make a job known again that a node runs and Redis has lost."""
-        spec = msgspec.json.encode(msgspec.structs.replace(job, queued_at=0.0))
+        spec = msgspec.json.encode(msgspec.structs.replace(job, queued_at=0.0, start=0))
         self._run("adopt", node, job.key, spec, -job.priority)
 
     def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
@@ -356,6 +375,11 @@ class ClusterState:
     def leave(self, node: str) -> None:
         """Take a node out; what it still holds goes back to the queue."""
         self._run("leave", node, self.keys.events, self.options.finished_to_keep)
+
+
+def name_of(node: str) -> str:
+    """Return a node's name, of its id."""
+    return node.rpartition(":")[0] or node
 
 
 def _job(spec: bytes) -> Job:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -13,6 +14,7 @@ import msgspec
 
 from moviecrawler.cluster.environment import log_path
 from moviecrawler.cluster.jobs import Job, Outcome
+from moviecrawler.cluster.state import name_of
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.state import ClusterState, NodeInfo, Running
@@ -64,7 +66,7 @@ def find_job(state: ClusterState, project: str, job_id: str) -> JobView | None:
     if spec and is_running:
         for running in state.running(project):
             if running.job.key == key:
-                return JobView(job=running.job, state="running", node=_name(running.node), running=running)
+                return JobView(job=running.job, state="running", node=name_of(running.node), running=running)
     if spec:
         return JobView(job=msgspec.json.decode(spec, type=Job), state="pending")
     return _finished(result) if result else None
@@ -74,13 +76,8 @@ def _finished(text: bytes) -> JobView:
     outcome, _, spec = text.partition(b"\n")
     told = msgspec.json.decode(outcome, type=Outcome)
     return JobView(
-        job=msgspec.json.decode(spec, type=Job), state="finished", node=_name(told.node) or None, outcome=told
+        job=msgspec.json.decode(spec, type=Job), state="finished", node=name_of(told.node) or None, outcome=told
     )
-
-
-def _name(node_id: str) -> str:
-    """Return a node's name, of its id."""
-    return node_id.rpartition(":")[0] or node_id
 
 
 # --- Logs --------------------------------------------------------------------------------------------------------------
@@ -102,13 +99,12 @@ def log_tail(sources: Sources, view: JobView, authorization: str | None) -> tupl
     """
     job = view.job
     path = log_path(sources.options, job.project, job.spider, job.id)
-    try:
-        with path.open("rb") as file:
+    # Where it ran last is the end of its log, though other nodes have a part of it, too.
+    if view.node in {None, sources.node_name}:
+        with suppress(OSError), path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - TAIL))
             return _lines(file.read(TAIL), whole=size <= TAIL), ""
-    except OSError:
-        pass
     if view.node is None:
         return "", "It has no log, as it was never started."
     if view.node == sources.node_name:
@@ -120,7 +116,7 @@ def log_tail(sources: Sources, view: JobView, authorization: str | None) -> tupl
 
 
 def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[str, str]:
-    url = f"{node.url}/logs/{quote(f'{job.project}/{job.spider}/{job.id}.log')}"
+    url = f"{node.url}/logs/{quote(f'{job.project}/{job.spider}/{job.id}.log')}?part=0-0"
     headers = {"Authorization": authorization} if authorization else {}
     # Twisted answers with status 500 when the end that is asked for is longer than the file. Then all of it is short.
     for part in ({"Range": f"bytes=-{TAIL}"}, {}):

@@ -333,6 +333,18 @@ def test_node_that_is_told_to_end_hands_back_and_leaves_no_process(small: Cluste
     [done] = second.wait_for_end(short)
     assert (done["reason"], done["node"].partition(":")[0]) == ("finished", "node1")
     wait_for(lambda: len(ran(tmp_path, "long")) == len(ran(tmp_path, "stubborn")) == 2)
+    # What the node that is gone has of its log can't be had, and that is said where it would stand.
+    log = second.get(f"logs/toy/slow/{long}.log").text
+    assert log.startswith("[start 1 to 1 of this log: on node1, which is down]\n")
+    assert "INFO: Start 2 of this job, on node2" in log
+    first.start()
+    wait_for(lambda: len(second.get("nodes.json").json["nodes"]) == 2)
+    whole = {node.get(f"logs/toy/slow/{long}.log").text for node in (first, second)}
+    assert len(whole) == 1
+    before, _, after = whole.pop().partition("INFO: Start 2 of this job, on node2")
+    assert "Spider opened" in before
+    assert "Spider opened" in after
+    first.stop()
     assert {job["id"] for job in second.jobs("running")} == {long, stubborn}
     assert second.get("nodes.json").json["nodes"][0]["name"] == "node2"
     for job in (long, stubborn):

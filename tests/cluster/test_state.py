@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 
@@ -168,10 +169,12 @@ def test_dead_node_s_job_goes_back_to_its_place_and_its_late_word_is_not_heard(s
     dies(state, "a", "b")
     assert [pending.id for pending in state.pending()] == ["job1", "job2"]
     assert state.counters()[NODE_LOST] == 1
-    assert state.take("b") == first  # also as to when it was queued
+    assert [start.node for start in state.starts(first.key)] == ["a"]
+    assert state.take("b") == msgspec.structs.replace(first, start=2)  # also as to when it was queued
     assert not state.settle("a", job(1), "died", outcome("a"))
     assert not state.settle("a", job(1), "finished", outcome("a"))
     assert [running.node for running in state.running()] == ["b"]
+    assert [(start.node, start.number) for start in state.starts(first.key)] == [("a", 1), ("b", 2)]
 
 
 def test_job_that_kills_its_nodes_is_given_up(state: ClusterState) -> None:
