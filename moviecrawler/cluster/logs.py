@@ -130,7 +130,7 @@ class JobLog(ClusterResource):
             return
         parts = [_Part(*part) for part in found["parts"]]
         if parts[0].last == 0 and parts[0].node == self.root.node_name:
-            request.render(static.File(str(self._path), "text/plain"))
+            self._send_file(request)
             return
         if parts[0].last == 0:
             await self._send_whole(parts[0], request, flow)
@@ -145,6 +145,19 @@ class JobLog(ClusterResource):
                 return
             request.unregisterProducer()
         request.finish()
+
+    def _send_file(self, request: Request) -> None:
+        """Send all of this node's file, or the bytes of it that are asked for."""
+        file = static.File(str(self._path), "text/plain")
+        try:
+            request.render(file)
+        except (OSError, ValueError):
+            # Twisted can't give an end that is longer than the file; all of it is what HTTP has for that.
+            for name in (b"range", b"content-range"):
+                request.requestHeaders.removeHeader(name)
+                request.responseHeaders.removeHeader(name)
+            request.setResponseCode(http.OK)
+            request.render(file)
 
     def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802 - Twisted's own name
         """Find out which nodes have it."""

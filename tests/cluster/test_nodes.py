@@ -189,9 +189,16 @@ def test_arguments_reach_the_spider_whatever_they_are_called(whole: dict[str, An
 
 
 def test_log_of_any_node_is_had_from_every_node(nodes: list[Node], whole: dict[str, Any]) -> None:
-    logs = {node.get(whole["log_url"].lstrip("/")).text for node in nodes}
+    path = whole["log_url"].lstrip("/")
+    logs = {node.get(path).text for node in nodes}
     assert len(logs) == 1
-    assert "a quick spider of version" in logs.pop()
+    log = logs.pop()
+    assert "a quick spider of version" in log
+    for node in nodes:
+        end = node.request(path, headers={"Range": "bytes=-100"})
+        assert (end.code, end.text) == (206, log[-100:])
+        longer = node.request(path, headers={"Range": f"bytes=-{len(log.encode()) + 1}"})
+        assert (longer.code, longer.text) == (200, log)
     missing = nodes[0].get("logs/toy/quick/nothing.log")
     assert (missing.code, missing.json["message"]) == (404, "there is no such log")
     for path in ("logs/../node.log", "logs/%2e%2e/node.log", "logs/toy/..%2f..%2f/node.log", "logs/toy/%2e%2e/x.log"):
