@@ -24,19 +24,25 @@ _EMPTY_REFS: Final = frozenset({"EmptyRef", "EmptyShallowRef"})
 _DEEPEST: Final = 200
 """How deep values may nest; Metacritic's deepest is about 20."""
 
+_VISITS_OF_EACH: Final = 50
+"""How often each element may be read, on average; Metacritic's are, once or twice."""
+
 _UNRESOLVED: Final = object()
 
 
 class Devalue:
     """A flattened value, of which only what is asked for is built.
 
-    What is built costs at most one visit of each element: shared values are shared objects, cycles are cycles. Sets
-    are lists, Maps are dicts, Dates and URLs are texts, undefined and holes are None.
+    What is built costs at most one visit of each element: shared values are shared objects, cycles are cycles. But who
+    reads them visits a shared one each time: how large the whole would be if nothing were shared has a bound. Sets are lists, Maps are dicts, Dates and URLs are texts, undefined and holes are None.
     """
 
     def __init__(self, elements: list[Any]) -> None:
         self._elements = elements
         self._built: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}  # of what is built: its values, those of shared ones each time
+        self._visits = 0
+        self._most_visits = _VISITS_OF_EACH * len(elements) + _VISITS_OF_EACH
 
     @classmethod
     def decode(cls, raw: bytes) -> Devalue:
@@ -100,6 +106,7 @@ class Devalue:
         raise ShapeError("__NUXT_DATA__", "a wrapper that leads to itself")
 
     def _element(self, reference: Any) -> Any:
+        self._visited(1)
         index = _checked(reference)
         if index < 0:
             return _SPECIAL[index]
@@ -107,30 +114,40 @@ class Devalue:
             raise ShapeError("__NUXT_DATA__", f"reference {index} of {len(self._elements)} elements")
         return self._elements[index]
 
+    def _visited(self, values: int) -> None:
+        """Count what is read. Shared values are read each time, and each may be one of many shared ones."""
+        self._visits += values
+        if self._visits > self._most_visits:
+            raise ShapeError("__NUXT_DATA__", f"its {len(self._elements):,} elements are used again too often")
+
     def _build(self, reference: Any, depth: int) -> Any:
+        before = self._visits
         index = _checked(reference)
         if index < 0:
             return _SPECIAL[index]
         if index in self._built:
             if self._built[index] is _UNRESOLVED:
                 raise ShapeError("__NUXT_DATA__", "a wrapper that leads to itself")
+            self._visited(self._sizes.get(index, 0))
             return self._built[index]
         if depth > _DEEPEST:
             raise ShapeError("__NUXT_DATA__", "nested too deep")
         element = self._element(index)
+        value: Any = element
         if isinstance(element, dict):
             # It is known before its members are, as one of them may be the object itself.
             built: dict[str, Any] = {}
-            self._built[index] = built
+            self._built[index] = value = built
             for name, member in element.items():
                 built[name] = self._build(member, depth + 1)
-            return built
-        if isinstance(element, list) and not _is_typed(element):
-            return self._build_list(index, element, depth)
-        if not isinstance(element, list):
+        elif not isinstance(element, list):
             self._built[index] = element
-            return element
-        return self._build_typed(index, element, depth)
+        elif _is_typed(element):
+            value = self._build_typed(index, element, depth)
+        else:
+            value = self._build_list(index, element, depth)
+        self._sizes[index] = self._visits - before
+        return value
 
     def _build_list(self, index: int, members: list[Any], depth: int) -> list[Any]:
         built: list[Any] = []

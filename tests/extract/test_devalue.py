@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.extract.devalue import Devalue
 from moviecrawler.extract.embedded import ShapeError
+from tests.extract.limits import processor_time
 
 
 def flatten(root: Any) -> list[Any]:
@@ -151,8 +151,25 @@ def test_wrapper_of_itself_is_refused_on_the_way() -> None:
         Devalue([["Ref", 0]]).at("data")
 
 
-def test_value_that_doubles_with_every_element_stays_small() -> None:
-    payload = Devalue([*([n + 1, n + 1] for n in range(150)), "end"])
-    started = time.process_time()
-    payload.at()
-    assert time.process_time() - started < 1
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [*([n + 1, n + 1] for n in range(150)), "end"],
+        [[1] * 20_000, [2] * 20_000, "end"],
+        [{"a": 1, "b": 1}, *({"x": n + 1, "y": n + 1} for n in range(1, 100)), "end"],
+    ],
+    ids=["doubling", "a list of one list", "objects"],
+)
+def test_value_that_would_be_too_large_if_nothing_were_shared_is_refused_at_once(elements: list[Any]) -> None:
+    with processor_time(1), pytest.raises(ShapeError, match="too often"):
+        Devalue(elements).at()
+
+
+def test_path_that_is_followed_again_and_again_is_refused_in_the_end() -> None:
+    payload = Devalue([{"data": 1}, [2] * 10, "end"])
+    with processor_time(1), pytest.raises(ShapeError, match="too often"):
+        [payload.at("data", 3) for _ in range(1000)]
+
+
+def test_values_may_be_shared_as_often_as_pages_share_them() -> None:
+    assert Devalue([[1] * 20, {"a": 2}, "end"]).at() == [{"a": "end"}] * 20
