@@ -3,9 +3,9 @@
 Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; equal titles 1, a
 further title ¾, similar ones ½, one inside the other ¼; the same year 1, a year after IMDb's ¾ (films are shown at
 festivals first), between two other sites ½, a year before IMDb's or two years after it ¼; the same director 1½; the same
-runtime ½, about the same ¼. Another number in the title, other directors, other runtimes and years further apart count -1; a runtime that only IMDb
-lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than 100 -1, unless the director is the same: sites with reviews
-seldom have such films, and their namesakes are many.
+runtime ½, about the same ¼. Another number in the title, other directors, runtimes a fifth apart and years further apart
+count -1, runtimes a tenth apart -½; a runtime that only IMDb lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than
+100 -1, unless the director is the same: sites with reviews seldom have such films, and their namesakes are many.
 
 A pair is accepted from 1½ on, with an id or a title that fits: never on a title alone, never with other directors, never
 when IMDb ids or kinds contradict each other. The weaker the title, the more else must agree; see `_is_sure`.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Decision = Literal["accepted", "review", "refused"]
 _Likeness = Literal["equal", "further", "similar", "part", "contained"]
-_Runtimes = Literal["same", "near", "similar", "other"]
+_Runtimes = Literal["same", "near", "similar", "cut", "other"]
 
 ACCEPTED_FROM = 1.5
 REVIEW_FROM = 1.0
@@ -61,13 +61,16 @@ _LATE_RELEASE = 2
 """Years after IMDb's in which many a film comes out in another country."""
 _LATEST_RELEASE = 3
 """Years after which few do."""
-_RUNTIMES: dict[_Runtimes, float] = {"same": 0.5, "near": 0.25, "similar": 0.0, "other": -1.0}
+_RUNTIMES: dict[_Runtimes, float] = {"same": 0.5, "near": 0.25, "similar": 0.0, "cut": -0.5, "other": -1.0}
 _RUNTIME_SPREAD = 0.1
 """Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
+_CUT_SPREAD = 0.2
+"""By which a film may be cut for another country."""
 _NEAR_RUNTIME = 5
 """Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
 _SAME_RUNTIME = 2
 """Minutes by which two sites round and count the credits differently."""
+_OTHER_RUNTIMES = frozenset({"cut", "other"})
 _RUNTIME_MISSING = -0.25
 """IMDb knows the runtime of nearly every film that other sites have."""
 _KNOWN, _OBSCURE = 1_000, 100
@@ -228,7 +231,7 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         )
     equal = kind in {"equal", "further"}
     # A film that is released again may carry the year of that, and be cut anew.
-    may_be_again = equal and (same_director or (same_director is None and runtimes not in {None, "other"}))
+    may_be_again = equal and (same_director or (same_director is None and runtimes in {"same", "near", "similar"}))
     is_other_part = (kind is None and _other_part(a, b) is not None) or (
         kind in {"part", "contained"} and gap is not None and gap > _LATE_RELEASE
     )
@@ -314,16 +317,24 @@ def _is_sure(
     if same_director:
         if likeness in {"similar", "part"}:
             # A sequel is often a subtitle and a year away.
-            return runtimes != "other" and (gap == 0 or (likeness == "similar" and gap == 1 and runtimes == "same"))
+            return runtimes not in _OTHER_RUNTIMES and (
+                gap == 0 or (likeness == "similar" and gap == 1 and runtimes == "same")
+            )
         if gap is None or gap <= 1:
             return True
         # A film that is released again may carry the year of that. So does one that is made again, by someone else.
         released_later = gap <= _LATE_RELEASE and later is not False
-        return runtimes != "other" if released_later else likeness == "equal" and (runtimes is None or about_the_same)
+        return (
+            runtimes not in _OTHER_RUNTIMES
+            if released_later
+            else likeness == "equal" and (runtimes is None or about_the_same)
+        )
     # The director is not known.
-    if gap is None or runtimes == "other" or (votes is not None and votes < _OBSCURE):
+    if gap is None or (votes is not None and votes < _OBSCURE):
         return False
     well_known = votes is not None and votes >= _KNOWN
+    if runtimes in _OTHER_RUNTIMES:
+        return runtimes == "cut" and likeness == "equal" and gap == 0 and well_known and distinctive
     if likeness in {"similar", "part"}:
         known_enough = votes is None or well_known
         return gap == 0 and known_enough and not one_sided and (runtimes is None or about_the_same)
@@ -409,7 +420,9 @@ def _runtimes(a: Title, b: Title) -> _Runtimes | None:
     shorter, longer = sorted((a.runtime, b.runtime))
     if longer - shorter <= _NEAR_RUNTIME:
         return "same" if longer - shorter <= _SAME_RUNTIME else "near"
-    return "other" if longer - shorter > _RUNTIME_SPREAD * longer else "similar"
+    if longer - shorter <= _RUNTIME_SPREAD * longer:
+        return "similar"
+    return "cut" if longer - shorter <= _CUT_SPREAD * longer else "other"
 
 
 def _runtime_points(a: Title, b: Title, runtimes: _Runtimes | None) -> tuple[float, str] | None:

@@ -41,10 +41,10 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
 
 
 def votes_of(row: Any) -> int | None:
-    """Return how many people voted on a title on IMDb, by its page or else about as many as its popularity says."""
+    """Return how many people voted on a title on IMDb, by its page or else about as many as the datasets' votes make of its popularity."""
     if row.votes is not None:
         return int(row.votes)
-    return votes_of_popularity(row.popularity) if row.popularity_source == "votes" else None
+    return None if row.votes_popularity is None else votes_of_popularity(row.votes_popularity)
 
 
 def _wanted(row: Any, rivals: list[Wanted]) -> Wanted:

@@ -26,6 +26,7 @@ class Side:
     kind: TitleKind = "movie"
     imdb_id: str | None = None
     original: str | None = None
+    votes: int | None = None
     release_date: str | None = None
 
 
@@ -50,6 +51,7 @@ class Pair:
             year=side.year,
             runtime_minutes=side.runtime,
             directors=[side.director] if side.director else [],
+            votes=side.votes,
         )
 
     @property
@@ -136,6 +138,18 @@ SUBTITLES = (
     *("The Long Night", "A Love Story", "Return of the Keeper", "The Final Chapter", "Blood and Iron", "Origins"),
     *("The Legend Begins", "Escape from the Valley", "An Unlikely Friendship", "The Movie"),
 )
+SIGNS = (
+    ("Broken Rules", "Br0ken Rule$"),
+    ("Mash", "M*A*S*H"),
+    ("Ten Thousand 10,000", "Ten Thousand 10000"),
+    ("Seven 7½", "Seven 7 1/2"),
+    ("Rich City", "Ri¢h ¢ity"),
+    ("Doctor Salt", "Dr. Salt"),
+    ("Salt versus Sea", "Salt vs. Sea"),
+    ("Twenty-Two", "22"),
+    ("Numbers", "Numb3rs"),
+)
+"""Plain letters, and signs instead."""
 ROMAN = {2: "II", 3: "III", 4: "IV", 5: "V", 6: "VI"}
 SPELT = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 
@@ -410,6 +424,46 @@ def linked_from_elsewhere(w: World) -> Pair:
     return made
 
 
+def bracketed(w: World) -> Pair:
+    """One site shows the original title behind the translated one, or before it."""
+    original, english = w.random.choice(FOREIGN)
+    film = w.film(w.one_of(english, original))
+    title = w.one_of(f"{english} ({original})", f"{original} ({english})", f"{english} ({original}) ({w.name()})")
+    return pair(w, film, w.shown(film, title=title))
+
+
+def whose_film(w: World) -> Pair:
+    """One site writes in front whose film it is."""
+    film = w.film()
+    whose = w.one_of(f"{film.director}'s", f"{w.person()}'s", f"{w.random.choice(LAST)}'s")
+    return pair(w, film, w.shown(film, title=f"{whose} {film.title}", director=film.director))
+
+
+def signs(w: World) -> Pair:
+    """The same word in plain letters, and as a poster writes it."""
+    plain, written = w.random.choice(SIGNS)
+    noun = w.random.choice(NOUNS)
+    film = w.film(f"{plain} {noun}")
+    return pair(w, film, w.shown(film, title=f"{written} {noun}"))
+
+
+def late_release(w: World) -> Pair:
+    """It comes out two years after the festivals."""
+    film = w.film()
+    page = w.shown(film, year=(film.year or 0) + 2)
+    if page.director is None:
+        page.runtime = film.runtime
+    return pair(w, film, page)
+
+
+def one_of_two_family_names(w: World) -> Pair:
+    film = w.film()
+    names = (film.director or "").split()
+    film.director = " ".join([*names, w.random.choice(LAST)])
+    other = film.director.split()
+    return pair(w, film, w.shown(film, director=w.one_of(f"{other[0]} {other[1]}", f"{other[0]} {other[2]}")))
+
+
 # --- What only looks so -----------------------------------------------------------------------------------------------
 
 
@@ -577,6 +631,27 @@ def other_script(w: World) -> Pair:
     return two(w, film, page)
 
 
+def relative(w: World) -> Pair:
+    """A namesake of the same year, by somebody of the same family name."""
+    film = w.film()
+    first, last = (film.director or "").split()
+    others = [name for name in FIRST if name[0] != first[0]]
+    return two(w, film, w.shown(film, director=f"{w.random.choice(others)} {last}"))
+
+
+def hardly_known(w: World) -> Pair:
+    """A film of which the page shows nothing that would tell it from one that only a few people have seen."""
+    film = replace(w.film(), votes=w.random.randrange(5, 100))
+    return two(w, film, w.shown(film, director=None, runtime=w.random.randrange(78, 170)))
+
+
+def title_in_a_title(w: World) -> Pair:
+    """Words in common, and a runtime by chance; the director is not known."""
+    film = w.film()
+    page = w.shown(film, title=f"{w.random.choice(NAMES)} and {film.title}", director=None)
+    return two(w, film, page)
+
+
 def shared_word(w: World) -> Pair:
     place = w.random.choice(NAMES)
     one, other = w.random.sample(NOUNS, 2)
@@ -597,13 +672,15 @@ def two(w: World, ours: Side, theirs: Side) -> Pair:
 SAME: dict[Callable[[World], Pair], float] = {
     plain: 12, punctuation: 10, accents: 6, british: 5, numeral: 8, subtitle: 8, festival: 8, released_again: 8,
     romanised: 8, same_script: 4, translated: 10, translated_without_a_trace: 1, directors_name: 4, other_cut: 3,
-    series: 3, short: 2, linked_from_elsewhere: 6,
+    series: 3, short: 2, linked_from_elsewhere: 6, bracketed: 6, whose_film: 2, signs: 3, late_release: 4,
+    one_of_two_family_names: 3,
 }  # fmt: skip
 """How often each comes, beside the others."""
 OTHER: dict[Callable[[World], Pair], float] = {
     sequel: 10, sequel_by_subtitle: 8, two_subtitles: 5, spin_off: 6, remake: 12, remake_by_the_same_director: 4,
     remake_in_the_same_year: 12, namesake: 8, undated: 4, lookalike: 8, other_film_of_the_director: 6, film_and_series: 4,
-    other_id: 4, wrong_link: 5, wrong_id: 3, other_script: 5, shared_word: 4, twin: 0.2,
+    other_id: 4, wrong_link: 5, wrong_id: 3, other_script: 5, shared_word: 4, twin: 0.2, relative: 2, hardly_known: 3,
+    title_in_a_title: 1,
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from moviecrawler.catalogue.matching import Match, match, verify
-from moviecrawler.items import Credit, Movie
+from moviecrawler.items import Credit, Movie, Score
 from tests.catalogue.labelled import OTHER, SAME, Pair, labelled_pairs
 
 PAIRS = 4_000
@@ -36,8 +36,8 @@ def test_accepted_pairs_are_one_title_and_few_titles_are_missed(judged: list[tup
     wrong = [pair for pair in accepted if not pair.same]
     right = len(accepted) - len(wrong)
     precision, recall = right / len(accepted), right / sum(pair.same for pair, _ in judged)
-    assert precision >= 0.995, Counter(pair.case for pair in wrong)
-    assert recall >= 0.95, Counter(pair.case for pair, found in judged if pair.same and not found.accepted)
+    assert precision >= 0.998, Counter(pair.case for pair in wrong)
+    assert recall >= 0.965, Counter(pair.case for pair, found in judged if pair.same and not found.accepted)
 
 
 def test_few_titles_are_refused_for_good(judged: list[tuple[Pair, Match]]) -> None:
@@ -47,7 +47,7 @@ def test_few_titles_are_refused_for_good(judged: list[tuple[Pair, Match]]) -> No
 
 
 def test_little_is_left_to_people(judged: list[tuple[Pair, Match]]) -> None:
-    assert sum(found.decision == "review" for _, found in judged) <= 0.2 * PAIRS
+    assert sum(found.decision == "review" for _, found in judged) <= 0.21 * PAIRS
 
 
 def test_contradictions_are_never_accepted(judged: list[tuple[Pair, Match]]) -> None:
@@ -78,6 +78,7 @@ def test_a_page_and_a_stored_record_are_judged_alike(judged: list[tuple[Pair, Ma
             year=wanted.year,
             runtime_minutes=wanted.runtime_minutes,
             credits=[Credit(name=name, role="director", position=1) for name in wanted.directors],
+            scores=[] if wanted.votes is None else [Score(kind="imdb", value=6.0, count=wanted.votes)],
         )
         found, turned = match(record, pair.page), match(pair.page, record)
         assert found == verify(wanted, pair.page, None)

@@ -1,5 +1,5 @@
 -- The titles of the catalogue that have an IMDb id, with what is compared of them.
-SELECT t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.popularity, t.popularity_source,
+SELECT t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.votes_popularity,
     r.directors, r.votes, o.titles AS other_titles
 FROM titles t
 LEFT JOIN LATERAL (

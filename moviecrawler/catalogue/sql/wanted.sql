@@ -1,6 +1,6 @@
 -- Titles with what a page is compared with: directors and votes of their page on IMDb, and what other sites call them.
 -- titles: array of ids.
-SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.popularity, t.popularity_source,
+SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.votes_popularity,
     ARRAY(SELECT c.name FROM records r JOIN credits c USING (record_id)
         WHERE r.title_id = t.title_id AND r.site = 'imdb' AND c.role = 'director' ORDER BY c.position) AS directors,
     (SELECT s.count FROM records r JOIN scores s USING (record_id)

@@ -21,8 +21,8 @@ SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     'site', 'imdb', 'site_id', t.imdb_id, 'url', NULL, 'imdb_id', t.imdb_id, 'title', t.title,
     'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'runtime_minutes', t.runtime_minutes,
     'scores',  -- about as many votes as its popularity says, as in catalogue.lanes; their value is not compared
-    CASE WHEN t.popularity_source = 'votes' THEN jsonb_build_array(jsonb_build_object(
-        'kind', 'imdb', 'value', 1, 'count', round(exp(t.popularity / 100 * ln(3000001)) - 1)::integer))
+    CASE WHEN t.votes_popularity IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
+        'kind', 'imdb', 'value', 1, 'count', round(exp(t.votes_popularity / 100 * ln(3000001)) - 1)::integer))
     ELSE '[]' END)::text, 'imdb'
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s) AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
