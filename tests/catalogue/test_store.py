@@ -772,3 +772,21 @@ def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: CatalogueStore
     assert store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY)
     # A worker that died while it read them is not waited for for ever.
     assert not store.is_reading("metacritic", NOW + DAY + timedelta(hours=1))
+
+
+def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number) for number in range(4)))
+    later = (
+        ("ok", 414, "tt1000000"),  # read in more than a year, as it seemed
+        ("error", 401, "tt1000001"),
+        ("ok", 90, "tt1000002"),
+        ("absent", 490, "tt1000003"),
+    )
+    for ended, days, imdb_id in later:
+        execute(
+            database_url,
+            "UPDATE title_sites SET state = %s, next_due = %s, last_success = %s WHERE site = 'imdb' AND site_id = %s",
+            *(ended, NOW + days * DAY, NOW if ended == "ok" else None, imdb_id),
+        )
+    assert sorted(claim(store)) == ["tt1000000", "tt1000001", "tt1000003"]
+    assert claim(store) == []
