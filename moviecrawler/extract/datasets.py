@@ -16,7 +16,8 @@ import msgspec
 from isal import igzip, isal_zlib
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.imdb_objects import PERSON_ID, TITLE_ID, TITLE_KINDS
+from moviecrawler.extract.imdb_credits import PERSON_ID
+from moviecrawler.extract.imdb_objects import TITLE_ID, TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Credit, Movie, Score

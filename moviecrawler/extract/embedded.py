@@ -11,6 +11,7 @@ import json
 import math
 import re
 import traceback
+from collections import Counter
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -18,9 +19,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import msgspec
 
 from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.findings import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from moviecrawler.extract.findings import NotTold
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -30,7 +34,15 @@ _T = TypeVar("_T")
 _SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _BEGIN_OF_PAGE = re.compile(rb"<(?:html|body)\b", re.IGNORECASE)
+_BODY = re.compile(rb"<body\b", re.IGNORECASE)
 _END_OF_PAGE = re.compile(rb"</(?:html|body)\s*>", re.IGNORECASE)
+_NO_MARKUP = re.compile(rb"<!--|<script\b|<style\b", re.IGNORECASE)
+_ENDS = {
+    b"<!--": re.compile(rb"-->"),
+    b"<script": re.compile(rb"</script", re.IGNORECASE),
+    b"<style": re.compile(rb"</style", re.IGNORECASE),
+}
+_CONTAINER = re.compile(rb"<(/?)(table|ul|ol|dl|section|div|search-page-result)\b[^<>]*>", re.IGNORECASE)
 _LINK = re.compile(rb"<(?:link|meta)\b[^<>]*>", re.IGNORECASE)
 _STATES_ADDRESS = re.compile(rb"""\s(?:rel|property)\s*=\s*["']?(?:canonical|og:url)\b""", re.IGNORECASE)
 _ADDRESS = re.compile(rb"""\s(?:href|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
@@ -48,6 +60,9 @@ _ASCII = bytes(range(128))
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TAIL = 32_768
 """In how many of its last bytes a page must end: sites, browsers and archives put a little behind the end."""
+_DIVS_LEFT_OPEN = 3
+_DIVS_FOR_ONE_LEFT_OPEN = 40
+"""The most that whole pages were seen to leave open, and of so many one; lists and tables they close."""
 _DEEPEST = 100
 """How deep decoded data may nest; the sites' deepest is about 30."""
 _ONE = {"@type", "aggregateRating", "image"}
@@ -117,13 +132,37 @@ def decode_text(body: bytes) -> str:
 
 
 def check_whole(body: bytes) -> None:
-    """Raise ShapeError when a page begins as a document but doesn't end as one: it was cut on its way."""
+    """Raise ShapeError when a page breaks off: inside a script, a comment, an element, a list or a table.
+
+    A page whose last end tags are missing is whole, as browsers and archives leave them out; then all that holds lists must have been closed.
+    """
     if not _BEGIN_OF_PAGE.search(body):
         return
     ends = [found.start() for found in _END_OF_PAGE.finditer(body, max(len(body) - _TAIL, 0))]
     # A script can write the end of another document.
-    if not ends or body.rfind(b"<script", 0, ends[-1]) > body.rfind(b"</script", 0, ends[-1]):
-        raise ShapeError("page", "the page ends early")
+    if ends and body.rfind(b"<script", 0, ends[-1]) <= body.rfind(b"</script", 0, ends[-1]):
+        return
+    markup = b"".join(_markup(body))
+    if not markup.rstrip().endswith(b">") or not _BODY.search(markup):
+        raise ShapeError("page", "the page ends inside an element")
+    tags = Counter((bool(closes), name.lower()) for closes, name in _CONTAINER.findall(markup))
+    for (closes, name), opened in tags.items():
+        left_open = min(_DIVS_LEFT_OPEN, opened // _DIVS_FOR_ONE_LEFT_OPEN) if name == b"div" else 0
+        if not closes and opened - tags[True, name] > left_open:
+            raise ShapeError("page", f"the page ends inside <{name.decode()}>")
+
+
+def _markup(body: bytes) -> Iterator[bytes]:
+    """Yield a page without its scripts, styles and comments. Raises ShapeError when it ends inside one."""
+    start = 0
+    while opened := _NO_MARKUP.search(body, start):
+        yield body[start : opened.start()]
+        sign = opened[0].lower()
+        closed = _ENDS[sign].search(body, opened.end())
+        if closed is None:
+            raise ShapeError("page", f"the page ends inside {sign.decode()}")
+        start = closed.end()
+    yield body[start:]
 
 
 def starts_with(body: bytes, character: bytes) -> bool:
@@ -325,6 +364,25 @@ def dig_list(data: Any, *path: str | int) -> list[Any]:
     if not isinstance(value, list):
         raise ShapeError(_name(path), f"expected a list, not {_brief(value)}")
     return [item for item in value if item is not None]
+
+
+def told(read: Callable[[Any], _T | NotTold], data: Any, *path: str) -> _T | NotTold:
+    """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
+
+    `read` is one of the functions above. Raises ShapeError where a value has another type than expected.
+    """
+    for depth, step in enumerate(path):
+        if data is None:
+            return ABSENT if depth else None
+        if not isinstance(data, dict):
+            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+        if step not in data:
+            return None
+        data = data[step]
+    if data is None:
+        return ABSENT if path else None
+    found = read(data)
+    return ABSENT if data == found == [] else found
 
 
 def fold(text: str) -> str:

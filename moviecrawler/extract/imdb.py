@@ -8,7 +8,7 @@ such an object says is read by `imdb_objects`; pages without that script are rea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,12 +21,16 @@ from moviecrawler.extract.embedded import (
     dig_integer,
     dig_list,
     dig_text,
+    json_ld,
     reader,
     script,
     stated_addresses,
 )
+from moviecrawler.extract.findings import NotTold, looked
+from moviecrawler.extract.imdb_dom import Document
 from moviecrawler.extract.imdb_objects import (
     TITLE_ID,
+    brief_genres,
     check_rank,
     is_json,
     page_props,
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moviecrawler.extract.imdb_objects import PageProps, TitleData
-    from moviecrawler.items import Entry
+    from moviecrawler.items import Entry, Movie
 
 # --- Which page it is -----------------------------------------------------------------------------------------------
 
@@ -165,16 +169,43 @@ def _kind_of_markup(body: bytes) -> str | None:
 
 @reader
 def title(body: bytes, url: str | None = None) -> Page:
-    """Read a title page. Raises ExtractionError when it has not a shape that is known."""
-    props = page_props(body)
-    return imdb_markup.title(body, url) if props is None else _title_page(props, "title")
+    """Read a title page. Raises ExtractionError when it doesn't say which title it is about."""
+    return _title_page(body, url, "title")
 
 
 @reader
 def reference(body: bytes, url: str | None = None) -> Page:
     """Read a title's reference page, which has its whole cast. Raises ExtractionError as `title` does."""
+    return _title_page(body, url, "reference")
+
+
+def _title_page(body: bytes, url: str | None, kind: str) -> Page:
     props = page_props(body)
-    return imdb_markup.title(body, url) if props is None else _title_page(props, "reference")
+    sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
+    if not sources:
+        return imdb_markup.title(body, url)
+    return Page(site="imdb", kind=kind, movie=_movie(body, url, sources))
+
+
+def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
+    """Return a title from a page's data, and from its markup what the data doesn't tell as the pages of its kind do."""
+    found = read_known_movie(sources)
+    found.look("genres", lambda: _whole_genres(body, sources))
+    if not is_json(body) and any(map(found.is_open, _ALWAYS_TOLD)):
+        document = looked(lambda: Document(body, url))
+        if document is not None:
+            imdb_markup.look_for_facts(found, document, "data")
+    return found.done()
+
+
+def _whole_genres(body: bytes, sources: list[TitleData]) -> list[str] | NotTold:
+    """Return the genres of pages that have one list of them only, unless JSON-LD knows some that this list has not.
+
+    Beside another list this one is sometimes cut; JSON-LD has three at most.
+    """
+    genres = brief_genres(sources)
+    linked: list[Any] = next((data["genre"] for data in json_ld(body) if isinstance(data.get("genre"), list)), [])
+    return genres if isinstance(genres, list) and set(linked) <= set(genres) else None
 
 
 @reader
@@ -185,9 +216,9 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
         return imdb_markup.full_credits(body, url)
     content = props.get("contentData")
     if content is None:
-        return _title_page(props, "fullcredits")
+        return _title_page(body, url, "fullcredits")
     listed: TitleData = {"categories": content["categories"]} if "categories" in content else {}
-    return _checked_title_page([_entity(props), listed], "fullcredits")
+    return Page(site="imdb", kind="fullcredits", movie=_read_entity(props, listed))
 
 
 @reader
@@ -204,7 +235,7 @@ def episodes(body: bytes, url: str | None = None) -> Page:
     # The cursor is there on the last page too.
     after = dig_text(found, "endCursor") if dig(found, "hasNextPage") else None
     listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
-    return Page(site="imdb", kind="episodes", movie=read_known_movie([_entity(props)]), listing=listing)
+    return Page(site="imdb", kind="episodes", movie=_read_entity(props), listing=listing)
 
 
 @reader
@@ -216,7 +247,7 @@ def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - read
         about = dig(answer, "data", "title")
         if not isinstance(about, dict):
             raise ShapeError("page", "the answer has neither a title nor a mainSearch")
-        return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]))
+        return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]).done())
     entities = (dig(edge, "node", "entity") for edge in _rows(found, "edges"))
     titles = (entity for entity in entities if dig(entity, "__typename") == "Title")
     entries = [read_entry(entity, dig(entity, "ratingsSummary")) for entity in titles]
@@ -229,41 +260,18 @@ def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
         props = page_props(body)
         if props is None:
             return imdb_markup.title(body, url)
-        return Page(site="imdb", kind=kind, movie=read_known_movie([_entity(props)]))
+        return Page(site="imdb", kind=kind, movie=_read_entity(props))
 
     return read
 
 
-def _entity(props: PageProps) -> TitleData:
+def _read_entity(props: PageProps, *listed: TitleData) -> Movie:
     entity = (props.get("contentData") or {}).get("entityMetadata")
     if entity is None:
         raise ShapeError("page", "the script has no contentData.entityMetadata")
-    return entity
-
-
-def _title_page(props: PageProps, kind: str) -> Page:
-    above, main = props.get("aboveTheFoldData"), props.get("mainColumnData")
-    if above is None or main is None:
-        raise ShapeError("page", "the script has no aboveTheFoldData and mainColumnData")
-    return _checked_title_page([above, main], kind)
-
-
-def _checked_title_page(sources: list[TitleData], kind: str) -> Page:
-    """Return the page, unless what every page of its kind has is gone: that would pass for "has none"."""
-    summaries = [source["ratingsSummary"] for source in sources if "ratingsSummary" in source]
-    # null is a title that nobody can rate yet.
-    if None not in summaries and not any(
-        isinstance(found, dict) and {"aggregateRating", "voteCount"} <= found.keys() for found in summaries
-    ):
-        raise ShapeError("scores", "the page has no ratingsSummary with aggregateRating and voteCount")
-    _require("genres", sources, "genres", "titleGenres")
-    _require("credits", sources, "cast", "castV2", "categories")
-    return Page(site="imdb", kind=kind, movie=read_known_movie(sources))
-
-
-def _require(field: str, sources: list[TitleData], *keys: str) -> None:
-    if not any(key in source for source in sources for key in keys):
-        raise ShapeError(field, f"the page has none of {', '.join(keys)}")
+    found = read_known_movie([entity, *listed])
+    found.look("genres", lambda: brief_genres([entity]))
+    return found.done()
 
 
 # --- Lists ----------------------------------------------------------------------------------------------------------
@@ -351,10 +359,7 @@ def _total(data: Any) -> int | None:
 
 
 def _rating(row: Any, key: str) -> Any:
-    """Return what a row has as `key`. A row without it has another shape; a row that is unrated has it all the same."""
-    if not isinstance(row, dict) or key not in row:
-        raise ShapeError("scores", f"a row of the list has no {key}")
-    return row[key]
+    return row.get(key) if isinstance(row, dict) else None
 
 
 def _search_entry(row: Any) -> Entry:
@@ -369,6 +374,22 @@ def _search_entry(row: Any) -> Entry:
     # A title in development has a word instead.
     year = parse_year(released) if released and re.search(r"\d", released) else None
     return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)
+
+
+_SOURCES: tuple[Literal["aboveTheFoldData", "mainColumnData"], ...] = ("aboveTheFoldData", "mainColumnData")
+_ALWAYS_TOLD = (
+    *("original_title", "year", "release_date", "runtime_minutes", "certificate", "plot", "poster_url", "countries"),
+    *(
+        "languages",
+        "scores.imdb",
+        "scores.metascore",
+        "popularity_rank",
+        "credits.director",
+        "credits.writer",
+        "credits.cast",
+    ),
+)
+"""What the data of every title's page says, if only that there is none."""
 
 
 READERS: dict[str, Callable[[bytes, str | None], Page]] = {

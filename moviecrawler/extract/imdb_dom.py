@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
@@ -109,17 +111,20 @@ class Document:
     def _stated_addresses(self) -> list[str]:
         return self.root.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content").getall()
 
-    def title(self) -> tuple[str, str | None]:
-        """Return the title as displayed, and the original one where the page gives another."""
-        linked_name = dig_text(self.title_data, "name")
+    def title(self) -> str:
+        """Return the title as displayed."""
         title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
         # JSON-LD's name is the original title, until 2021 without the one displayed.
-        if title is None and linked_name:
-            title = dig_text(self.title_data, "alternateName") or _head(self.root).title or linked_name
+        if title is None and self.linked_name:
+            title = dig_text(self.title_data, "alternateName") or _head(self.root).title or self.linked_name
         if title is None:
             raise ShapeError("title", "no heading that is known")
-        original = self._original_title() or linked_name
-        return title, original if original != title else None
+        return title
+
+    @property
+    def linked_name(self) -> str | None:
+        """The name in JSON-LD, which is the original title."""
+        return dig_text(self.title_data, "name")
 
     def _original_title(self) -> str | None:
         for element in self.root.xpath(f"//*[{of_class('originalTitle')}] | //*[{of_class('title-extra')}][i]"):
@@ -133,38 +138,60 @@ class Document:
         return labelled.partition(": ")[2] or None if labelled else None
 
     def kind(self) -> tuple[TitleKind, str | None]:
-        """Return what the title is, and its titleType where the page tells."""
-        label = _head(self.root).label
-        if label.lower() in LABELS:
-            return LABELS[label.lower()]
+        """Return what the title is, and its titleType where the page tells. Raises ShapeError when nothing tells."""
+        head = _head(self.root)
+        if head.label.lower() in LABELS:
+            return LABELS[head.label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
-        kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph, "other" if label else "movie")
-        if kind == "movie" and (first_text(self.root, "#tn15title h1") or "").startswith('"'):
+        kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph)
+        if kind is None and head.label:
+            kind = "other"
+        if kind in {None, "movie"} and (first_text(self.root, "#tn15title h1") or "").startswith('"'):
             # To 2011, series stood in quotes: "Tin Parliament" (2002).
             return ("episode", "tvEpisode") if self.root.css("#tn15title h1 em") else ("series", "tvSeries")
-        return kind, None
+        if kind is None and not self.root.xpath("//title[text()]"):
+            raise ShapeError("kind", "nothing says what kind of title it is")
+        return kind or "movie", None
 
-    def movie(self) -> Movie:
-        """Return what every page about a title says of it: id, title, kind and years."""
+    def findings(self) -> Findings:
+        """Return what every page about a title says of it: id, title and kind, for its other fields to be found."""
         site_id = self.site_id()
-        title, original_title = self.title()
         kind, title_type = self.kind()
-        head = _head(self.root)
-        if head.year is None and (beside := first_text(self.root, _YEAR_BESIDE_HEADING)):
-            _, year, end_year, _ = release_words(beside.strip("()"))
-            head = head._replace(year=year, end_year=end_year)
-        return Movie(
-            site="imdb",
-            site_id=site_id,
-            imdb_id=site_id,
-            url=title_url("imdb", site_id),
-            title=title,
-            original_title=original_title,
-            kind=kind,
-            title_type=title_type,
-            year=head.year,
-            end_year=head.end_year if kind == "series" else None,
+        found = Findings(
+            Movie(
+                site="imdb",
+                site_id=site_id,
+                imdb_id=site_id,
+                url=title_url("imdb", site_id),
+                title=self.title(),
+                kind=kind,
+            )
         )
+        found.look("title_type", lambda: title_type)
+        self.look_for_names(found)
+        return found
+
+    def look_for_names(self, found: Findings) -> None:
+        """Find the original title and the years."""
+        title = found.movie.title
+        found.look(
+            "original_title",
+            lambda: _other_than(title, self._original_title()),
+            lambda: _other_than(title, self.linked_name),
+        )
+        head = _head(self.root)
+        beside = release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
+        found.look("year", lambda: head.year, lambda: beside[1])
+        if found.movie.kind == "series":
+            year, end_year, is_span = (
+                (head.year, head.end_year, head.is_span) if head.year is not None else (beside[1], beside[2], beside[3])
+            )
+            # "2005-" is a series that runs; of one year or none nothing is said.
+            found.look("end_year", lambda: end_year or (ABSENT if year and is_span else None))
+
+
+def _other_than(title: str, original: str | None) -> str | NotTold:
+    return ABSENT if original == title else original
 
 
 def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
@@ -177,6 +204,7 @@ class _Head(NamedTuple):
     label: str = ""
     year: int | None = None
     end_year: int | None = None
+    is_span: bool = False
 
 
 def _head(root: Selector) -> _Head:
@@ -187,13 +215,13 @@ def _head(root: Selector) -> _Head:
     stated = root.xpath("//title/text() | //meta[@property='og:title' or @name='title']/@content").getall()
     for text in map(fold, stated):
         found = _HEAD_TITLE.search(text)
-        label, year, end_year, _ = release_words(found["words"]) if found else ("", None, None, False)
+        label, year, end_year, is_span = release_words(found["words"]) if found else ("", None, None, False)
         label = (found and found["medium"]) or label
         if found and (year or label.lower() in LABELS):
             title = text[: found.start()].strip()
             # "Lantern Row" The First Lamp (TV Episode 1999)
             episode = _EPISODE_IN_HEAD.fullmatch(title)
-            return _Head((episode["title"] if episode else title.strip('"')) or None, label, year, end_year)
+            return _Head((episode["title"] if episode else title.strip('"')) or None, label, year, end_year, is_span)
     return _Head()
 
 
@@ -206,9 +234,9 @@ def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
     found = _YEARS.search(words)
     if not found:
         return fold(words), None, None, False
-    end = check_year(int(found["end"])) if found["end"] else None
     label = fold(f"{words[: found.start()]} {words[found.end() :]}")
-    return label, check_year(int(found["year"])), end, bool(found["span"])
+    year, end = (looked(partial(check_year, int(found[part] or 0))) for part in ("year", "end"))
+    return label, year, end, bool(found["span"])
 
 
 def _heading(heading: Selector) -> str | None:

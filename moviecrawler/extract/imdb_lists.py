@@ -86,7 +86,9 @@ def episodes(body: bytes, url: str | None) -> Page:
     if not entries:
         season = document.root.css(".eplist, #eplist")
         _require_empty(season, season)
-    return Page(site="imdb", kind="episodes", movie=document.movie(), listing=Listing(site="imdb", entries=entries))
+    return Page(
+        site="imdb", kind="episodes", movie=document.findings().done(), listing=Listing(site="imdb", entries=entries)
+    )
 
 
 def _require_empty(signs: SelectorList[Selector], lists: SelectorList[Selector]) -> None:

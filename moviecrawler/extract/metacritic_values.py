@@ -24,6 +24,10 @@ _ID: Final = re.compile(
     r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/season-\d{1,4})?"
     r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)",
 )
+NO_DAY: Final = re.compile(
+    r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
+)
+"""What stands in the place of a date that isn't known to the day."""
 _SEASON: Final = re.compile(r"/season-(\d+)$")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
@@ -85,12 +89,10 @@ def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]
 
 
 def new_score(kind: ScoreKind, value: float, count: int | None) -> Score:
-    """Return a score. Raises ShapeError when it is not on its scale, or is of fewer than one review."""
+    """Return a score. Raises ShapeError when it is not on its scale."""
     if not 0 <= value <= SCORE_SCALES[kind]:
         raise ShapeError("scores", f"{kind} {value:g} is not between 0 and {SCORE_SCALES[kind]}")
-    if count is not None and count < 1:
-        raise ShapeError("scores", f"{kind} {value:g} of {count} reviews")
-    return Score(kind=kind, value=value, count=count)
+    return Score(kind=kind, value=value, count=count if count and count > 0 else None)
 
 
 def read_date(text: str | None) -> tuple[str | None, int | None]:

@@ -52,10 +52,11 @@ def _saved_from(body: bytes) -> str | None:
 
 
 def page_record(page: Page) -> dict[str, Any]:
-    """Return a page as one JSON object: `kind`, then `item` for a movie, and `entries`, `total`, `next` for a list."""
+    """Return a page as one JSON object: `kind`, then `item` and what it is `silent` of for a movie, and `entries`, `total`, `next` for a list."""
     record: dict[str, Any] = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
         record["item"] = _movie_record(page.movie)
+        record["silent"] = page.movie.silent
     if page.listing is not None:
         record["entries"] = [_entry_record(entry) for entry in page.listing.entries]
         record["total"] = page.listing.total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import (
@@ -15,14 +16,17 @@ from moviecrawler.extract.embedded import (
     reader,
     script,
 )
-from moviecrawler.extract.rottentomatoes_parts import score, text_of, title_kind
+from moviecrawler.extract.findings import looked
+from moviecrawler.extract.rottentomatoes_parts import score, scores_of_row, text_of, title_kind
 from moviecrawler.extract.trees import tree_of
-from moviecrawler.extract.values import check_year, parse_date, parse_integer
+from moviecrawler.extract.values import check_year, parse_date, parse_year
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from parsel import Selector
+
+    from moviecrawler.extract.findings import NotTold
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 _TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
@@ -58,8 +62,10 @@ def browse_json(body: bytes, url: str | None = None) -> Page:
     entries = []
     for item in dig_list(data, "grid", "list"):
         title, path = dig_text(item, "title"), dig_text(item, "mediaUrl")
-        scores = score("tomatometer", dig(item, "criticsScore", "scorePercent"))
-        scores += score("popcornmeter", dig(item, "audienceScore", "scorePercent"))
+        scores = scores_of_row(
+            partial(_share, item, "tomatometer", "criticsScore"),
+            partial(_share, item, "popcornmeter", "audienceScore"),
+        )
         entries.append(_entry(path, title, scores, release_date=_opening(dig_text(item, "releaseDateText"))))
     return _page("browse-json", entries, _cursor(dig(data, "pageInfo")))
 
@@ -78,7 +84,8 @@ def chart(body: bytes, url: str | None = None) -> Page:
         if place is None or not link:
             continue
         titled = _TITLE_AND_YEAR.match(text_of(link[0]))
-        scores = score("tomatometer", text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None)
+        shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
+        scores = scores_of_row(partial(score, "tomatometer", shares, counts))
         entries.append(
             _entry(
                 link[0].attrib["href"],
@@ -109,8 +116,8 @@ def search(body: bytes, url: str | None = None) -> Page:
             _entry(
                 link.attrib.get("href"),
                 text_of(link),
-                score("tomatometer", attributes.get("tomatometerscore")),
-                year=check_year(parse_integer(year)) if year else None,
+                scores_of_row(partial(score, "tomatometer", attributes.get("tomatometerscore"))),
+                year=looked(partial(parse_year, year)) if year else None,
             )
         )
     linked = tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]')
@@ -126,13 +133,17 @@ def _tile(tile: Selector) -> Entry:
     for kind, side in kinds.items():
         # Older tiles have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
         shown = tile.css(f'[slot="{side}Score"]')
-        scores += score(kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get())
+        scores += scores_of_row(partial(score, kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get()))
     return _entry(
         link.attrib.get("href"),
         text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),
         scores,
         release_date=_opening(text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))),
     )
+
+
+def _share(item: Any, kind: ScoreKind, key: str) -> Score | NotTold:
+    return score(kind, dig(item, key, "scorePercent"))
 
 
 def _entry(
@@ -161,7 +172,7 @@ def _entry(
 def _opening(text: str | None) -> str | None:
     """Return the theatrical date of "Opened Feb 07, 2025"; "Re-released …" and "Streaming …" are none."""
     found = _OPENING.match(text or "")
-    return parse_date(found[1]) if found else None
+    return looked(lambda: parse_date(found[1])) if found else None
 
 
 def _cursor(page_info: Any) -> str | None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from parsel import Selector, SelectorList
 
 from moviecrawler.extract.embedded import ShapeError, decode_text, fold
 from moviecrawler.extract.rottentomatoes_parts import text_of
 from moviecrawler.extract.trees import tree_of
-
-if TYPE_CHECKING:
-    from parsel import Selector
 
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""
@@ -102,10 +100,10 @@ def older_details(tree: Selector) -> dict[str, Detail] | None:
     )
     # Backwards, so that the first of two rows with the same label is the one that stays.
     for row in reversed(listed):
-        label = row.css('.meta-label, [data-qa="movie-info-item-label"]') or row
-        value = row.css('.meta-value, [data-qa="movie-info-item-value"]') or row.xpath(
-            "following-sibling::*[1][not(self::dt)]"
-        )
+        label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
+        value = row.css('.meta-value, [data-qa="movie-info-item-value"]')
+        if not row.xpath("*") or row.root.tag == "dt":
+            label, value = SelectorList([row]), row.xpath("following-sibling::*[1][not(self::dt)]")
         parts: list[tuple[str, str | None]] = []
         for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
             if isinstance(piece.root, str):
@@ -172,19 +170,30 @@ def cast_tiles(body: bytes) -> list[Person]:
     if end == -1:
         raise ShapeError("cast", "the page ends inside of it")
     people = []
-    for tile in tree_of(body[body.rfind(b"<", 0, first) : end]).css('[data-qa="person-item"]'):
+    tiles = tree_of(body[body.rfind(b"<", 0, first) : end]).css('[data-qa="person-item"]')
+    have_roles = bool(tiles.css('[data-qa="person-role"]'))
+    for tile in tiles:
+        name = text_of(tile.css('[data-qa="person-name"]'))
+        if not name or (not have_roles and text_of(tile) != name):
+            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
         part = _part([text_of(tile.css('[data-qa="person-role"]'))])
         if part is not None:
-            people.append((text_of(tile.css('[data-qa="person-name"]')), tile.attrib.get("href"), part or None))
+            people.append((name, tile.attrib.get("href"), part or None))
     return people
 
 
 def older_cast(tree: Selector) -> list[Person]:
     """Return the cast of pages of 2014 to 2024."""
     people = []
-    for tile in tree.css(".cast-item, .cast-and-crew-item"):
+    tiles = tree.css(".cast-item, .cast-and-crew-item")
+    parts = tiles.css(".characters, .p--small")
+    if parts and not any(map(text_of, parts)):
+        raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
+    for tile in tiles:
         link = tile.css(".media-body a, .metadata a")
         name = text_of(link) or text_of(tile.css(".media-body [title]:not(.characters), .metadata p:not(.p--small)"))
+        if not name or (not parts and text_of(tile) != name):
+            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
         part = _part(tile.css(".characters ::text, .p--small ::text").getall())
         if part is not None:
             people.append((name, link.attrib.get("href"), part or None))

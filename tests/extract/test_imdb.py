@@ -7,6 +7,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
+from moviecrawler.fields import present_in
 from tests.conftest import PROJECT
 
 if TYPE_CHECKING:
@@ -48,23 +49,50 @@ def with_value(case: str, value: Any, *path: str | int) -> bytes:
         (["id"], "site_id"),
         (["titleText"], "title"),
         (["titleType"], "title_type"),
-        (["ratingsSummary"], "scores"),
-        (["genres", "titleGenres"], "genres"),
-        (["cast", "castV2", "categories"], "credits"),
     ],
 )
-def test_what_every_title_page_has_is_never_taken_for_absent(keys: list[str], field: str) -> None:
+def test_a_page_without_identity_is_refused(keys: list[str], field: str) -> None:
     with pytest.raises(ExtractionError) as error:
         imdb.title(without("title-2022-principal-cast", *keys), None)
     assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("keys", "silent"),
+    [
+        (["ratingsSummary"], {"scores.imdb", "imdb_top250_rank"}),
+        (["metacritic"], {"scores.metascore"}),
+        (["genres", "titleGenres"], {"genres"}),
+        (["cast", "castV2", "categories"], {"credits.cast"}),
+        (["plot"], {"plot"}),
+    ],
+)
+def test_what_stands_under_another_key_is_silent_and_all_else_is_read(keys: list[str], silent: set[str]) -> None:
+    whole = imdb.title(without("title-2022-principal-cast"), None).movie
+    movie = imdb.title(without("title-2022-principal-cast", *keys), None).movie
+    assert movie is not None
+    assert whole is not None
+    assert set(movie.silent) - set(whole.silent) == silent - set(whole.silent)
+    assert present_in(whole) - present_in(movie) - {"scores.imdb.count"} == silent & present_in(whole)
+
+
+def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> None:
+    data = data_of("title-2022-principal-cast")
+    for about in ("aboveTheFoldData", "mainColumnData"):
+        data["props"]["pageProps"][about].update(plot=None, metacritic=None, genres={"genres": []}, writers=[])
+    movie = imdb.title(page_of(data), None).movie
+    assert movie is not None
+    assert (movie.plot, movie.genres, movie.score("metascore")) == (None, [], None)
+    assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.silent)
 
 
 @pytest.mark.parametrize("key", ["aggregateRating", "voteCount"])
 def test_a_renamed_rating_is_not_unrated(key: str) -> None:
     data = data_of("title-2022-principal-cast")
     del data["props"]["pageProps"]["aboveTheFoldData"]["ratingsSummary"][key]
-    with pytest.raises(ExtractionError, match="ratingsSummary with aggregateRating and voteCount"):
-        imdb.title(page_of(data), None)
+    movie = imdb.title(page_of(data), None).movie
+    assert movie is not None
+    assert {"aggregateRating": "scores.imdb", "voteCount": "scores.imdb.count"}[key] in movie.silent
 
 
 @pytest.mark.parametrize(
@@ -73,17 +101,40 @@ def test_a_renamed_rating_is_not_unrated(key: str) -> None:
         (93, ("ratingsSummary", "aggregateRating")),
         (0.9, ("ratingsSummary", "aggregateRating")),
         ("8.4", ("ratingsSummary", "aggregateRating")),
+        (None, ("ratingsSummary", "aggregateRating")),  # with thousands of votes
         (-3, ("ratingsSummary", "voteCount")),
         (101, ("metacritic", "metascore", "score")),
         (15, ("releaseYear", "year")),
         (13, ("releaseDate", "month")),
         (0, ("runtime", "seconds")),
         (0, ("meterRanking", "currentRank")),
-        ("nm0111161", ("id",)),
-        (["a list"], ("titleText",)),
+        ({"new": 1}, ("plot",)),
     ],
 )
-def test_what_can_not_be_is_an_error_and_no_data(value: Any, path: tuple[str, ...]) -> None:
+def test_what_can_not_be_is_silent_and_no_data(value: Any, path: tuple[str, ...]) -> None:
+    data = data_of("title-2022-principal-cast")
+    data["props"]["pageProps"]["mainColumnData"].pop(path[0], None)
+    inner = data["props"]["pageProps"]["aboveTheFoldData"]
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    movie = imdb.title(page_of(data), None).movie
+    assert movie is not None
+    field = {
+        "ratingsSummary": "scores.imdb.count" if path[-1] == "voteCount" else "scores.imdb",
+        "metacritic": "scores.metascore",
+        "releaseYear": "year",
+        "releaseDate": "release_date",
+        "runtime": "runtime_minutes",
+        "meterRanking": "popularity_rank",
+        "plot": "plot",
+    }[path[0]]
+    assert field in movie.silent
+    assert field not in present_in(movie)
+
+
+@pytest.mark.parametrize(("value", "path"), [("nm0111161", ("id",)), ("tt0900002", ("id",))])
+def test_identity_that_can_not_be_is_an_error(value: Any, path: tuple[str, ...]) -> None:
     with pytest.raises(ExtractionError):
         imdb.title(with_value("title-2022-principal-cast", value, "aboveTheFoldData", *path), None)
 
@@ -102,7 +153,7 @@ def test_what_is_not_read_may_have_any_shape() -> None:
         ("episodes-2025", imdb.episodes, ("contentData", "section", "episodes", "items", 0)),
     ],
 )
-def test_a_row_without_its_rating_key_is_not_unrated(
+def test_a_row_without_its_rating_key_is_a_row_without_a_score(
     case: str, read: Callable[[bytes, str | None], Any], path: tuple[str | int, ...]
 ) -> None:
     data = data_of(case)
@@ -111,9 +162,9 @@ def test_a_row_without_its_rating_key_is_not_unrated(
         row = row[step]
     for key in ("ratingsSummary", "ratingSummary", "voteCount"):
         row.pop(key, None)
-    with pytest.raises(ExtractionError) as error:
-        read(page_of(data), None)
-    assert error.value.field == "scores"
+    listing = read(page_of(data), None).listing
+    assert [score for score in listing.entries[0].scores if score.kind == "imdb"] == []
+    assert listing.entries[0].title
 
 
 @pytest.mark.parametrize("read", [imdb.title, imdb.chart, imdb.search, imdb.find, imdb.calendar, imdb.episodes])

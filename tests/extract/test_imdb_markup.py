@@ -4,6 +4,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb_markup
+from moviecrawler.fields import present_in
 from tests.conftest import PROJECT
 
 PAGE = (PROJECT / "tests" / "pages" / "imdb" / "title-2017" / "page.html").read_bytes()
@@ -11,28 +12,38 @@ PAGE = (PROJECT / "tests" / "pages" / "imdb" / "title-2017" / "page.html").read_
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.95])
 def test_a_page_that_was_cut_off_is_an_error(share: float) -> None:
-    with pytest.raises(ExtractionError, match="ends early"):
+    with pytest.raises(ExtractionError, match="ends inside"):
         imdb_markup.title(PAGE[: int(len(PAGE) * share)], None)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
-        (b'property="og:url" content="http://www.imdb.com/title/tt9100002/', b'property="og:url" content="/title/tt9100003/', "site_id"),
-        (b"<title>Harbour Lights (1995)", b"<title>Harbour Lights (1015)", "page"),
-        (b'<span itemprop="ratingValue">7.4<', b'<span itemprop="ratingValue">74<', "scores"),
-        (b'itemprop="ratingCount">29,679<', b'itemprop="ratingCount"><', "scores"),
-        (b"<span>70</span>", b"<span>170</span>", "scores"),
-        (b'datetime="PT112M"', b'datetime="112"', "page"),
-        (b"&euro;7,000,000", b"&curren;7,000,000", "amounts"),
+        (b"<title>Harbour Lights (1995)", b"<title>Harbour Lights (1015)", "year"),
+        (b'<span itemprop="ratingValue">7.4<', b'<span itemprop="ratingValue">74<', "scores.imdb"),
+        (b'itemprop="ratingCount">29,679<', b'itemprop="ratingCount"><', "scores.imdb.count"),
+        (b"<span>70</span>", b"<span>170</span>", "scores.metascore"),
+        (b'datetime="PT112M"', b'datetime="112"', "runtime_minutes"),
+        (b"&euro;7,000,000", b"&curren;7,000,000", "amounts.budget"),
         (b'9 June 1995 (USA)<meta itemprop="datePublished" content="1995-06-09">', b"9 Hune 1995 (USA)", "release_date"),
     ],
 )  # fmt: skip
-def test_a_value_that_cannot_be_is_an_error(old: bytes, new: bytes, field: str) -> None:
+def test_a_value_that_cannot_be_is_silent_or_read_elsewhere(old: bytes, new: bytes, field: str) -> None:
     assert old in PAGE
+    whole = imdb_markup.title(PAGE, None).movie
+    movie = imdb_markup.title(PAGE.replace(old, new), None).movie
+    assert movie is not None
+    assert whole is not None
+    assert present_in(whole) - present_in(movie) <= {field, f"{field}.count"}
+    assert field in movie.silent or field in present_in(movie)
+
+
+def test_a_page_that_names_two_titles_is_an_error() -> None:
+    own, other = (b'property="og:url" content="http://www.imdb.com/title/tt910000' + digit for digit in (b"2", b"3"))
+    assert own in PAGE
     with pytest.raises(ExtractionError) as error:
-        imdb_markup.title(PAGE.replace(old, new), None)
-    assert error.value.field == field
+        imdb_markup.title(PAGE.replace(own, other), None)
+    assert error.value.field == "site_id"
 
 
 def test_a_page_of_another_kind_is_an_error() -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
+from moviecrawler.fields import present_in
 from tests.conftest import PROJECT
+from tests.extract.damages import assert_cut_page_says_the_same_or_less
 
 PAGES = PROJECT / "tests" / "pages" / "metacritic"
 URL = "https://backend.metacritic.com/composer/metacritic/pages/movies/the-lantern-keeper-re-release/web"
@@ -48,43 +50,57 @@ def test_answer_without_a_title_is_refused(body: bytes) -> None:
         metacritic.detail(body, URL)
 
 
-@pytest.mark.parametrize("name", ["product", "user-score-summary"])
-def test_renamed_component_is_refused(name: str) -> None:
+def test_page_without_its_product_is_refused() -> None:
     answer = composer()
-    next(c for c in answer["components"] if c["meta"]["componentName"] == name)["meta"]["componentName"] = "renamed"
+    answer["components"][0]["meta"]["componentName"] = "renamed"
     with pytest.raises(ExtractionError):
         read(answer)
 
 
-def test_renamed_critic_summary_is_refused_unless_the_product_has_it() -> None:
+def test_renamed_summary_is_silent_unless_the_product_has_it() -> None:
     answer = composer()
-    product, critics = answer["components"][:2]
-    critics["meta"]["componentName"] = "renamed"
-    assert read(answer).score("metascore").value == 88
+    product, critics, users = answer["components"][:3]
+    critics["meta"]["componentName"] = users["meta"]["componentName"] = "renamed"
+    movie = read(answer)
+    assert movie.score("metascore").value == 88
+    assert "scores.metacritic_user" in movie.silent
     del product["data"]["item"]["criticScoreSummary"]
-    with pytest.raises(ExtractionError, match="critic-score-summary"):
-        read(answer)
+    movie = read(answer)
+    assert movie.scores == []
+    assert {"scores.metascore", "scores.metacritic_user"} <= set(movie.silent)
 
 
 @pytest.mark.parametrize(
-    ("component", "field", "value"),
+    ("component", "field", "value", "silent"),
     [
-        (1, "score", 101),
-        (1, "score", "88"),
-        (1, "score", -1),
-        (1, "max", 10),
-        (1, "reviewCount", 0),
-        (0, "imdbId", "tt12"),
-        (0, "premiereYear", 15),
-        (0, "releaseDate", "2003-13-40"),
-        (0, "duration", 200_000),
-        (0, "title", ""),
-        (0, "title", 7),
+        (1, "score", 101, "scores.metascore"),
+        (1, "score", "88", "scores.metascore"),
+        (1, "score", -1, "scores.metascore"),
+        (1, "score", None, "scores.metascore"),  # beside its reviews
+        (1, "max", 10, "scores.metascore"),
+        (1, "reviewCount", 0, "scores.metascore.count"),
+        (0, "imdbId", "tt12", "imdb_id"),
+        (0, "premiereYear", 15, "year"),
+        (0, "releaseDate", "2003-13-40", "release_date"),
+        (0, "duration", 200_000, "runtime_minutes"),
+        (0, "rating", "", "certificate"),
+        (0, "genres", [{"label": "Drama"}], "genres"),
     ],
 )
-def test_value_that_cannot_be_is_refused(component: int, field: str, value: Any) -> None:
+def test_value_that_cannot_be_is_silent(component: int, field: str, value: Any, silent: str) -> None:
     answer = composer()
+    answer["components"][0]["data"]["item"].pop("criticScoreSummary")
+    whole = read(answer)
     answer["components"][component]["data"]["item"][field] = value
+    movie = read(answer)
+    assert set(movie.silent) - set(whole.silent) == {silent}
+    assert present_in(whole) - present_in(movie) <= {silent, f"{silent}.count"}
+
+
+@pytest.mark.parametrize("title", ["", 7])
+def test_title_that_cannot_be_is_refused(title: Any) -> None:
+    answer = composer()
+    answer["components"][0]["data"]["item"]["title"] = title
     with pytest.raises(ExtractionError):
         read(answer)
 
@@ -93,10 +109,10 @@ def test_score_that_could_not_be_fetched_is_no_missing_score() -> None:
     answer = composer()
     del answer["components"][2]["data"]
     answer["components"][2]["errors"] = [{"code": 500}]
-    with pytest.raises(ExtractionError, match="500"):
-        read(answer)
+    assert "scores.metacritic_user" in read(answer).silent
     answer["components"][2]["errors"] = [{"code": 404}]
     assert read(answer).score("metacritic_user") is None
+    assert "scores.metacritic_user" not in read(answer).silent
 
 
 def test_nothing_is_the_year_0() -> None:
@@ -107,16 +123,11 @@ def test_nothing_is_the_year_0() -> None:
 
 
 @pytest.mark.parametrize("case", sorted(path.name for path in PAGES.iterdir()))
-def test_cut_page_is_whole_or_refused(case: str) -> None:
+def test_cut_page_says_the_same_or_less_or_is_refused(case: str) -> None:
     (path,) = (PAGES / case).glob("page.*")
     body = path.read_bytes()
     kind = metacritic.kind_of(body, None)
     assert kind is not None
-    whole = metacritic.READERS[kind](body, None)
-    for share in range(50):
-        cut = body[: len(body) * share // 50]
-        try:
-            page = metacritic.READERS[metacritic.kind_of(cut, None) or kind](cut, None)
-        except ExtractionError:
-            continue
-        assert page == whole
+    assert_cut_page_says_the_same_or_less(
+        body, lambda cut: metacritic.READERS[metacritic.kind_of(cut, None) or kind](cut, None)
+    )

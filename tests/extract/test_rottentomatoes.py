@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import rottentomatoes
+from moviecrawler.items import Page
+from tests.extract.damages import assert_cut_page_says_the_same_or_less
 
 PAGES = Path(__file__).parents[1] / "pages" / "rottentomatoes"
 CASES = sorted(path.parent.name for path in PAGES.glob("*/meta.json"))
@@ -16,7 +19,7 @@ def page(case: str) -> bytes:
     return path.read_bytes()
 
 
-def read(body: bytes) -> object:
+def read(body: bytes) -> Page:
     kind = rottentomatoes.kind_of(body)
     if kind is None:
         raise ExtractionError("page", None, "unknown")
@@ -24,14 +27,21 @@ def read(body: bytes) -> object:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_page_cut_anywhere_is_whole_or_refused(case: str) -> None:
-    body = page(case)
-    whole = read(body)
-    for end in range(0, len(body), max(1, len(body) // 100)):
-        try:
-            assert read(body[:end]) == whole
-        except ExtractionError:
-            continue
+def test_page_cut_anywhere_says_the_same_or_less_or_is_refused(case: str) -> None:
+    assert_cut_page_says_the_same_or_less(page(case), read)
+
+
+def card() -> bytes:
+    """Return a page of today that names its scores in its scorecard alone."""
+    return page("2026-scorecard").replace(b'"aggregateRating"', b'"otherRating"')
+
+
+def test_json_ld_serves_where_the_scorecard_is_silent() -> None:
+    whole = rottentomatoes.movie(page("2026-scorecard"), None).movie
+    movie = rottentomatoes.movie(page("2026-scorecard").replace(b'"criticsScore"', b'"scoreOfCritics"'), None).movie
+    assert whole is not None
+    assert movie is not None
+    assert whole.scores == movie.scores
 
 
 def test_canonical_url_wins_over_the_one_that_was_asked_for() -> None:
@@ -54,31 +64,39 @@ def test_part_of_a_series_is_not_taken_for_the_series() -> None:
 
 
 @pytest.mark.parametrize(
-    ("removed", "field"),
-    [(b'id="media-scorecard-json"', "scores"), (b'data-qa="item-label"', "details"), (b'"criticsScore"', None)],
+    ("part", "silent"),
+    [
+        (b'id="media-scorecard-json"', {"scores.tomatometer", "scores.popcornmeter"}),
+        (b'data-qa="item-label"', {"languages", "release_date"}),
+        (b'"criticsScore"', {"scores.tomatometer"}),
+        (b'"audienceScore"', {"scores.popcornmeter"}),
+    ],
 )
-def test_page_without_a_part_that_all_have_is_refused(removed: bytes, field: str | None) -> None:
-    body = page("2026-scorecard").replace(removed, removed.replace(b"a", b"o").replace(b"i", b"y"))
-    if field is None:
-        body = body.replace(b'"audienceScore"', b'"otherScore"')
-    with pytest.raises(ExtractionError) as raised:
-        rottentomatoes.movie(body, None)
-    assert raised.value.field == (field or "scores")
+def test_page_without_a_part_is_silent_of_what_stands_there(part: bytes, silent: set[str]) -> None:
+    whole = rottentomatoes.movie(card(), None).movie
+    body = card().replace(part, part.replace(b"a", b"o").replace(b"i", b"y"))
+    movie = rottentomatoes.movie(body, None).movie
+    assert movie is not None
+    assert whole is not None
+    assert silent <= set(movie.silent) - set(whole.silent)
+    for field in {"title", "year", "scores"} - {name.partition(".")[0] for name in silent}:
+        assert getattr(movie, field) == getattr(whole, field)
 
 
-@pytest.mark.parametrize("score", ['"183"', '"-1"', "83.5", '"eighty"', "[83]", "true"])
-def test_score_that_is_none_is_refused(score: str) -> None:
-    body = page("2026-scorecard").replace(b'"score":"83"', b'"score":' + score.encode())
-    with pytest.raises(ExtractionError, match="tomatometer"):
-        rottentomatoes.movie(body, None)
-
-
-@pytest.mark.parametrize("score", ['""', "null", '"--"', '"- -"'])
-def test_score_that_is_left_empty_is_no_score(score: str) -> None:
-    body = page("2026-scorecard").replace(b'"score":"83"', b'"score":' + score.encode())
+@pytest.mark.parametrize("score", ['"183"', '"-1"', "83.5", '"eighty"', "[83]", "true", '""', "null", '"--"'])
+def test_score_that_is_none_beside_its_reviews_is_silent(score: str) -> None:
+    body = re.sub(rb'"scorePercent":"83%",?', b"", card().replace(b'"score":"83"', b'"score":' + score.encode()))
     movie = rottentomatoes.movie(body, None).movie
     assert movie is not None
     assert [found.kind for found in movie.scores] == ["popcornmeter"]
+    assert "scores.tomatometer" in movie.silent
+
+
+def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:
+    movie = rottentomatoes.movie(page("2026-unscored"), None).movie
+    assert movie is not None
+    assert movie.scores == []
+    assert not {"scores.tomatometer", "scores.popcornmeter"} & set(movie.silent)
 
 
 def test_pages_of_others_are_not_claimed() -> None:

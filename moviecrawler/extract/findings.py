@@ -1,0 +1,123 @@
+"""What a page says of a title, collected field by field: a value, that there is none, or nothing.
+
+A place is a function that looks where a page of some age tells a field, and returns one of three:
+
+    a value     the page tells it
+    ABSENT      the place is there and says that there is none: `null` under a known key, "tbd", an empty list
+    None        the place is not there, or it is empty in a way that no page is known to say "none" with
+
+A place that raises an error holds what it can't understand, which says nothing either.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from moviecrawler.fields import silent_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moviecrawler.items import Credit, Movie, Role
+
+
+class Absence(Enum):
+    """That a page states that there is no value."""
+
+    STATED = "stated"
+
+
+ABSENT: Final = Absence.STATED
+NotTold = Literal[Absence.STATED] | None
+UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What a place raises that holds something else than expected."""
+_T = TypeVar("_T")
+_ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
+
+
+class Findings:
+    """A title while its page is read. `movie` has its identity and gets its fields one by one."""
+
+    def __init__(self, movie: Movie) -> None:
+        self.movie = movie
+        self._told: set[str] = set()
+        self._absent: set[str] = set()
+        self._credits: dict[Role, list[Credit]] = {}
+
+    def is_open(self, field: str) -> bool:
+        """Return whether nothing has been found of a field yet."""
+        return field not in self._told and field not in self._absent
+
+    def look(self, field: str, *places: Callable[[], Any]) -> Any:
+        """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
+
+        One place's word that there is none holds only where no other place has a value. Does nothing where the field has a value.
+        Returns the value, or None.
+        """
+        if field in self._told:
+            return None
+        for place in places:
+            found = looked(place)
+            if found is ABSENT:
+                self._absent.add(field)
+            elif found is not None and found != []:
+                self._told.add(field)
+                self._absent.discard(field)
+                self._set(field, found)
+                return found
+        return None
+
+    def state_absent(self, field: str) -> None:
+        """Note that the page states that there is no value."""
+        if field not in self._told:
+            self._absent.add(field)
+
+    def _set(self, field: str, found: Any) -> None:
+        name, _, part = field.partition(".")
+        if name == "credits":
+            self._credits[part] = found  # type: ignore[index] # fields are named by roles
+        elif name in {"scores", "amounts"}:
+            getattr(self.movie, name).append(found)
+        else:
+            setattr(self.movie, name, found)
+
+    def done(self) -> Movie:
+        """Return the movie, with what its page is silent of."""
+        movie = self.movie
+        movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
+        movie.silent = silent_beside(movie, self._absent)
+        return movie
+
+
+def looked(place: Callable[[], _T]) -> _T | None:
+    """Return what a place says, None when it holds what it can't understand."""
+    try:
+        return place()
+    except UNREADABLE:
+        return None
+
+
+def first(*places: Callable[[], _T | NotTold]) -> _T | NotTold:
+    """Return the first value that a place has; else ABSENT when one of them states that; else None."""
+    absent: NotTold = None
+    for place in places:
+        try:
+            found = place()
+        except UNREADABLE:
+            continue
+        if isinstance(found, Absence):
+            absent = ABSENT
+        elif found is not None and found != []:
+            return found
+    return absent
+
+
+def one_of_each(role: Role, people: list[Credit]) -> list[Credit]:
+    """Return the credits of a role with nobody twice, in order and numbered from 1."""
+    known: dict[str, Credit] = {}
+    for credit in people:
+        known.setdefault(credit.person_id or credit.name, credit)
+    for place, credit in enumerate(known.values(), start=1):
+        credit.role, credit.position = role, place
+    return list(known.values())

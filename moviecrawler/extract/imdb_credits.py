@@ -1,0 +1,143 @@
+"""The people in the objects of IMDb's GraphQL API: where each role has been listed over the years."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, told
+from moviecrawler.extract.findings import ABSENT, NotTold, one_of_each
+from moviecrawler.items import Credit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from moviecrawler.items import Role
+
+_HEAD = 4
+"""The most people that the head of a page names of a role."""
+PERSON_ID = re.compile(r"nm\d{7,10}")
+
+# Labels are translated and come in singular and plural ("Director", "Directors"); ids stay what they are.
+_CATEGORY = "amzn1.imdb.concept.name_credit_category."
+_GROUP = "amzn1.imdb.concept.name_credit_group."
+_ROLES: dict[str | None, Role] = {
+    "director": "director",
+    _CATEGORY + "ace5cb4c-8708-4238-9542-04641e7c8171": "director",
+    "writer": "writer",
+    _CATEGORY + "c84ecaff-add5-4f2e-81db-102a41881fe3": "writer",
+    "creator": "creator",
+    _GROUP + "85198717-6c2d-481e-93a5-47858774bcce": "creator",
+    "cast": "cast",
+    _GROUP + "7caf7d16-5db9-4f4f-8864-d4c6e711c686": "cast",
+}
+
+
+def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NotTold]]:
+    """Yield every place that has the whole list of a role, or says how many it leaves out."""
+    for source in sources:
+        yield partial(_of_categories, source, role)
+        yield partial(_of_main_column, source, role)
+    # Those of the head of a page name the first three or four.
+    for source in reversed(sources):
+        for key in ("principalCredits", "principalCreditsV2", "crewV2"):
+            yield partial(_of_head, source, key, role, is_answer=len(sources) == 1)
+        if role == "cast":
+            # Of the main column it has taken the place of `cast`; the head's is the first four.
+            yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
+        page_title = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}.get(role)
+        if page_title:
+            yield partial(told, partial(_of_groups, role), source, page_title)
+
+
+def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NotTold:
+    """Read a list of departments, in which each has its own section."""
+    for category in dig_list(source, "categories"):
+        if _ROLES.get(dig_text(category, "id")) == role:
+            return told(partial(_credits, role), category, "section", "items")
+    return None
+
+
+def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NotTold:
+    if role != "cast":
+        return told(partial(_of_groups, role), source, f"{role}s")
+    edges = told(dig_list, source, "cast", "edges")
+    if edges is None:
+        return None
+    listed = [] if edges is ABSENT else [dig(edge, "node") for edge in edges]
+    # Until 2022-03 the first four of the cast stood in principalCast alone.
+    four = told(dig_list, source, "principalCast")
+    if isinstance(four, list):
+        listed = [credit for group in four for credit in dig_list(group, "credits")] + listed
+    return _credits(role, listed) if listed else ABSENT
+
+
+def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool) -> list[Credit] | None:
+    """Read the groups in the head of a page, of which one that leaves out people is not the list.
+
+    On pages they don't say whom the cast plays.
+    """
+    if role == "cast" and not is_answer:
+        return None
+    for group in dig_list(source, key):
+        named = dig_text(group, "category", "id") or dig_text(group, "grouping", "groupingId")
+        if _ROLES.get(named) == role:
+            listed = dig_list(group, "credits")
+            total = dig_integer(group, "totalCredits")
+            # An answer of the API has what was asked for: no total, and not always ids.
+            if total == len(listed) or (total is None and is_answer):
+                return _credits(role, listed, have_ids=not is_answer)
+            return None
+    return None
+
+
+def _of_groups(role: Role, groups: Any) -> list[Credit] | None:
+    """Read groups of credits, which have no group for a role that nobody has."""
+    listed = [credit for group in dig_list(groups) for credit in dig_list(group, "credits")]
+    return _credits(role, listed) if listed or not groups else None
+
+
+def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NotTold:
+    groups = told(dig_list, source, "castV2")
+    if not isinstance(groups, list):
+        return groups
+    listed = [credit for group in groups for credit in dig_list(group, "credits")]
+    return _credits("cast", listed) if listed and (is_whole or len(listed) > _HEAD) else None
+
+
+def _credits(role: Role, listed: list[Any], *, have_ids: bool = True) -> list[Credit]:
+    return one_of_each(role, [_credit(raw, role, has_id=have_ids) for raw in listed if raw is not None])
+
+
+def _credit(raw: Any, role: Role, *, has_id: bool) -> Credit:
+    """Return one credit: an object of the API, in one of its two versions, or a row of a page of credits."""
+    row_title = dig_text(raw, "rowTitle")
+    person = {"id": dig(raw, "id"), "nameText": {"text": row_title}} if row_title else dig(raw, "name")
+    name, person_id = dig_text(person, "nameText", "text"), dig_text(person, "id")
+    if name is None or not (PERSON_ID.fullmatch(person_id) if person_id else not has_id):
+        raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
+    played = list(_characters(raw)) if role == "cast" else []
+    return Credit(
+        name=name,
+        role=role,
+        position=0,
+        person_id=person_id,
+        character=" / ".join(dict.fromkeys(played)) or None,
+    )
+
+
+def _characters(raw: Any) -> Iterator[str]:
+    """Yield whom a member of the cast plays. Raises ShapeError when it isn't said where it should be."""
+    for character in dig_list(raw, "characters"):
+        yield _name_of(character)
+    for edge in dig_list(raw, "creditedRoles", "edges"):
+        for character in dig_list(edge, "node", "characters", "edges"):
+            yield _name_of(dig(character, "node"))
+
+
+def _name_of(character: Any) -> str:
+    name = dig_text(character) if isinstance(character, str) else dig_text(character, "name")
+    if name is None:
+        raise ShapeError("credits", "a character without a name")
+    return name

@@ -1,0 +1,153 @@
+"""The scores and ranks on IMDb's pages without JSON."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from moviecrawler.extract.embedded import ShapeError, dig
+from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.imdb_dom import (
+    Document,
+    all_text,
+    attribute,
+    first_text,
+    imdb_score,
+    metascore,
+    own_text,
+)
+from moviecrawler.extract.values import parse_integer
+
+if TYPE_CHECKING:
+    from parsel import Selector
+
+    from moviecrawler.extract.findings import Findings
+    from moviecrawler.items import Score
+
+_TOP_PLACES = 250
+_OUT_OF_TEN = re.compile(r"(?<!\d)(\d+(?:[.,]\d)?)\s*/\s*10\b")
+_NUMBER = re.compile(r"\d[\d.,\s]*")
+_WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
+_UNRATED = re.compile(r"\bawaiting \d+ votes|\bneeds \d+ ratings", re.IGNORECASE)
+
+
+def look_for_scores(found: Findings, document: Document) -> None:
+    """Find the scores, the places in the Top 250 and the popularity."""
+    root = document.root
+    found.look(
+        "scores.imdb",
+        partial(_rating, root),
+        partial(_old_rating, root),
+        partial(_linked_rating, document),
+        partial(_hero_rating, root),
+        partial(_rating_beside_votes, root),
+    )
+    found.look(
+        "scores.metascore",
+        partial(_metascore_block, root),
+        partial(_metascore_box, root),
+        partial(_metascore_text, root),
+    )
+    chart, field = ("toptv", "imdb_top250_tv_rank") if found.movie.kind == "series" else ("top", "imdb_top250_rank")
+    found.look(field, partial(_top_place, root, f"chart/{chart}"))
+    found.look("popularity_rank", partial(_popularity, root))
+
+
+def _score(value: str, votes: str | None) -> Score:
+    """Return a rating, with its votes where those can be read."""
+    with_votes = looked(lambda: imdb_score(value, votes))
+    return with_votes if with_votes is not None else imdb_score(value, None)
+
+
+def _rating(root: Selector) -> Score | None:
+    blocks = root.css(".imdbRating, .star-box-details, .titlereference-header")
+    value = first_text(blocks, "[itemprop=ratingValue], .ipl-rating-star__rating")
+    votes = first_text(blocks, "[itemprop=ratingCount], .ipl-rating-star__total-votes")
+    return _score(value, votes.strip("()") if votes else None) if value else None
+
+
+def _old_rating(root: Selector) -> Score | None:
+    """Read 7.9/10 and, in a link beside it, 428,329 votes."""
+    shown = _OUT_OF_TEN.match(first_text(root, "#tn15rating b, .starbar-meta b, .star-box .rating-rating") or "")
+    links = root.css("#tn15rating a[href*=ratings], .starbar-meta a, .star-box a[href*=ratings]")
+    numbers = (_NUMBER.match((all_text(link) or "").strip("(")) for link in links)
+    votes = next((number[0].strip() for number in numbers if number), None)
+    return _score(shown[1], votes) if shown else None
+
+
+def _linked_rating(document: Document) -> Score | None:
+    linked = dig(document.title_data, "aggregateRating")
+    value, votes = dig(linked, "ratingValue"), dig(linked, "ratingCount")
+    return None if value is None else _score(str(value), None if votes is None else str(votes))
+
+
+def _hero_rating(root: Selector) -> Score | None:
+    # Beside it stands only about how many voted, 2.8M.
+    shown = _OUT_OF_TEN.match(first_text(root, "[data-testid=hero-rating-bar__aggregate-rating__score]") or "")
+    return imdb_score(shown[1], None) if shown else None
+
+
+def _rating_beside_votes(root: Selector) -> Score | NotTold:
+    """Return the rating beside the link to its details, which is the number of votes in every layout: 7.4/10 47,104.
+
+    The link of an unrated title says "(awaiting 5 votes)".
+    """
+    absent: NotTold = None
+    for link in root.xpath("//a[contains(@href, 'ratings')]"):
+        # 33,314 users; not: (awaiting 5 votes)
+        text = (all_text(link) or "").strip("() ")
+        if urlsplit(attribute(link, "href")).path.rstrip("/").rpartition("/")[2] != "ratings":
+            continue
+        if _UNRATED.search(text):
+            absent = ABSENT
+        elif text[:1].isdigit():
+            votes = _WORDS.sub("", text)
+            around = (
+                " ".join(element.xpath(".//text()").getall()) for element in link.xpath("ancestor::*[position() <= 4]")
+            )
+            if rated := next((rated for text in around if (rated := _OUT_OF_TEN.search(text))), None):
+                return _score(rated[1], votes)
+    return absent
+
+
+def _metascore_block(root: Selector) -> Score | None:
+    critics = first_text(root, ".metascore_block [itemprop=ratingValue]")
+    return metascore(critics, first_text(root, ".metascore_block [itemprop=ratingCount]")) if critics else None
+
+
+def _metascore_box(root: Selector) -> Score | None:
+    critics = first_text(root, ".metacriticScore, .score-meta, .metacritic-score-box")
+    return metascore(critics) if critics else None
+
+
+def _metascore_text(root: Selector) -> Score | None:
+    """Read the text of 2011 to 2015: Metascore: 79/100."""
+    texts = [all_text(link) or "" for link in root.css(".star-box-details a[href*=criticreviews]")]
+    return next((metascore(text.removesuffix("/100")) for text in texts if text.endswith("/100")), None)
+
+
+def _top_place(root: Selector, chart: str) -> int | None:
+    """Return the place in a Top 250: Top Rated Movies #26, Top 250: #9."""
+    for link in root.css(
+        "#titleAwardsRanks a, .starbar-special a, .titlereference-header a, a[data-testid=award_top-rated]"
+    ):
+        place = re.search(r"#([\d,]+)$", all_text(link) or "")
+        if place and urlsplit(attribute(link, "href")).path.strip("/") == chart:
+            number = parse_integer(place[1])
+            if not 1 <= number <= _TOP_PLACES:
+                raise ShapeError("imdb_top250_rank", f"{number} is not a place in a Top 250")
+            return number
+    return None
+
+
+def _popularity(root: Selector) -> int | NotTold:
+    """Return the moviemeter rank; ABSENT for the band that the page could give instead to 2015, "Top 5000"."""
+    text = first_text(root, "#meterRank, [data-testid=hero-rating-bar__popularity__score]")
+    for item in root.xpath("//*[contains(@class, 'titleReviewBarItem')][.//*[contains(@class, 'popularity')]]"):
+        text = next((own for sub in item.css(".subText") if (own := own_text(sub))), text)
+    found = re.match(r"\d[\d,.\s]*", text or "")
+    if found:
+        return parse_integer(found[0].strip()) or None
+    return ABSENT if text and re.match(r"Top [\d,]+", text) else None

@@ -1,0 +1,207 @@
+"""The components of Metacritic's pages since 2026: a product, and the summaries of its scores."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_number, dig_text, told
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
+from moviecrawler.extract.metacritic_values import (
+    NO_DAY,
+    id_in,
+    new_credits,
+    new_movie,
+    new_score,
+    read_date,
+    read_poster,
+)
+from moviecrawler.extract.values import check_runtime, check_year
+from moviecrawler.items import SCORE_SCALES, Score
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Credit, Role, ScoreKind
+
+_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
+"""The first part of a site_id, by a product's own type."""
+_IMDB_ID: Final = re.compile(r"tt\d{7,10}")
+_IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
+NOT_FOUND: Final = 404
+_ENOUGH_REVIEWS: Final = 4
+"""Reviews or ratings from which on a title has a score."""
+SUMMARIES: Final[dict[ScoreKind, str]] = {
+    "metascore": "critic-score-summary",
+    "metacritic_user": "user-score-summary",
+}
+
+
+def component_name(component: Any) -> str | None:
+    """Return what a component says it is."""
+    return dig_text(component, "meta", "componentName")
+
+
+def refuse_errors(part: Any, field: str) -> None:
+    """Raise ShapeError when the site says that it could not get a part of the page."""
+    errors = dig_list(part, "errors")
+    if errors:
+        codes = ", ".join(str(dig(error, "code")) for error in errors)
+        raise ShapeError(field, f"the site answers error {codes}")
+
+
+def from_components(components: dict[str | None, Any]) -> Findings:
+    """Return the title of a page's components. A page of reviews has the summary of its own score only."""
+    product_component = components.get("product")
+    refuse_errors(product_component, "page")
+    product = dig(product_component, "data", "item")
+    if product is None:
+        raise ShapeError("page", "no product among the components")
+    title = dig_text(product, "title")
+    if title is None:
+        raise ShapeError("title", "a product without one")
+    found = Findings(new_movie(product_id(product, components), title))
+    found.look("imdb_id", lambda: told(_imdb_id, product, "imdbId"))
+    # A film that is shown again has the year of its first release and the date of the last.
+    found.look("release_date", lambda: told(read_day, product, "releaseDate"))
+    found.look("year", lambda: read_year(product))
+    found.look("runtime_minutes", lambda: told(_minutes, product, "duration"))
+    found.look("genres", lambda: told(_genres, product, "genres"))
+    found.look("certificate", lambda: told(dig_text, product, "rating"))
+    found.look("plot", lambda: told(dig_text, product, "description"))
+    found.look("poster_url", lambda: _poster(product))
+    found.look("credits.director", partial(_crew, product, "director", "Directed By"))
+    found.look("credits.writer", partial(_crew, product, "writer", "Written By"))
+    if found.movie.kind == "series":
+        found.look("credits.creator", lambda: _creators(product))
+    found.look("credits.cast", lambda: told(partial(_people, "cast"), product, "production", "cast"))
+    found.look(
+        "scores.metascore", *(partial(place, components, "metascore") for place in (_component_score, _own_score))
+    )
+    found.look("scores.metacritic_user", partial(_component_score, components, "metacritic_user"))
+    return found
+
+
+def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NotTold:
+    component = components.get(SUMMARIES[kind])
+    if any(dig_integer(error, "code") == NOT_FOUND for error in dig_list(component, "errors")):
+        return ABSENT
+    refuse_errors(component, "scores")
+    return None if component is None else told(partial(read_score, kind), component, "data", "item")
+
+
+def _own_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NotTold:
+    """Return the score that a product has beside its other facts."""
+    return told(partial(read_score, kind), components["product"], "data", "item", "criticScoreSummary")
+
+
+def read_score(kind: ScoreKind, summary: Any) -> Score | NotTold:
+    """Return the score in a summary, of a page or of a row of a list."""
+    value, reviews = told(dig_number, summary, "score"), looked(lambda: told(dig_integer, summary, "reviewCount"))
+    count = reviews if isinstance(reviews, int) else 0
+    if value is ABSENT or value is None:
+        # Reviews enough for a score are a score that stands elsewhere.
+        return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
+    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
+    if value == 0 and dig_text(summary, "sentiment") is None:
+        return ABSENT if count < _ENOUGH_REVIEWS else None
+    scale = looked(lambda: dig_integer(summary, "max"))
+    if scale not in {None, SCORE_SCALES[kind]}:
+        raise ShapeError("scores", f"{kind} out of {scale}")
+    return new_score(kind, value, count or None)
+
+
+def product_id(product: Any, components: dict[str | None, Any]) -> str:
+    """Return the site_id. The pages of reviews tell a season's, as a product's slug is that of its series."""
+    summaries = [looked(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    for summary in (looked(lambda: dig(product, "criticScoreSummary")), *summaries):
+        site_id = looked(partial(_id_of_summary, summary))
+        if site_id is not None:
+            return site_id
+    kind, slug = dig_text(product, "type"), dig_text(product, "slug")
+    site_id = id_in(f"/{_PREFIXES.get(kind or '')}/{slug}")
+    if slug is None or site_id is None:
+        raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
+    return site_id
+
+
+def _id_of_summary(summary: Any) -> str | None:
+    return id_in(dig_text(summary, "url"))
+
+
+def _imdb_id(value: Any) -> str | None:
+    # It is the site's own word, and sometimes that of a series' pilot or of a film's dub: joining checks the year.
+    imdb_id = dig_text(value)
+    if imdb_id is not None and not _IMDB_ID.fullmatch(imdb_id):
+        raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
+    return imdb_id
+
+
+def read_day(value: Any) -> str | NotTold:
+    """Return a date of release; ABSENT when no day is known yet."""
+    text = dig_text(value)
+    day, _ = read_date(text)
+    return day or (ABSENT if text and NO_DAY.match(text) else None)
+
+
+def read_year(product: Any) -> int | NotTold:
+    """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
+    premiere = told(dig_integer, product, "premiereYear")
+    if premiere is ABSENT or premiere == 0:
+        return read_date(dig_text(product, "releaseDate"))[1] or ABSENT
+    return None if premiere is None else check_year(premiere)
+
+
+def _minutes(value: Any) -> int | NotTold:
+    minutes = dig_integer(value)
+    return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
+
+
+def _genres(items: Any) -> list[str] | None:
+    names = [dig_text(item, "name") for item in dig_list(items)]
+    return None if None in names else [name for name in names if name]
+
+
+def _poster(product: Any) -> str | NotTold:
+    images = [told(dig, product, "image"), *dig_list(product, "images")]
+    if images == [ABSENT]:
+        return ABSENT
+    for image in images:
+        path = dig_text(image, "bucketPath") if isinstance(image, dict) else None
+        if path is not None:
+            return read_poster(_IMAGES + path) or ABSENT
+    return None
+
+
+def _crew(product: Any, role: Role, group: str) -> list[Credit] | NotTold:
+    """Return those whom the crew has in a group, which is left out when nobody is in it."""
+    crew = told(dig_list, product, "production", "crew")
+    if not isinstance(crew, list):
+        return crew
+    groups = [dig_text(person, "roleTypeGroupName") for person in crew]
+    if None in groups:
+        raise ShapeError("credits", "a member of the crew without a group")
+    return _people(role, [person for person, name in zip(crew, groups, strict=True) if name == group])
+
+
+def _creators(product: Any) -> list[Credit]:
+    """Return a series' creators, who stand among its writers as "created by"."""
+    crew = dig_list(product, "production", "crew")
+    writers = [person for person in crew if dig(person, "roleTypeGroupName") == "Written By"]
+    return _people("creator", [person for person in writers if "created by" in dig_list(person, "roles")])
+
+
+def _people(role: Role, people: Any) -> list[Credit]:
+    return new_credits(role, (_person(role, person) for person in dig_list(people)))
+
+
+def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
+    name = dig_text(person, "name")
+    if name is None:
+        raise ShapeError("credits", f"a {role} without a name")
+    address = told(dig_text, person, "entertainmentProduct", "url")
+    if address is None or (role == "cast" and "roles" not in person):
+        raise ShapeError("credits", f"a {role} without an address or roles")
+    # Of a member of the cast these are the parts played, of all others what they did.
+    parts = map(dig_text, dig_list(person, "roles")) if role == "cast" else ()
+    return name, None if address is ABSENT else address, " / ".join(part for part in parts if part)
