@@ -378,7 +378,8 @@ store.close()
 """
 
 
-def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.long)])
+def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path, count: int) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", _OPEN_AT_ONCE, str(tmp_path)],
@@ -387,7 +388,7 @@ def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(12)
+        for _ in range(count)
     ]
     for process in processes:
         assert process.stdout is not None
