@@ -65,6 +65,7 @@ class StoreTold(msgspec.Struct, kw_only=True):
     durable: int = 0
     rejected: int = 0
     spooled: int = 0
+    lost: int = 0
     retries: int = 0
     per_minute: float = 0.0
     """Items that became durable, over the last minute."""
@@ -201,6 +202,7 @@ class StoreFigures:
             durable=durable,
             rejected=stat("rejected"),
             spooled=stat("spooled"),
+            lost=stat("lost"),
             retries=stat("retries"),
             per_minute=60 * (durable - durable_then) / max(1.0, now - since),
             latency=latency,

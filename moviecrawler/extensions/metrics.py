@@ -63,7 +63,7 @@ COUNTERS = (
     _Counter(
         "moviecrawler_titles",
         "Titles that ended, by how they did.",
-        r"titles/(?P<outcome>stored|absent|failed|blocked|disallowed|rejected|spooled)",
+        r"titles/(?P<outcome>stored|absent|failed|blocked|disallowed|rejected|spooled|lost)",
         ("outcome",),
     ),
     _Counter(
@@ -94,7 +94,7 @@ COUNTERS = (
     _Counter(
         "moviecrawler_store_items",
         "Items that a store is done with, by what became of them.",
-        r"store/(?P<store>\w+)/(?P<outcome>durable|rejected|spooled)",
+        r"store/(?P<store>\w+)/(?P<outcome>durable|rejected|spooled|lost)",
         ("store", "outcome"),
     ),
     _Counter("moviecrawler_store_batches", "Batches written.", r"store/(?P<store>\w+)/batches", ("store",)),

@@ -132,10 +132,13 @@ class Checks:
         stores = {name.split("/")[1] for name in figures.stats if name.startswith("store/")}
         for store in sorted(stores):
             batches, retries = figures.total(f"store/{store}/batches"), figures.total(f"store/{store}/retries")
-            spooled = figures.total(f"store/{store}/spooled")
+            spooled, lost = figures.total(f"store/{store}/spooled"), figures.total(f"store/{store}/lost")
             before = self._stores.get(store)
             name = f"store/{self._site}/{store}"
-            if spooled:
+            if lost:
+                text = f"{lost} items for {store} are lost, as the disk is full; ask for their titles again"
+                verdicts.append(Verdict(name, "store", text))
+            elif spooled:
                 text = f"{store} did not take {spooled} items in time; they are kept in files for the next crawl"
                 verdicts.append(Verdict(name, "store", text))
             elif before is None or batches > before[0]:

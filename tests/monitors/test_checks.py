@@ -78,6 +78,9 @@ def test_store_is_an_alarm_when_it_fails_again_and_again() -> None:
 
 def test_store_that_left_items_behind_is_an_alarm() -> None:
     assert look(checks(), store__mongo__spooled=3)["store"].text.startswith("mongo did not take 3 items in time")
+    assert look(checks(), store__mongo__spooled=3, store__mongo__lost=2)["store"].text.startswith(
+        "2 items for mongo are"
+    )
 
 
 def test_dead_letters_are_an_alarm_while_they_grow() -> None:
