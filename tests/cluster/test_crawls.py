@@ -217,6 +217,7 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     assert "'finish_reason': 'shutdown'" in logs[0]
 
 
+@pytest.mark.long  # a short one: test_recycled_workers_lose_nothing_and_fetch_nothing_twice
 def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes: list[Node], stores: Stores) -> None:
     titles = ids(150, TITLES)
     asked = nodes[0]
@@ -237,6 +238,7 @@ def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes:
     assert stores.times(titles) == dict.fromkeys(titles, 1)
 
 
+@pytest.mark.long  # a short one: test_spider_that_dies_is_started_again_and_then_given_up
 def test_spider_that_can_not_live_within_its_memory_is_given_up(nodes: list[Node]) -> None:
     tiny = {**OF_CRAWLS, "MEMUSAGE_LIMIT_MB": "1"}
     job = nodes[0].schedule("imdb", "moviecrawler", tiny, ids=ids(0, 1)[0])
