@@ -17,25 +17,20 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from moviecrawler.catalogue.people import name_words, same_person
+from moviecrawler.catalogue.people import same_person
 from moviecrawler.catalogue.spelling import (
     contains,
     is_distinctive,
     is_latin,
-    names,
-    parts,
     similar,
-    similar_key,
     sound,
     sounds_similar,
+    telling_words,
     without_numbers,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from moviecrawler.catalogue.people import Name
-    from moviecrawler.items import TitleKind
+    from moviecrawler.catalogue.forms import Title
 
 Decision = Literal["accepted", "review", "refused"]
 _Likeness = Literal["equal", "further", "similar", "part", "contained"]
@@ -80,10 +75,6 @@ _PROMINENCE = 0.25
 """Points for ten times the votes, between rivals."""
 _VOTES_UNKNOWN = 100
 """Votes for which a rival passes of which they are not known."""
-_LEAST_IN_KEYS = 4
-"""Letters of a word that says something about a title."""
-_STEM = 4
-"""Letters."""
 
 _FILMS = frozenset({"movie", "short", "video"})
 """IMDb tells these apart; the other sites call all of them movies."""
@@ -106,79 +97,6 @@ class Match:
     def accepted(self) -> bool:
         """Whether it is sure enough to be stored as one title."""
         return self.decision == "accepted"
-
-
-@dataclass(slots=True, eq=False)
-class Title:
-    """What is compared of a title."""
-
-    site: str
-    imdb_id: str | None
-    names: frozenset[str]
-    """Normalised title, original title, and the second titles that stand in brackets behind them."""
-    further: frozenset[str]
-    """Normalised titles under which it is known too."""
-    parts: frozenset[str]
-    """What is left of its titles without a subtitle, and the like."""
-    year: int | None
-    dated: int | None
-    """Year of its date of release; None when that is of a release long before or after the title's year."""
-    runtime: int | None
-    """Minutes."""
-    directors: list[Name]
-    votes: int | None
-    """On IMDb."""
-    kind: TitleKind | None = "movie"
-    """None for one that fits every kind."""
-    season: int | None = None
-    episode: int | None = None
-
-    @property
-    def years(self) -> set[int]:
-        """The years under which it may be found."""
-        return {year for year in (self.year, self.dated) if year is not None}
-
-
-def prepare(
-    site: str,
-    titles: Iterable[str],
-    *,
-    other_titles: Iterable[str] = (),
-    imdb_id: str | None = None,
-    year: int | None = None,
-    release_date: str | None = None,
-    runtime: int | None = None,
-    directors: Iterable[str] = (),
-    votes: int | None = None,
-    kind: TitleKind | None = "movie",
-    season: int | None = None,
-    episode: int | None = None,
-) -> Title:
-    """Return what is compared of a title; `titles` are its own, `other_titles` those under which it is known too.
-
-    `release_date` begins with its year. One more than a year from `year` is that of another release, or of a stream, and
-    says nothing.
-    """
-    titles = list(titles)
-    own = frozenset(name for title in titles for name in names(title))
-    dated = int(release_date[:4]) if release_date else None
-    if dated is not None and year is not None and abs(dated - year) > 1:
-        dated = None
-    return Title(
-        site=site,
-        imdb_id=imdb_id,
-        names=own,
-        further=frozenset(name for title in other_titles for name in names(title)) - own,
-        parts=frozenset(part for title in titles for part in parts(title)) - own,
-        year=year,
-        dated=dated,
-        runtime=runtime,
-        directors=[words for director in directors if (words := name_words(director))],
-        votes=votes,
-        kind=kind,
-        season=season,
-        episode=episode,
-    )
 
 
 def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
@@ -228,6 +146,7 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
             votes,
             one_sided=one_sided,
             distinctive=any(map(is_distinctive, a.names & b.names)),
+            one_word=all(telling_words(name) <= 1 for name in a.names & b.names),
         )
     equal = kind in {"equal", "further"}
     # A film that is released again may carry the year of that, and be cut anew.
@@ -263,37 +182,6 @@ def contradiction(a: Title, b: Title) -> str | None:
     return None
 
 
-def block_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles share one when `compare` may find anything in common, but for the script."""
-    if title.imdb_id:
-        yield title.imdb_id
-    yield from name_keys(title)
-    yield from word_keys(title)
-
-
-def name_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles share one when they have a name in common, or similar ones."""
-    yield from title.names
-    yield from title.further
-    yield from title.parts
-    for name in title.names:
-        yield f"={name.replace(' ', '')}"
-        yield f"~{similar_key(name)}"
-
-
-def word_keys(title: Title) -> Iterator[str]:
-    """Yield keys of which two titles by one director share one when a name of one may stand in one of the other."""
-    words = {word for name in title.names for word in name.split() if len(word) >= _LEAST_IN_KEYS}
-    for person in title.directors:
-        for who in {person[0], person[-1]}:
-            yield from (f"{who}/{word}" for word in words)
-
-
-def sound_keys(title: Title, *, latin: bool) -> set[str]:
-    """Return keys by which a title is found in another script: of those of its names that are in Latin letters, or not."""
-    return {sound(name)[:_STEM] for name in title.names if is_latin(name) is latin}
-
-
 # --- What is compared -------------------------------------------------------------------------------------------------
 
 
@@ -307,8 +195,13 @@ def _is_sure(
     *,
     one_sided: bool,
     distinctive: bool,
+    one_word: bool,
 ) -> bool:
-    """Return whether a pair without an id is one title. `gap` is in years; `later` whether IMDb's year is the earlier."""
+    """Return whether a pair without an id is one title.
+
+    `gap` is in years; `later` whether IMDb's year is the earlier; `one_sided` whether only IMDb lacks the runtime;
+    `distinctive` and `one_word` how much there is to the title that they have in common.
+    """
     if likeness is None or same_director is False:
         return False
     about_the_same = runtimes in {"same", "near"}
@@ -341,7 +234,7 @@ def _is_sure(
     if gap == 0:
         return votes is None or well_known or not one_sided
     if gap == 1 and later is not False:
-        return well_known or distinctive or not one_sided
+        return well_known or distinctive or not one_sided or (votes is None and not one_word)
     if runtimes != "same":
         return False
     if later is False:

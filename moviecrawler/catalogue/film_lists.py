@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 
-from moviecrawler.catalogue.comparing import Title, prepare
+from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, parse_date
 from moviecrawler.items import TitleKind

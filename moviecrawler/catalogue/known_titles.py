@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.catalogue.comparing import prepare
+from moviecrawler.catalogue.forms import prepare
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.comparing import Title
+    from moviecrawler.catalogue.forms import Title
     from moviecrawler.catalogue.store import CatalogueStore
 
 _KNOWN = read_sql("known.sql")

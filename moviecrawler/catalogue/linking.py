@@ -10,13 +10,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.comparing import block_keys, compare, sound_keys, weight
+from moviecrawler.catalogue.comparing import compare, weight
+from moviecrawler.catalogue.forms import block_keys, sound_keys
 from moviecrawler.catalogue.matching import LARGEST_BLOCK, Pair, is_rival, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moviecrawler.catalogue.comparing import Decision, Title
+    from moviecrawler.catalogue.comparing import Decision
+    from moviecrawler.catalogue.forms import Title
 
 _OTHERS = 5
 """Runners-up that are named."""

@@ -21,15 +21,11 @@ from moviecrawler.catalogue.comparing import (
     WIKIDATA,
     Decision,
     Match,
-    Title,
-    block_keys,
     compare,
     contradiction,
-    name_keys,
-    prepare,
-    sound_keys,
     weight,
 )
+from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare, sound_keys
 from moviecrawler.catalogue.spelling import contains, is_latin, names, similar, sound, sounds_similar
 
 if TYPE_CHECKING:

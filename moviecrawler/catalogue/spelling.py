@@ -272,8 +272,17 @@ def is_distinctive(name: str) -> bool:
     >>> is_distinctive("the colour of some harbours"), is_distinctive("the harbour"), is_distinctive("salt harbour")
     (True, False, False)
     """
-    words = [word for word in name.split() if word not in _NOT_DISTINCTIVE]
-    return len(words) >= _SEVERAL or (len(words) > 1 and len(name) >= _LONG)
+    words = telling_words(name)
+    return words >= _SEVERAL or (words > 1 and len(name) >= _LONG)
+
+
+def telling_words(name: str) -> int:
+    """Return how many words of a normalised title say something of it.
+
+    >>> telling_words("the colour of some harbours"), telling_words("the harbour"), telling_words("to the harbour")
+    (3, 1, 1)
+    """
+    return sum(word not in _NOT_DISTINCTIVE for word in name.split())
 
 
 def similar_words(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from moviecrawler.catalogue.comparing import Title
+    from moviecrawler.catalogue.forms import Title
     from moviecrawler.catalogue.linking import Linked
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from moviecrawler.catalogue.comparing import Title, prepare
+from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import Linked, link
 
 FOLDER = Path(__file__).parents[3] / "shared" / "matching"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moviecrawler.catalogue.comparing import Title, prepare
+from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import Linked, link
 
 
