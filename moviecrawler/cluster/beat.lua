@@ -2,11 +2,24 @@
 -- ARGV: 1 JSON with `node` (id), `info` (JSON of it), `lease` (ms), `forgotten` (ms), `jobs` (keys that it runs or starts),
 --       `max_deaths`, `keep`; 2 the channel of events.
 -- Returns keys that the node must stop, as they are another's or over; keys of which nothing is known; keys, signals and
--- numbers of cancellations; ids of nodes that were found dead.
+-- numbers of cancellations; ids of nodes that were found dead; what was damaged.
 local beat = cjson.decode(ARGV[1])
 local now = now_ms()
 local function lease_of(node)
     redis.call('ZADD', NODES, now + beat.lease, node)
+end
+
+local TYPES = {
+    [PENDING] = 'zset', [SEQUENCE] = 'string', [JOBS] = 'hash', [PLACES] = 'hash', [RUNNING] = 'hash', [DEATHS] = 'hash',
+    [CANCELLED] = 'zset', [FINISHED] = 'zset', [RESULTS] = 'hash', [NODES] = 'zset', [NODE_INFOS] = 'hash', [LAST_BEAT] = 'string',
+    [COUNTERS] = 'hash',
+}
+for key, expected in pairs(TYPES) do
+    local found = redis.call('TYPE', key).ok
+    if found ~= expected and found ~= 'none' then
+        redis.call('RENAME', key, key .. ':damaged')
+        damaged[#damaged + 1] = key .. ', which is a ' .. found .. ' and now called ' .. key .. ':damaged'
+    end
 end
 
 local last = tonumber(redis.call('GET', LAST_BEAT))
@@ -34,11 +47,12 @@ for _, key in ipairs(beat.jobs) do
 end
 local stop, unknown, cancels = {}, {}, {}
 local given_back = false
-local running = redis.call('HGETALL', RUNNING)
-for i = 1, #running, 2 do
-    local key, record = running[i], cjson.decode(running[i + 1])
-    local mine = record.node == beat.node
-    if mine and not runs[key] and now - record.at > beat.forgotten then
+for _, key in ipairs(redis.call('HKEYS', RUNNING)) do
+    local record = record_of(key)
+    local mine = record and record.node == beat.node
+    if not record then
+        given_back = true
+    elseif mine and not runs[key] and now - record.at > beat.forgotten then
         -- It was handed to this node, whom the answer did not reach.
         give_back(key, record, 'handed_back', '', beat.max_deaths, beat.keep)
         given_back = true
@@ -52,9 +66,9 @@ for i = 1, #running, 2 do
     end
 end
 for _, key in ipairs(beat.jobs) do
-    local record = redis.call('HGET', RUNNING, key)
+    local record = record_of(key)
     if record then
-        if cjson.decode(record).node ~= beat.node then
+        if record.node ~= beat.node then
             stop[#stop + 1] = key
         end
     else
@@ -74,4 +88,4 @@ end
 if given_back then
     redis.call('PUBLISH', ARGV[2], 'wake')
 end
-return {stop, unknown, cancels, dead}
+return {stop, unknown, cancels, dead, damaged}

@@ -2,9 +2,8 @@
 -- ARGV: 1 the job's key, 2 the signal for its process, 3 the channel of events, 4 how long it is remembered (ms).
 -- Returns 'pending', 'running', or nil when it is neither.
 local key = ARGV[1]
-local raw = redis.call('HGET', RUNNING, key)
-if raw then
-    local record = cjson.decode(raw)
+local record = record_of(key)
+if record then
     record.signal = ARGV[2]
     record.cancels = (record.cancels or 0) + 1
     redis.call('HSET', RUNNING, key, cjson.encode(record))

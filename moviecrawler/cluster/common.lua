@@ -8,8 +8,20 @@ local function now_ms()
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+local damaged = {}  -- what could not be read and was dropped, in words
+
+-- Add 1 to a field of a hash, which begins anew when it is no number.
+local function add(hash, field)
+    local before = redis.call('HGET', hash, field)
+    if before and not (before:match('^%-?%d+$') and #before < 17) then
+        redis.call('HDEL', hash, field)
+        damaged[#damaged + 1] = field .. ' in ' .. hash
+    end
+    return redis.call('HINCRBY', hash, field, 1)
+end
+
 local function count(name)
-    redis.call('HINCRBY', COUNTERS, name, 1)
+    add(COUNTERS, name)
 end
 
 -- Remember that a node starts a job; return how often it was started.
@@ -28,9 +40,33 @@ end
 -- Return a job's place in the queue: when it was queued (µs since 1970, 16 digits, each only once), and its key.
 local function place_of(key)
     local time = redis.call('TIME')
-    local at = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', SEQUENCE) or 0) + 1)
+    local at = math.max(time[1] * 1000000 + time[2], (tonumber(redis.call('GET', SEQUENCE) or 0) or 0) + 1)
     redis.call('SET', SEQUENCE, string.format('%.0f', at))
     return string.format('%016.0f', at) .. key
+end
+
+-- Return what is known of a job that runs; nil for one that doesn't. What can't be read is dropped, and the job is queued again, unless its node
+-- names it in a heartbeat.
+local function record_of(key)
+    local raw = redis.call('HGET', RUNNING, key)
+    if not raw then
+        return nil
+    end
+    local read, record = pcall(cjson.decode, raw)
+    if read and type(record) == 'table' and type(record.node) == 'string' and type(record.at) == 'number' and tonumber(record.score) then
+        record.signal = type(record.signal) == 'string' and record.signal or nil
+        record.cancels = tonumber(record.cancels)
+        return record
+    end
+    damaged[#damaged + 1] = key .. ' in ' .. RUNNING
+    redis.call('HDEL', RUNNING, key)
+    local place, spec = redis.call('HGET', PLACES, key), redis.call('HGET', JOBS, key)
+    if place then
+        local known, job = pcall(cjson.decode, spec or '')
+        local priority = known and type(job) == 'table' and tonumber(job.priority) or 0
+        redis.call('ZADD', PENDING, -priority, place)
+    end
+    return nil
 end
 
 local function forget(key)
@@ -77,7 +113,7 @@ local function give_back(key, record, how, why, max_deaths, keep)
     if how == 'recycled' or now_ms() - record.at > 86400000 then
         redis.call('HDEL', DEATHS, key)  -- it gets somewhere, and a job that runs for months may see some nodes die
     end
-    if how == 'died' and redis.call('HINCRBY', DEATHS, key, 1) > max_deaths then
+    if how == 'died' and add(DEATHS, key) > max_deaths then
         finish(key, told(record, 'gave up: it was started ' .. (max_deaths + 1) .. ' times; the last end: ' .. why), keep)
         count('gave_up')
         return

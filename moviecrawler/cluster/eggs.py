@@ -27,7 +27,7 @@ from moviecrawler.cluster.environment import spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import connect, state_for
+from moviecrawler.cluster.state import connect, readable, state_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -88,7 +88,8 @@ class EggStore:
 
     def _all(self) -> list[Egg]:
         """Return every version, the latest one last."""
-        eggs = [msgspec.json.decode(egg, type=Egg) for egg in self._state.client.hvals(self._key)]
+        found = self._state.client.hvals(self._key)
+        eggs = [egg for text in found if (egg := readable(text, Egg)) is not None]
         return sorted(eggs, key=lambda egg: (egg.added_at, egg.version))
 
     def list_projects(self) -> list[str]:

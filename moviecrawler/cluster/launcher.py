@@ -384,6 +384,8 @@ class ClusterLauncher(Service):
             self._failing = False
             journal.info("Redis answers again")
         self.beaten_at = time.monotonic()
+        for what in beat.damaged:
+            journal.error("Redis held something damaged, which was dropped: {what}", what=what)
         for node in beat.dead:
             journal.warn("Node {node} is dead: its jobs are queued again", node=node)
         for key in beat.stop:

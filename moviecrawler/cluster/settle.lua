@@ -4,9 +4,8 @@
 -- Returns 1; 0 when the job is not this node's any more.
 local key, how, keep = ARGV[2], ARGV[3], tonumber(ARGV[6])
 local over = how == 'finished' or how == 'cancelled'
-local raw = redis.call('HGET', RUNNING, key)
-if raw then
-    local record = cjson.decode(raw)
+local record = record_of(key)
+if record then
     if record.node ~= ARGV[1] then
         return 0
     end

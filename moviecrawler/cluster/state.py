@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
+from twisted.logger import Logger
 
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
 from moviecrawler.cluster.keys import Keys
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.queue import MOST_HANGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from moviecrawler.cluster.jobs import How
     from moviecrawler.cluster.options import NodeOptions
+
+journal = Logger()
+T = TypeVar("T")
 
 _ANSWER_WITHIN = 3.0
 """Seconds, for a connection and for each answer: those of a thread, not of the event loop."""
@@ -134,6 +139,8 @@ class Beat(NamedTuple):
     """Jobs, the signals to send, and how many times it was asked for."""
     dead: list[str]
     """Nodes that were found dead."""
+    damaged: list[str]
+    """What could not be read in Redis and was dropped."""
 
 
 class _Taken(msgspec.Struct):
@@ -249,7 +256,10 @@ class ClusterState:
 
     def counters(self) -> dict[str, int]:
         """Return what was counted since the cluster began."""
-        return {name.decode(): int(count) for name, count in self.client.hgetall(self.keys.counters).items()}
+        return {
+            name.decode(): int(count) if count.isdigit() else 0
+            for name, count in self.client.hgetall(self.keys.counters).items()
+        }
 
     def pending(self, project: str | None = None, most: int | None = None) -> list[Job]:
         """Return the jobs that wait, next first."""
@@ -257,7 +267,12 @@ class ClusterState:
         keys = [place[16:] for place in places]
         if project is not None:
             keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
-        return [_job(spec) for spec in self.client.hmget(self.keys.jobs, keys) if spec] if keys else []
+        return self.jobs(keys)
+
+    def jobs(self, keys: Sequence[bytes]) -> list[Job]:
+        """Return the jobs of some keys that are pending or running, without those that can't be read."""
+        specs = self.client.hmget(self.keys.jobs, keys) if keys else []
+        return [job for spec in specs if spec and (job := readable(spec, Job)) is not None]
 
     def running(self, project: str | None = None) -> list[Running]:
         """Return the jobs that run, longest first."""
@@ -268,10 +283,12 @@ class ClusterState:
         jobs = []
         for (key, record), spec in zip(records.items(), self.client.hmget(self.keys.jobs, list(records)), strict=True):
             if spec and (project is None or key.startswith(f"{project}/".encode())):
-                taken = msgspec.json.decode(record, type=_Taken)
+                taken, job = readable(record, _Taken), readable(spec, Job)
+                if taken is None or job is None:
+                    continue
                 jobs.append(
                     Running(
-                        job=_job(spec),
+                        job=job,
                         node=taken.node,
                         started_at=taken.at / 1000,
                         process=processes.get(key.decode()),
@@ -287,7 +304,8 @@ class ClusterState:
             keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
         if not keys:
             return []
-        return [_finished(result) for result in self.client.hmget(self.keys.results, keys) if result]
+        results = self.client.hmget(self.keys.results, keys)
+        return [done for result in results if result and (done := read_result(result)) is not None]
 
     def nodes(self) -> list[NodeInfo]:
         """Return the nodes that live, by name."""
@@ -297,8 +315,9 @@ class ClusterState:
         infos, leases = pipe.execute()
         ends: dict[bytes, float] = defaultdict(float, leases)
         nodes = [
-            msgspec.structs.replace(msgspec.json.decode(info, type=NodeInfo), dead_at=ends[node] / 1000)
+            msgspec.structs.replace(told, dead_at=ends[node] / 1000)
             for node, info in infos.items()
+            if (told := readable(info, NodeInfo)) is not None
         ]
         return sorted(nodes, key=lambda node: node.id)
 
@@ -314,8 +333,15 @@ class ClusterState:
             raise
         if not answer:
             return None
-        _, spec, queued_at, start = answer
-        return msgspec.structs.replace(_job(spec), queued_at=int(queued_at) / 1e6, start=start)
+        key, spec, queued_at, start = answer
+        job = readable(spec, Job)
+        if job is None:
+            # Nobody can run it; else each node would be handed it again and again, before all others.
+            self.client.hdel(self.keys.jobs, key)
+            for key in (self.keys.running, self.keys.places, self.keys.deaths):
+                self.client.hdel(key, key)
+            return self.take(node)
+        return msgspec.structs.replace(job, queued_at=int(queued_at) / 1e6 if queued_at.isdigit() else 0.0, start=start)
 
     def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
         """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
@@ -328,13 +354,14 @@ class ClusterState:
             "max_deaths": self.options.max_deaths,
             "keep": self.options.finished_to_keep,
         }
-        stop, unknown, cancels, dead = self._run("beat", msgspec.json.encode(told), self.keys.events)
+        stop, unknown, cancels, dead, damaged = self._run("beat", msgspec.json.encode(told), self.keys.events)
         asked = [part.decode() if isinstance(part, bytes) else part for part in cancels]
         return Beat(
             [key.decode() for key in stop],
             [key.decode() for key in unknown],
             [(key, signal, int(number)) for key, signal, number in zip(*[iter(asked)] * 3, strict=True)],
             [name.decode() for name in dead],
+            [what.decode(errors="replace") for what in damaged],
         )
 
     def adopt(self, node: str, job: Job) -> None:
@@ -382,10 +409,24 @@ def name_of(node: str) -> str:
     return node.rpartition(":")[0] or node
 
 
-def _job(spec: bytes) -> Job:
-    return msgspec.json.decode(spec, type=Job)
+@lru_cache(maxsize=1000)
+def _complain(text: bytes, kind: str) -> None:
+    """Say once of a text that it can't be read."""
+    told = redacted(text[:200].decode(errors="replace"))
+    journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=told)
 
 
-def _finished(result: bytes) -> Finished:
-    outcome, _, spec = result.partition(b"\n")
-    return Finished(job=_job(spec), outcome=msgspec.json.decode(outcome, type=Outcome))
+def readable(text: bytes, kind: type[T]) -> T | None:
+    """Return what stands in a text of Redis; None when it can't be read, which is said once."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _complain(text, kind.__name__.strip("_"))
+        return None
+
+
+def read_result(result: bytes) -> Finished | None:
+    """Return a job that is over; None when what is kept of it can't be read."""
+    told, _, spec = result.partition(b"\n")
+    outcome, job = readable(told, Outcome), readable(spec, Job)
+    return None if outcome is None or job is None else Finished(job=job, outcome=outcome)

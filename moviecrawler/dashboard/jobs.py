@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import msgspec
-
 from moviecrawler.cluster.environment import log_path
-from moviecrawler.cluster.jobs import Job, Outcome
-from moviecrawler.cluster.state import name_of
+from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.state import name_of, read_result, readable
 
 if TYPE_CHECKING:
+    from moviecrawler.cluster.jobs import Outcome
     from moviecrawler.cluster.state import ClusterState, NodeInfo, Running
     from moviecrawler.dashboard.sources import Sources
 
@@ -44,16 +43,14 @@ class JobView:
 def pending_page(state: ClusterState, first: int, size: int) -> list[Job]:
     """Return the pending jobs of those places, next first. Raises redis.RedisError."""
     places = state.client.zrange(state.keys.pending, first, first + size - 1)
-    keys = [place[16:] for place in places]
-    found = state.client.hmget(state.keys.jobs, keys) if keys else []
-    return [msgspec.json.decode(text, type=Job) for text in found if text]
+    return state.jobs([place[16:] for place in places])
 
 
 def finished_page(state: ClusterState, first: int, size: int) -> list[JobView]:
     """Return the jobs that are over of those places, latest first. Raises redis.RedisError."""
     keys = state.client.zrange(state.keys.finished, first, first + size - 1, desc=True)
     found = state.client.hmget(state.keys.results, keys) if keys else []
-    return [_finished(text) for text in found if text]
+    return [view for text in found if text and (view := _finished(text)) is not None]
 
 
 def find_job(state: ClusterState, project: str, job_id: str) -> JobView | None:
@@ -69,16 +66,16 @@ def find_job(state: ClusterState, project: str, job_id: str) -> JobView | None:
             if running.job.key == key:
                 return JobView(job=running.job, state="running", node=name_of(running.node), running=running)
     if spec:
-        return JobView(job=msgspec.json.decode(spec, type=Job), state="pending")
+        job = readable(spec, Job)
+        return None if job is None else JobView(job=job, state="pending")
     return _finished(result) if result else None
 
 
-def _finished(text: bytes) -> JobView:
-    outcome, _, spec = text.partition(b"\n")
-    told = msgspec.json.decode(outcome, type=Outcome)
-    return JobView(
-        job=msgspec.json.decode(spec, type=Job), state="finished", node=name_of(told.node) or None, outcome=told
-    )
+def _finished(text: bytes) -> JobView | None:
+    done = read_result(text)
+    if done is None:
+        return None
+    return JobView(job=done.job, state="finished", node=name_of(done.outcome.node) or None, outcome=done.outcome)
 
 
 # --- Logs --------------------------------------------------------------------------------------------------------------

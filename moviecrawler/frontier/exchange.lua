@@ -47,6 +47,41 @@ if #given.pushes == 0 and given.want == 0 then
     redis.call('HDEL', leases, '')
 end
 
+local circuit, budget, hangs_by_id = KEYS[14], KEYS[13], KEYS[15]
+
+-- Damage --------------------------------------------------------------------------------------------------------------
+local LONGEST_PAUSE = 8 * 24 * 3600 * 1000  -- ms; a circuit is open for a week at most
+local damaged = {}  -- what could not be read and was dropped, in words: one damaged field must not stop all crawls of a site
+for _, key in ipairs({budget, circuit, hangs_by_id}) do
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'hash' and kind ~= 'none' then
+        redis.call('UNLINK', key)
+        damaged[#damaged + 1] = key
+    end
+end
+
+-- Return a number from 0 to `most` in a hash, and `default` when there is none; what is no such number is dropped.
+local function number(key, field, default, most, whole)
+    local text = redis.call('HGET', key, field)
+    if not text then
+        return default
+    end
+    local value = tonumber(text)
+    if value and value >= 0 and value <= most and (text:match('^%d+$') or not whole) then
+        return value
+    end
+    redis.call('HDEL', key, field)
+    damaged[#damaged + 1] = field .. ' in ' .. key
+    return default
+end
+
+for _, field in ipairs({'total', 'done', 'failed', 'dropped', 'pops', 'generation', 'titles:' .. given.digest}) do
+    number(state, field, 0, 1e15, true)
+end
+for _, field in ipairs({' done', ' failed'}) do
+    number(KEYS[11], given.node .. field, 0, 1e15, true)
+end
+
 -- Heartbeat ------------------------------------------------------------------------------------------------------------
 local lost = not given.join and not redis.call('ZSCORE', workers, given.worker)
 if not lost then
@@ -164,12 +199,12 @@ end
 
 -- End leases -----------------------------------------------------------------------------------------------------------
 local ended = {done = 0, failed = 0, back = 0, dead = 0}
-local circuit, budget, failed_ones = KEYS[14], KEYS[13], KEYS[10]
+local failed_ones = KEYS[10]
 local trial = redis.call('HGET', circuit, 'trial')  -- the request that tries whether the site answers again
 
 local function bury(id, entry, reason)
     redis.call('HSET', dead_letters, id, cjson.encode({reason = reason, at = now}) .. '\n' .. entry)
-    redis.call('HDEL', KEYS[15], id)
+    redis.call('HDEL', hangs_by_id, id)
     ended.dead = ended.dead + 1
 end
 
@@ -190,7 +225,7 @@ for _, finish in ipairs(given.ends) do
         end
         if how == 'done' then
             redis.call('HDEL', failed_ones, id)
-            redis.call('HDEL', KEYS[15], id)
+            redis.call('HDEL', hangs_by_id, id)
         elseif how == 'failed' then
             redis.call('HSET', failed_ones, id, entry)
         elseif how == 'back' then
@@ -203,8 +238,8 @@ end
 -- Circuit and budget ---------------------------------------------------------------------------------------------------
 if given.refusal then
     local reason, pause = unpack(given.refusal)
-    local trips = tonumber(redis.call('HGET', circuit, 'trips') or 0)
-    local open = tonumber(redis.call('HGET', circuit, 'until') or 0) > now
+    local trips = number(circuit, 'trips', 0, 1e6, true)
+    local open = number(circuit, 'until', 0, now + LONGEST_PAUSE) > now
     if not open then  -- what other workers had in flight is refused too, and is no further trip
         trips = trips + 1
         pause = math.min(pause * 2 ^ (trips - 1), 7 * 24 * 3600 * 1000)
@@ -218,7 +253,17 @@ end
 
 -- `shut`: for so long nothing is handed out, as the site has refused us or, with `spent`, as the day's budget is.
 local shut, reason, may_try, trying, spent = 0, false, false, false, false
-local tripped = redis.call('HMGET', circuit, 'until', 'probe', 'reason', 'trial')
+local was_tripped = redis.call('HEXISTS', circuit, 'until') == 1
+local tripped = {
+    number(circuit, 'until', false, now + LONGEST_PAUSE),
+    number(circuit, 'probe', false, now + LONGEST_PAUSE),
+    unpack(redis.call('HMGET', circuit, 'reason', 'trial')),
+}
+if was_tripped and not tripped[1] then
+    -- Nobody knows any more until when the site is not to be asked.
+    tripped[1] = now + 3600000
+    redis.call('HSET', circuit, 'until', string.format('%.0f', tripped[1]))
+end
 if tripped[1] then
     reason = tripped[3]
     trying = tripped[4] and redis.call('HEXISTS', leases, tripped[4]) == 1
@@ -231,11 +276,11 @@ if tripped[1] then
 end
 
 local gap = given.gap
-local start = math.max(tonumber(redis.call('HGET', budget, 'next') or 0), now - (given.burst - 1) * gap) + given.spent * gap
+local start = math.max(number(budget, 'next', 0, now + LONGEST_PAUSE + 100 * gap), now - (given.burst - 1) * gap) + given.spent * gap
 local day = math.floor(now / 86400000)
 local used = given.spent - given.unsent
-if tonumber(redis.call('HGET', budget, 'day') or 0) == day then
-    used = used + tonumber(redis.call('HGET', budget, 'used'))
+if number(budget, 'day', 0, 1e9) == day then
+    used = used + number(budget, 'used', 0, 1e15)
 end
 used = math.max(0, used)
 if given.per_day > 0 and used >= given.per_day and shut == 0 then
@@ -293,7 +338,7 @@ while taken < want do
     local level, deliveries, id = entry:match(ENTRY)
     deliveries = tonumber(deliveries)
     local last = deliveries and deliveries + 1 >= given.deliveries
-    local hangs = id and tonumber(redis.call('HGET', KEYS[15], id) or 0)
+    local hangs = id and number(hangs_by_id, id, 0, 1e9, true)
     if not level then
         redis.call('HINCRBY', state, 'total', 1)
         bury(redis.sha1hex(entry):sub(1, 32), entry, 'not an entry of this queue')
@@ -354,7 +399,7 @@ local kept = math.max(2 * given.window, 86400000)  -- a day, as workers may wait
 for number = 1, 12 do  -- those of the run
     redis.call('PEXPIRE', KEYS[number], kept)
 end
-redis.call('PEXPIRE', KEYS[15], kept)
+redis.call('PEXPIRE', hangs_by_id, kept)
 
 held = held + taken
 if given.leave and held == 0 then
@@ -390,6 +435,9 @@ local reply = {
 }
 if given.per_day > 0 then
     reply.left = math.max(0, given.per_day - used)
+end
+if #damaged > 0 then
+    reply.damaged = damaged
 end
 if #gone > 0 then
     reply.gone = gone

@@ -31,7 +31,7 @@ if step == 'done' then
 end
 
 local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
-local open = (counted[1] or 0) - (counted[2] or 0) - (counted[3] or 0)
+local open = (tonumber(counted[1]) or 0) - (tonumber(counted[2]) or 0) - (tonumber(counted[3]) or 0)
 
 local function begin_round()
     if open <= 0 then
@@ -49,7 +49,7 @@ local seeder = redis.call('HGET', state, field)
 local done_at = seeder and tonumber(seeder:match('^done (%d+)$'))
 if done_at then
     local turned = redis.call('HMGET', state, 'busy_at', 'idle_at')
-    local busy_at, idle_at = tonumber(turned[1] or 0), tonumber(turned[2] or 0)
+    local busy_at, idle_at = tonumber(turned[1]) or 0, tonumber(turned[2]) or 0
     -- When all of the round was done: it was at a moment when the run had nothing to do.
     local over_at
     if busy_at > done_at then

@@ -103,6 +103,8 @@ class Reply(msgspec.Struct):
     """How many share the crawl."""
     left: int | None = None
     """How many requests the budget of the day still allows to hand out; None for any number."""
+    damaged: list[str] = msgspec.field(default_factory=list)
+    """What could not be read in Redis and was dropped."""
     gone: list[str] = msgspec.field(default_factory=list)
     """Workers whose leases have ended."""
     handed_out: list[tuple[bytes, int]] = msgspec.field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis.exceptions
@@ -200,6 +201,15 @@ async def _forget(client: Any, gone: Sequence[tuple[Keys, str]]) -> None:
             )
 
 
+def _number(values: Mapping[bytes, bytes], name: bytes, default: float = 0.0) -> float:
+    """Return a number of a hash; the default when there is none, or none that can be read, which workers drop with their next exchange."""
+    try:
+        value = float(values.get(name, default))
+    except ValueError:
+        return default
+    return value if isfinite(value) else default
+
+
 def _report(
     keys: Keys, answer: Sequence[Any], circuit: Mapping[bytes, bytes], spent: Mapping[bytes, bytes], now: float
 ) -> RunReport | None:
@@ -207,11 +217,11 @@ def _report(
     state, nodes, letters, workers, *lengths = answer
     if not state:
         return None
-    total, done, failed, dropped = (int(state.get(name, 0)) for name in (b"total", b"done", b"failed", b"dropped"))
+    total, done, failed, dropped = (int(_number(state, name)) for name in (b"total", b"done", b"failed", b"dropped"))
     by_node: dict[str, dict[str, int]] = {}
-    for field_name, count in sorted(nodes.items()):
+    for field_name in sorted(nodes):
         node, _, figure = field_name.decode(errors="backslashreplace").rpartition(" ")
-        by_node.setdefault(node, {"done": 0, "failed": 0})[figure] = int(count)
+        by_node.setdefault(node, {"done": 0, "failed": 0})[figure] = int(_number(nodes, field_name))
     return RunReport(
         site=keys.site,
         run=keys.run,
@@ -222,11 +232,11 @@ def _report(
         queued=sum(lengths),
         dead_letters=letters,
         workers=workers,
-        started_at=int(state[b"started_at"]) / 1000,
-        ended_at=int(state[b"ended_at"]) / 1000 if b"ended_at" in state else None,
+        started_at=_number(state, b"started_at") / 1000,
+        ended_at=_number(state, b"ended_at") / 1000 if b"ended_at" in state else None,
         now=now,
         nodes=by_node,
         refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
-        stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
-        used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
+        stopped_until=_number(circuit, b"until") / 1000 if b"until" in circuit else None,
+        used_today=int(_number(spent, b"used")) if _number(spent, b"day", -1) == now // _DAY else 0,
     )

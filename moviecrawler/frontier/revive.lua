@@ -5,7 +5,7 @@
 -- Returns how many were queued
 
 local counted = redis.call('HMGET', KEYS[1], 'total', 'done', 'failed')
-local open = (counted[1] or 0) - (counted[2] or 0) - (counted[3] or 0)
+local open = (tonumber(counted[1]) or 0) - (tonumber(counted[2]) or 0) - (tonumber(counted[3]) or 0)
 if open > 0 and ARGV[2] == '0' then
     return 0
 end

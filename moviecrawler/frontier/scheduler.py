@@ -497,6 +497,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         elif self._done_since is None:
             self._done_since = now
         self._exchanged.set()
+        for what in reply.damaged:
+            logger.error("Redis held something damaged, which was dropped: %s", what, extra={"spider": self.spider})
         if reply.lost:
             self.stats.inc_value("frontier/lost")
             # Other workers answer for these titles now.

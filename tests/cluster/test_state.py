@@ -269,7 +269,7 @@ def test_node_that_was_taken_for_dead_goes_on_if_nobody_else_has_begun(state: Cl
     state.take("a")
     dies(state, "a", "b")
     assert state.counts().pending == 1
-    assert state.beat(info("a"), ["movies/job1"]) == ([], [], [], [])
+    assert state.beat(info("a"), ["movies/job1"]) == ([], [], [], [], [])
     assert [running.node for running in state.running()] == ["a"]
     assert state.counts().pending == 0
 
@@ -315,7 +315,7 @@ def test_running_jobs_survive_that_redis_lost_everything(state: ClusterState, re
     redis_client.flushdb()
     assert state.beat(info("a"), ["movies/job1"]).unknown == ["movies/job1"]
     state.adopt("a", job())
-    assert state.beat(info("a"), ["movies/job1"]) == ([], [], [], [])
+    assert state.beat(info("a"), ["movies/job1"]) == ([], [], [], [], [])
     assert state.settle("a", job(), "finished", outcome("a"))
     assert state.finished()[0].job == job()
 
@@ -399,3 +399,59 @@ def test_clusters_under_two_prefixes_are_two(state: ClusterState, redis_url: str
     assert other.counts() == (0, 0, 0)
     assert other.cancel("movies", "job1") is None
     other.client.close()
+
+
+# --- What is damaged --------------------------------------------------------------------------------------------------
+
+
+def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_client: redis.Redis) -> None:
+    keys = state.keys
+    state.beat(info("a"), [])
+    for number in range(1, 5):
+        state.schedule(job(number, priority=10.0 - number))
+    held = state.take("a")
+    assert held is not None
+    redis_client.hset(keys.running, held.key, "rubbish")
+    redis_client.hset(keys.running, "movies/none", '{"node": 5}')
+    redis_client.hset(keys.node_infos, "b", '{"id": ')
+    redis_client.hset(keys.counters, "finished", "many")
+    redis_client.hset(keys.deaths, held.key, "often")
+    redis_client.hset(keys.jobs, job(2).key, "{")
+    redis_client.hset(keys.results, "movies/old", "?\n?")
+    redis_client.zadd(keys.finished, {"movies/old": 1})
+    redis_client.set(keys.sequence, "last")
+    redis_client.set(keys.last_beat, "lately")
+    # Everything can still be asked.
+    assert [node.id for node in state.nodes()] == ["a"]
+    assert [each.id for each in state.pending()] == ["job3", "job4"]
+    assert (state.running(), state.finished()) == ([], [])
+    assert state.counters()["finished"] == 0
+    # The node names its job, and keeps it; what was dropped is told, once.
+    told = state.beat(info("a"), [held.key])
+    assert sorted(told.damaged) == [f"{held.key} in {keys.running}", f"movies/none in {keys.running}"]
+    assert (told.stop, told.unknown) == ([], [])
+    assert state.beat(info("a"), [held.key]).damaged == []
+    assert [running.job.id for running in state.running()] == ["job1"]
+    # It may die and end as ever, and jobs are queued and taken past the one that nobody can read.
+    assert state.settle("a", held, "died", outcome("a"))
+    assert [taken.id for _ in range(3) if (taken := state.take("a"))] == ["job1", "job3", "job4"]
+    assert state.settle("a", held, "finished", outcome("a"))
+    assert [done.job.id for done in state.finished()] == ["job1"]
+    assert state.counters()["finished"] == 1
+    assert state.schedule(job(5))
+    taken = state.take("a")
+    assert taken is not None
+    assert taken.id == "job5"
+
+
+def test_key_of_another_type_is_put_aside(state: ClusterState, redis_client: redis.Redis) -> None:
+    for key in (state.keys.nodes, state.keys.running, state.keys.last_beat, state.keys.counters, state.keys.sequence):
+        redis_client.delete(key)
+        redis_client.rpush(key, "rubbish")
+    told = state.beat(info("a"), [])
+    assert len(told.damaged) == 5
+    assert all("which is a list and now called" in what for what in told.damaged)
+    assert state.schedule(job())
+    assert state.take("a") is not None
+    assert state.where("job1", "movies") == "running"
+    assert redis_client.lrange(f"{state.keys.running}:damaged", 0, -1) == [b"rubbish"]

@@ -727,3 +727,81 @@ def test_all_keys_of_a_site_share_a_slot_and_the_runs_expire(redis_url: str) -> 
                 assert await site.client.pttl(key) > 7 * 24 * HOUR * 1000, key
 
     on_redis(test, redis_url)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        *(
+            ("budget", field, value)
+            for field in ("next", "day", "used")
+            for value in ("rubbish", "nan", "inf", "9e99", "-1")
+        ),
+        *(("circuit", field, "rubbish") for field in ("probe", "trips", "trial")),
+        *(
+            ("state", field, value)
+            for field in ("total", "done", "failed", "pops", "generation")
+            for value in ("x", "1.5")
+        ),
+        *(("nodes", field, "x") for field in ("here done", "here failed")),
+        ("hangs", fingerprint_of(1), "x"),
+        ("budget", "", ""),
+        ("circuit", "", ""),
+    ],
+)
+def test_damaged_field_stops_no_crawl_and_heals(redis_url: str, name: str, field: str, value: str) -> None:
+    async def test(site: Site) -> None:
+        queue = await site.worker("a")
+        await push(queue, page(1), page(2))
+        key = getattr(site.keys, name)
+        if field:
+            await site.client.hset(key, field, value)
+            assert (await read_runs(site.client))[0].queued == 2
+        else:  # a key of another type
+            await site.client.delete(key)
+            await site.client.set(key, "rubbish")
+        reply = await queue.exchange(Batch(want=1, refusal=("no", 1) if name == "circuit" and field else None))
+        if name == "circuit" and field:
+            assert reply.shut
+            await asyncio.sleep(0.01)
+            reply = await queue.exchange(Batch(want=1))
+        assert len(reply.handed_out) == 1
+        lease = reply.handed_out[0][0][3:35].decode()
+        reply = await queue.exchange(Batch(want=2, ends=[(lease, "done", "")], answered=True))
+        assert (len(reply.handed_out), reply.damaged) == (1, [])
+        await site.worker("b")
+        [run] = await read_runs(site.client)
+        assert run.done == 1
+
+    on_redis(test, redis_url, budget=Budget(per_second=1000.0, burst=10, per_day=100))
+
+
+def test_site_that_has_refused_us_is_left_alone_when_nobody_knows_until_when(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        queue = await site.worker("a")
+        await push(queue, page(1))
+        await queue.exchange(Batch(refusal=("enough", 60_000)))
+        await site.client.hset(site.keys.circuit, "until", "for ever")
+        reply = await queue.exchange(Batch(want=1))
+        assert reply.damaged == ["until in {imdb}:circuit"]
+        assert (reply.handed_out, reply.reason) == ([], "enough")
+        assert 0 < reply.shut <= 3_600_000
+
+    on_redis(test, redis_url)
+
+
+def test_request_whose_page_has_hung_two_workers_is_set_aside(redis_url: str) -> None:
+    async def test(site: Site) -> None:
+        queue = await site.worker("a")
+        await push(queue, page(1), page(2), page(3))
+        await site.client.hset(site.keys.hangs, fingerprint_of(2), 1)
+        assert await pop(queue, 3) == [1]  # what has hung one is handed out by itself
+        assert await pop(queue, 3) == [2]
+        await queue.exchange(Batch(ends=[(fingerprint_of(2), "back", "")]))
+        await site.client.hset(site.keys.hangs, fingerprint_of(2), 2)
+        assert await pop(queue, 3) == [3]
+        [letter] = [letter async for letter in dead_letters(site.client, None)]
+        assert letter.reason == "its page made a worker hang 2 times"
+        assert not await site.client.exists(site.keys.hangs)
+
+    on_redis(test, redis_url)
