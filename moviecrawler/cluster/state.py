@@ -337,9 +337,8 @@ class ClusterState:
         job = readable(spec, Job)
         if job is None:
             # Nobody can run it; else each node would be handed it again and again, before all others.
-            self.client.hdel(self.keys.jobs, key)
-            for key in (self.keys.running, self.keys.places, self.keys.deaths):
-                self.client.hdel(key, key)
+            for known in (self.keys.jobs, self.keys.running, self.keys.places, self.keys.deaths):
+                self.client.hdel(known, key)
             return self.take(node)
         return msgspec.structs.replace(job, queued_at=int(queued_at) / 1e6 if queued_at.isdigit() else 0.0, start=start)
 

@@ -435,6 +435,7 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     # It may die and end as ever, and jobs are queued and taken past the one that nobody can read.
     assert state.settle("a", held, "died", outcome("a"))
     assert [taken.id for _ in range(3) if (taken := state.take("a"))] == ["job1", "job3", "job4"]
+    assert not redis_client.hexists(keys.running, job(2).key)
     assert state.settle("a", held, "finished", outcome("a"))
     assert [done.job.id for done in state.finished()] == ["job1"]
     assert state.counters()["finished"] == 1
