@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from scrapy.settings import Settings
 
+from moviecrawler.pipelines.catalogue import open_catalogue
 from tests import crawling
+from tests.catalogue.catalogued import bring_in, page, row, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +63,32 @@ def test_one_line_a_film_in_their_order(folder: Path) -> None:
         "reasons": ["same title", "same year", "same runtime"],
         "others": [{"imdb_id": "tt0000002", "score": 0.75}],
     }
+
+
+def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_url: str) -> None:
+    """Directors and votes are those of IMDb's page where one was read; other sites' titles are titles, too."""
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        bring_in(
+            store,
+            row(1, title="Salt Harbour", year=2001, runtime_minutes=92, popularity=80.0),
+            row(2, title="Salt Harbour", year=2001, popularity=5.0),
+            row(3, title="Sennen", year=1999, runtime_minutes=120),
+        )
+    write(
+        database_url,
+        page("imdb", "tt1000003", "Sennen", year=1999, imdb_id="tt1000003", runtime_minutes=120),
+        page("metacritic", "movie/x", "A Thousand Years", year=1999, imdb_id="tt1000003", runtime_minutes=120),
+    )
+    ended = crawling.scrapy("match", str(folder / "records.csv"), data=folder, DATABASE_URL=database_url)
+    assert ended.code == 0, ended.log
+    lines = [json.loads(line) for line in ended.output.splitlines()]
+    assert [(line["site_id"], line["imdb_id"]) for line in lines] == [
+        ("b", "tt1000001"),
+        ("a", "tt1000003"),
+        ("b", "tt1000001"),
+        ("c", None),
+    ]
+    assert lines[1]["reasons"][0] == "a title under which it is known too"
 
 
 @pytest.mark.parametrize(
