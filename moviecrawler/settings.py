@@ -264,7 +264,7 @@ ALARM_STALLED = _env("ALARM_STALLED", "900")
 ALARM_EXTRACTION_ERRORS = _env("ALARM_EXTRACTION_ERRORS", "0.05")
 ALARM_BLOCKS = _env("ALARM_BLOCKS", "0.05")
 ALARM_FRESHNESS = _env("ALARM_FRESHNESS", "0.9")
-# Whether a crawl ends when suddenly no page has a field that pages have.
+# Whether a crawl ends after 30 title pages in a row that cannot be read, or that are silent of every score.
 COVERAGE_STOP = _env("COVERAGE_STOP", "1")
 # Who is told, beside the log. URLs may hold passwords and tokens: set them in the environment only.
 ALARM_WEBHOOK = _env("ALARM_WEBHOOK", "")

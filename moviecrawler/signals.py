@@ -44,5 +44,8 @@ titles_listed = object()
 (Sequence[Entry]), `ids` (Sequence[str], of a sitemap, which has nothing else), and `further` (int): how many more pages of it
 this one led to."""
 
+title_unread = object()
+"""Sent when a title's page could not be read. Keyword arguments: `site_id` (str, that was asked for) and `error` (ExtractionError)."""
+
 coverage_changed = object()
-"""Sent when the fields that suddenly fewer pages have are others than before. No arguments."""
+"""Sent when the fields whose places are missing are others than before. No arguments."""

@@ -12,19 +12,16 @@ if TYPE_CHECKING:
 LONGEST = 60.0
 """Seconds: a machine that runs tests may be busy with others."""
 _LOOK_AGAIN = 0.02
-_LOOK_AGAIN_AT_MOST = 0.1
-"""Seconds between two looks, at first and after a while: many looks ask a node or a database, which costs both."""
 
 
 def wait_for(
     condition: Callable[[], object], seconds: float = LONGEST, told: Callable[[], object] = lambda: ""
 ) -> None:
     """Wait until a condition holds; when it does not in time, fail with the end of what is `told`."""
-    deadline, pause = time.monotonic() + seconds, _LOOK_AGAIN
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"it did not come to pass in {seconds:g} s\n{str(told())[-5000:]}"
-        time.sleep(pause)
-        pause = min(_LOOK_AGAIN_AT_MOST, pause * 1.2)
+        time.sleep(_LOOK_AGAIN)
 
 
 async def until(condition: Callable[[], object], seconds: float = LONGEST) -> float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg2
-import psycopg2.errors
 from psycopg2.extensions import parse_dsn
 from psycopg2.extras import NamedTupleCursor
 
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 
-LACKING = (
-    psycopg2.errors.UndefinedTable,
-    psycopg2.errors.UndefinedColumn,
-    psycopg2.errors.UndefinedFunction,
-    psycopg2.errors.UndefinedObject,  # a type
-)
-"""Errors of a database that lacks tables of this version, or has none."""
-LACKING_TOLD = (
-    "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
-)
-"""What is said of it."""
 _FORM = "postgresql://user:password@host:5432/database"
 
 

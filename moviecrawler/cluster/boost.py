@@ -51,7 +51,7 @@ def boost_titles(ids: Sequence[str], weight: float) -> int:
     # The catalogue's modules and psycopg2 cost memory that most nodes need not spend.
     import psycopg2  # noqa: PLC0415
 
-    from moviecrawler.catalogue.database import LACKING, LACKING_TOLD, read_url  # noqa: PLC0415
+    from moviecrawler.catalogue.database import read_url  # noqa: PLC0415
     from moviecrawler.catalogue.store import CatalogueStore  # noqa: PLC0415
 
     parameters = read_url(url)
@@ -63,11 +63,13 @@ def boost_titles(ids: Sequence[str], weight: float) -> int:
     with closing(CatalogueStore(connect, _join_nothing)) as store:
         try:
             return store.boost(ids, weight, utc_now())
-        except (TransientStoreError, psycopg2.Error) as error:
-            if isinstance(error.__cause__ or error, LACKING):
-                raise wrong(LACKING_TOLD, 503) from None
-            when = " now" if isinstance(error, TransientStoreError) else ""
-            raise wrong(f"the catalogue can't be used{when}: {str(error).splitlines()[0]}", 503) from error
+        except TransientStoreError as error:
+            raise wrong(f"the catalogue can't be used now: {error}", 503) from error
+        except (psycopg2.errors.UndefinedTable, psycopg2.errors.UndefinedColumn, psycopg2.errors.UndefinedFunction):
+            told = "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
+            raise wrong(told, 503) from None
+        except psycopg2.Error as error:
+            raise wrong(f"the catalogue can't be used: {str(error).splitlines()[0]}", 503) from error
 
 
 def _join_nothing(*_: object) -> None:

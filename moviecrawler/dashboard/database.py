@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.catalogue.database import LACKING, LACKING_TOLD
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 from moviecrawler.pipelines.postgres import connect
 
@@ -58,8 +57,10 @@ class Database:
             connection.set_session(readonly=not write)
             with connection, connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
                 yield cursor
-        except LACKING:
-            raise AwayError(LACKING_TOLD) from None
+        except (psycopg2.errors.UndefinedTable, psycopg2.errors.UndefinedColumn, psycopg2.errors.UndefinedFunction):
+            raise AwayError(
+                "the database lacks tables of this version; the next crawl makes them, and so does `scrapy catalogue status`"
+            ) from None
         except psycopg2.errors.QueryCanceled:
             raise AwayError("the database took too long to answer") from None
         except psycopg2.Error as error:

@@ -54,4 +54,5 @@ class CrawlKeys:
         return f"{{dashboard}}:unreadable:{day}"
 
     SAMPLES = "{dashboard}:samples"
-    """HASH: `<site>/<field>` → a line of JSON, a `Sample`, and then a page that could not be read, gzipped. Expires in 7 days."""
+    """HASH: `<site>/<field>` → a line of JSON, a `Sample`, and then a page that could not be read, gzipped; `<site>/silent <field>` → one that
+    was silent of the field. Expires in 7 days."""

@@ -1,4 +1,4 @@
-"""The quality of what is read: coverage of fields, alarms, pages that could not be read, and matches that a person decides."""
+"""The quality of what is read: coverage of fields, alarms, pages that could not be read, or not wholly, and matches that a person decides."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.urls import HOMES, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
     from moviecrawler.monitors.books import Day, Event
+    from moviecrawler.monitors.places import Example
 
 _ERRORS = read_sql("errors.sql")
 _REVIEWS = read_sql("reviews.sql")
@@ -33,6 +34,7 @@ _DAYS = 30
 """That coverage is shown of."""
 _ERRORS_OF = timedelta(days=7)
 _MOST_ERRORS = 5000
+_MOST_PARTIAL = 50
 _ROWS = 25
 _EVENTS = 20
 _MOST_ID = 2**62
@@ -50,6 +52,8 @@ class Coverage:
     """Of all days before that; None when there are none."""
     pages: int
     """Of the latest day."""
+    silent: int
+    """Of these, pages that say nothing of the field."""
     spark: Spark
     """Day by day."""
 
@@ -63,6 +67,17 @@ class Unreadable(NamedTuple):
     latest: datetime | None = None
     site_id: str | None = None
     reason: str | None = None
+
+
+class Partial(NamedTuple):
+    """Pages that were read, and that are silent of a field."""
+
+    site: Site
+    field: str
+    number: int
+    pages: int
+    """All that were read in these days."""
+    example: Example | None
 
 
 class After(NamedTuple):
@@ -118,9 +133,13 @@ class Quality(Page):
         today = utc_now().date()
         since = today - timedelta(days=_DAYS - 1)
         coverage: list[tuple[Site, list[Coverage]]] = []
+        partial: list[Partial] = []
         history: list[Event] = []
         if sources.has_book:
-            coverage = [(site, asked.attempt(self._coverage, site, since, today, otherwise=[])) for site in HOMES]
+            for site in HOMES:
+                days, examples = asked.attempt(self._pages, site, since, today, otherwise=([], {}))
+                coverage.append((site, coverage_of(days, since, today)))
+                partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)
             history = asked.attempt(sources.ask_book, lambda book: book.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
         reviews: list[Any] = []
@@ -137,6 +156,7 @@ class Quality(Page):
             "coverage": coverage,
             "days": _DAYS,
             "errors": errors,
+            "partial": sorted(partial, key=lambda one: -one.number)[:_MOST_PARTIAL],
             "error_days": _ERRORS_OF.days,
             "samples": asked.attempt(sources.samples, otherwise={}) if sources.has_frontier else {},
             "reviews": reviews[:_ROWS],
@@ -147,9 +167,12 @@ class Quality(Page):
             "title_url": title_url,
         }
 
-    def _coverage(self, site: Site, since: date, today: date) -> list[Coverage]:
-        days: list[Day] = self.sources.ask_book(lambda book: book.coverage(site, since.isoformat(), today.isoformat()))
-        return coverage_of(days, since, today)
+    def _pages(self, site: Site, since: date, today: date) -> tuple[list[Day], dict[str, Example]]:
+        """Return what was counted of a site's pages, and the latest that were silent of a field."""
+        return (
+            self.sources.ask_book(lambda book: book.coverage(site, since.isoformat(), today.isoformat())),
+            self.sources.ask_book(lambda book: book.examples(site)),
+        )
 
     def _errors(self) -> list[Unreadable]:
         with self.sources.database.transaction() as cursor:
@@ -224,10 +247,23 @@ def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]
                 share=latest.present / latest.pages,
                 before=sum(day.present for day in earlier) / pages if pages else None,
                 pages=latest.pages,
+                silent=latest.silent,
                 spark=spark(shares),
             )
         )
     return sorted(found, key=lambda one: (-_drop(one), one.field))
+
+
+def partial_of(site: Site, days: Iterable[Day], since: date, examples: Mapping[str, Example]) -> list[Partial]:
+    """Return the fields of which pages were silent since a day."""
+    found: dict[str, tuple[int, int]] = {}
+    for day in days:
+        if day.day >= since.isoformat():
+            number, pages = found.get(day.field, (0, 0))
+            found[day.field] = number + day.silent, pages + day.pages
+    return [
+        Partial(site, field, number, pages, examples.get(field)) for field, (number, pages) in found.items() if number
+    ]
 
 
 def _drop(one: Coverage) -> float:

@@ -1,4 +1,4 @@
-"""What crawls tell the dashboard, through the Redis that they share: how their stores do, and pages that could not be read.
+"""What crawls tell the dashboard, through the Redis that they share: how their stores do, and pages that could not be read, or not wholly.
 
 Nothing here holds a crawl up: what can't be told is told later, or not at all.
 """
@@ -21,9 +21,10 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.items import Miss
+from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 
 if TYPE_CHECKING:
@@ -90,10 +91,11 @@ class ProcessFigures(msgspec.Struct, kw_only=True):
 
 
 class Sample(msgspec.Struct, kw_only=True):
-    """A page that could not be read."""
+    """A page that could not be read, or that was silent of a field."""
 
     site: str
     field: str
+    """As in its name, `<site>/<field>`: what was missing, or `silent <field>`."""
     site_id: str
     url: str
     reason: str
@@ -212,7 +214,10 @@ class StoreFigures:
 
 
 class FailedPages:
-    """Scrapy spider middleware that counts the pages whose reading failed, and keeps the latest, of each site and field."""
+    """Scrapy spider middleware that counts the pages whose reading failed, and keeps the latest, of each site and field.
+
+    It also keeps the latest page that was silent of each field although pages alike have its place; CoverageWatch counts these.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -243,29 +248,43 @@ class FailedPages:
         async for item in result:
             if isinstance(item, Miss) and item.outcome == "failed":
                 self._consider(response, item)
+            elif isinstance(item, Movie) and item.source == "page" and item.silent:
+                self._consider_partial(response, item)
             yield item
 
     def _consider(self, response: Response, miss: Miss) -> None:
         found = _FIELD.match(miss.reason)
         if found is None or not response.body:
             return
-        name, now = f"{miss.site}/{found[1]}", time.monotonic()
-        self._count(name)
-        if now - self._kept.get(name, float("-inf")) < _SAMPLE_EVERY or len(self._kept) >= _MOST_SAMPLES:
-            return
-        self._kept[name] = now
-        sample = Sample(
-            site=miss.site,
-            field=found[1],
-            site_id=miss.site_id,
-            url=miss.url,
-            reason=miss.reason,
-            at=time.time(),
-            size=len(response.body),
+        self._count(f"{miss.site}/{found[1]}")
+        self._keep_some(
+            response.body, [found[1]], site=miss.site, site_id=miss.site_id, url=miss.url, reason=miss.reason
         )
-        task = asyncio.get_running_loop().create_task(self._keep(name, sample, response.body[:_LARGEST]))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+    def _consider_partial(self, response: Response, movie: Movie) -> None:
+        watch = self._crawler.get_extension(CoverageWatch)
+        fields = [f"silent {name}" for name in watch.places.unexpected(movie)] if watch is not None else []
+        reason = f"silent of {', '.join(movie.silent)}"
+        self._keep_some(
+            response.body, fields, site=movie.site, site_id=movie.site_id or "", url=response.url, reason=reason
+        )
+
+    def _keep_some(self, body: bytes, fields: list[str], *, site: str, site_id: str, url: str, reason: str) -> None:
+        """Keep a page as the sample of those fields that have none of late."""
+        now, samples = time.monotonic(), {}
+        for field in fields:
+            name = f"{site}/{field}"
+            is_known = now - self._kept.get(name, float("-inf")) < _SAMPLE_EVERY
+            if is_known or (len(self._kept) >= _MOST_SAMPLES and name not in self._kept):
+                continue
+            self._kept[name] = now
+            samples[name] = Sample(
+                site=site, field=field, site_id=site_id, url=url, reason=reason, at=time.time(), size=len(body)
+            )
+        if samples:
+            task = asyncio.get_running_loop().create_task(self._keep(samples, body[:_LARGEST]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _count(self, name: str) -> None:
         counted = (utc_now().date().isoformat(), name)
@@ -295,14 +314,15 @@ class FailedPages:
         else:
             self._counted -= told
 
-    async def _keep(self, name: str, sample: Sample, body: bytes) -> None:
+    async def _keep(self, samples: dict[str, Sample], body: bytes) -> None:
         scheduler = shared_scheduler(self._crawler)
         if scheduler is None:
             return
         packed = await asyncio.to_thread(gzip.compress, body, 6)
+        kept = {name: msgspec.json.encode(sample) + b"\n" + packed for name, sample in samples.items()}
         try:
             pipe = scheduler.server.pipeline(transaction=False)
-            pipe.hset(CrawlKeys.SAMPLES, name, msgspec.json.encode(sample) + b"\n" + packed)
+            pipe.hset(CrawlKeys.SAMPLES, mapping=kept)
             pipe.expire(CrawlKeys.SAMPLES, _SAMPLES_KEPT)
             await pipe.execute()
         except redis.exceptions.RedisError as error:

@@ -20,7 +20,7 @@ from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.monitors.books import Alarm, BookError, open_book
-from moviecrawler.monitors.checks import Checks, Figures, Verdict, coverage_verdicts
+from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdicts
 from moviecrawler.monitors.messages import Message, Messenger
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.suite import AlarmSuite
@@ -144,7 +144,7 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
         self.verdicts = self._checks.look(figures)
         watch = self.crawler.get_extension(CoverageWatch)
         if watch is not None:
-            self.verdicts += coverage_verdicts(self.site, watch.coverage)
+            self.verdicts += place_verdicts(self.site, watch.places)
 
     def _is_due(self) -> bool:
         """Return whether there is something to ask for that may be asked for now."""

@@ -1,11 +1,10 @@
-"""Watching how often pages have each field, and stopping a crawl before it stores holes."""
+"""Watching whether pages still have the place of each field, and stopping a crawl that can't read a site any more."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -13,45 +12,45 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
 from moviecrawler.monitors.books import BookError, open_book
-from moviecrawler.monitors.coverage import Coverage, gone
-from moviecrawler.monitors.likeness import groups_of_today
 from moviecrawler.monitors.options import AlarmOptions
+from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, Places
 from moviecrawler.monitors.threads import BookThread
-from moviecrawler.signals import coverage_changed
+from moviecrawler.signals import coverage_changed, title_unread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from moviecrawler.errors import ExtractionError
     from moviecrawler.items import Movie
-    from moviecrawler.monitors.coverage import Levels
 
 logger = logging.getLogger(__name__)
 
-_LATELY = timedelta(days=1)
+_STOPS = (
+    "%s: %s, so the site has probably changed its pages, and the crawl stops. Nothing that is stored is lost. Save such a page and see what "
+    "scrapy extract reads of it. COVERAGE_STOP=0 goes on all the same%s (more in the runbook, scrapyd/README.md)"
+)
 
 
 class CoverageWatch:
-    """Counts the pages that were read of the spider's site, and compares them with what was usual until now.
+    """Watches the title pages of the spider's site, and compares their places with those of earlier pages.
 
-    What is usual is kept between crawls. Counts `coverage/pages`, and at the end `coverage/fields/<field>`, the pages that had it.
+    What is known of earlier pages is kept between crawls. Counts `coverage/pages`, `coverage/partial` (pages that are silent of something) and
+    `coverage/silent/<field>`, and at the end `coverage/fields/<field>`, the pages that had a value.
     """
 
     def __init__(self, crawler: Crawler, options: AlarmOptions) -> None:
         self.crawler = crawler
         self.options = options
-        self.coverage = Coverage({})
+        self.places = Places()
         self._book = BookThread(open_book(crawler.settings))
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self._saving: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
-        self._low: Mapping[str, str] = {}
-        self._saved = dict.fromkeys(self.coverage.counted, 0)
-        self._saved_pages = 0
-        self._unsaved: Levels = {}
+        self._found: AbstractSet[str] = frozenset()
         self._is_loaded = False
 
     @classmethod
@@ -62,43 +61,54 @@ class CoverageWatch:
         watch = cls(crawler, AlarmOptions.from_settings(crawler.settings))
         crawler.signals.connect(watch.spider_opened, signals.spider_opened)
         crawler.signals.connect(watch.spider_closed, signals.spider_closed)
+        crawler.signals.connect(watch.take_unread, title_unread)
         return watch
 
     # --- Pages --------------------------------------------------------------------------------------------------------
 
-    def take(self, movie: Movie) -> dict[str, str]:
-        """Count a page, and return what it lacks although pages like it have it; rows of lists and of datasets are none."""
+    def take(self, movie: Movie) -> None:
+        """Count what was read from a page; rows of lists and of datasets are none."""
         if movie.source != "page":
-            return {}
-        unsure = self.coverage.take(movie)
-        self.crawler.stats.inc_value("coverage/pages")
-        low = {name: finding.standing for name, finding in self.coverage.findings().items()}
-        if low != self._low:
-            self._low = low
-            self._tell(low)
-        return unsure
-
-    def _tell(self, low: Mapping[str, str]) -> None:
-        self.crawler.signals.send_catch_log(coverage_changed)
-        collapsed = sorted(name for name, standing in low.items() if standing == "collapsed")
-        if collapsed and self.options.stops and self._stopping is None:
-            told = (
-                "%s: %s suddenly missing, so the pages have probably changed, and the crawl stops before it stores holes. "
-                "If it is only that these titles are others than before: scrapy alarms --accept coverage/%s/%s, or COVERAGE_STOP=0 "
-                "to go on all the same (more in the runbook, scrapyd/README.md)"
+            return
+        self.places.take(movie)
+        stats = self.crawler.stats
+        assert stats is not None  # noqa: S101 - Scrapy sets it before it creates components
+        stats.inc_value("coverage/pages")
+        if movie.silent:
+            stats.inc_value("coverage/partial")
+            for name in movie.silent:
+                stats.inc_value(f"coverage/silent/{name}")
+        findings = self.places.findings()
+        if findings.keys() != self._found:
+            self._found = findings.keys()
+            self.crawler.signals.send_catch_log(coverage_changed)
+        gone = findings.get(ALL_SCORES)
+        if gone is not None:
+            why = f"{gone.pages} title pages in a row are silent of every score, such as {gone.example.site_id} ({gone.example.url})"
+            self._stop(
+                why,
+                f"; scrapy alarms --accept coverage/{self._site}/{ALL_SCORES} says that the site shows no scores any more",
             )
-            names = ", ".join(collapsed)
-            logger.error(told, self._site, names, self._site, collapsed[0], extra={"spider": self.crawler.spider})
-            self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
-    async def _stop(self) -> None:
+    def take_unread(self, site_id: str, error: ExtractionError) -> None:
+        """Count a title's page that could not be read."""
+        self.places.take_unread()
+        if self.places.unread >= GONE_AFTER:
+            self._stop(f"{self.places.unread} title pages in a row can't be read, such as {site_id}: {error}", "")
+
+    def _stop(self, why: str, or_else: str) -> None:
+        if self.options.stops and self._stopping is None:
+            logger.error(_STOPS, self._site, why, or_else, extra={"spider": self.crawler.spider})
+            self._stopping = asyncio.get_running_loop().create_task(self._close_spider())
+
+    async def _close_spider(self) -> None:
         assert self.crawler.engine is not None  # noqa: S101 - pages come from it
-        await self.crawler.engine.close_spider_async(reason="coverage_collapsed")
+        await self.crawler.engine.close_spider_async(reason="pages_changed")
 
     # --- What is kept -------------------------------------------------------------------------------------------------
 
     async def spider_opened(self) -> None:
-        """Learn what was usual until now."""
+        """Learn what is known of earlier pages."""
         await self._load()
         self._saving = asyncio.get_running_loop().create_task(self._save_now_and_then())
 
@@ -107,30 +117,20 @@ class CoverageWatch:
         self._closing.set()
         if self._saving is not None:
             await self._saving
-        for name, number in self.coverage.counted.items():
-            if number:
-                self.crawler.stats.set_value(f"coverage/fields/{name}", number)
-        await self._save(at_end=True)
+        for name, number in self.places.having.items():
+            self.crawler.stats.set_value(f"coverage/fields/{name}", number)
+        await self._save()
         await self._book.close()
 
     async def _load(self) -> None:
         try:
-            levels = groups_of_today(await self._book.call(lambda book: book.levels(self._site)))
-            alarms = await self._book.call(lambda book: book.open_alarms())
-            since = (utc_now() - _LATELY).date().isoformat()
-            days = await self._book.call(lambda book: book.coverage(self._site, since))
+            levels = await self._book.call(lambda book: book.levels(self._site))
+            latest = await self._book.call(lambda book: book.latest(self._site))
         except BookError as error:
-            logger.warning("What is usual of %s is not known for now: %s", self._site, error)
+            logger.warning("What pages of %s have is not known for now: %s", self._site, error)
             return
-        prefix = f"coverage/{self._site}/"
-        before = self.coverage
-        counted: dict[str, tuple[int, int]] = {}
-        for day in days:
-            pages, having = counted.get(day.field, (0, 0))
-            counted[day.field] = pages + day.pages, having + day.present
-        alarmed = {alarm.name.removeprefix(prefix) for alarm in alarms if alarm.name.startswith(prefix)}
-        self.coverage = Coverage(levels, alarmed | gone(levels, counted))
-        self.coverage.continue_from(before)
+        before, self.places = self.places, Places(levels, latest)
+        self.places.continue_from(before)
         self._is_loaded = True
 
     async def _save_now_and_then(self) -> None:
@@ -142,30 +142,12 @@ class CoverageWatch:
                 await self._load()
             await self._save()
 
-    async def _save(self, *, at_end: bool = False) -> None:
-        learnt = _added(self._unsaved, self.coverage.learnt(at_end=at_end))
-        self._unsaved = {}
-        counted, pages = dict(self.coverage.counted), self.coverage.pages
-        new = {name: number - self._saved[name] for name, number in counted.items()}
-        new_pages = pages - self._saved_pages
-        day = utc_now().date().isoformat()
-        known = set(self.coverage.usual())
-        of_day = {name: number for name, number in new.items() if counted[name] or name in known}
+    async def _save(self) -> None:
+        seen, day = self.places.learnt(), utc_now().date().isoformat()
+        if not seen.pages:
+            return
         try:
-            await self._book.call(lambda book: book.learn(self._site, learnt, day, of_day, new_pages))
+            await self._book.call(lambda book: book.learn(self._site, day, seen))
         except BookError as error:
-            self._unsaved = learnt
-            logger.warning("What %d pages had could not be kept, and will be tried again: %s", new_pages, error)
-        else:
-            self._saved, self._saved_pages = counted, pages
-
-
-def _added(first: Levels, second: Levels) -> Levels:
-    """Return the sum of two increments of levels."""
-    total = {group: dict(fields) for group, fields in first.items()}
-    for group, fields in second.items():
-        known = total.setdefault(group, {})
-        for name, (pages, having) in fields.items():
-            before = known.get(name, (0.0, 0.0))
-            known[name] = before[0] + pages, before[1] + having
-    return total
+            self.places.return_unsaved(seen)
+            logger.warning("What %d pages had could not be kept, and will be tried again: %s", seen.pages, error)

@@ -125,6 +125,13 @@ COUNTERS = (
         ("pool",),
     ),
     _Counter("moviecrawler_pages", "Title pages that were read.", r"coverage/pages"),
+    _Counter("moviecrawler_partial_pages", "Title pages that are silent of a field.", r"coverage/partial"),
+    _Counter(
+        "moviecrawler_silent_pages",
+        "Title pages that are silent of a field, by field.",
+        r"coverage/silent/(?P<field>[\w.]+)",
+        ("field",),
+    ),
     _Counter("moviecrawler_frontier_round_trips", "Exchanges with the shared queue.", r"frontier/round_trips"),
     _Counter("moviecrawler_frontier_errors", "Exchanges that failed.", r"frontier/errors"),
     _Counter(
@@ -251,8 +258,8 @@ class Metrics:
 
     def _gauges(self, stats: Mapping[str, Any]) -> dict[str, _Gauge]:
         watch, alarms = self._crawler.get_extension(CoverageWatch), self._crawler.get_extension(Alarms)
-        counted = watch.coverage.counted if watch is not None else {}
-        pages = watch.coverage.pages if watch is not None else 0
+        counted = watch.places.having if watch is not None else {}
+        pages = watch.places.pages if watch is not None else 0
         fields: _Figures = {(name,): float(number) for name, number in counted.items() if number}
         kinds: _Figures = {}
         for alarm in alarms.open if alarms is not None else ():

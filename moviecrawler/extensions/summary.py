@@ -1,4 +1,4 @@
-"""What a crawl did, in ten lines at its end."""
+"""What a crawl did, in eleven lines at its end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
+from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.progress import OUTCOMES
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss
@@ -41,7 +42,7 @@ FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 
 
 class Summary:
-    """Logs the ten lines when everything is stored and closed."""
+    """Logs the lines when everything is stored and closed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -81,6 +82,7 @@ class Summary:
             f"stores: {_stores(stats)}",
             f"absent: {self._missed('absent', stats)}",
             f"failed: {self._missed('failed', stats)}",
+            f"read in part: {self._partial()}",
             f"rejected and set aside: {_set_aside(stats)}",
             f"blocks: {_blocks(self._site, stats)}",
             f"traffic: {_traffic(self._site, stats)}",
@@ -97,6 +99,18 @@ class Summary:
         if shown and more > 0:
             shown.append(f"{more:,} for other reasons")
         return f"{total:,}" + (f" ({'; '.join(shown)})" if shown else "")
+
+    def _partial(self) -> str:
+        watch = self._crawler.get_extension(CoverageWatch)
+        if watch is None or not watch.places.partial:
+            return "0"
+        places = watch.places
+        shown = [
+            f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
+            for name, number in places.silent.most_common(_SHOWN)
+        ]
+        more = len(places.silent) - len(shown)
+        return f"{places.partial:,} ({'; '.join(shown)}{f'; and {more} more fields' if more else ''})"
 
     def _alarms(self) -> str:
         alarms = self._crawler.get_extension(Alarms)

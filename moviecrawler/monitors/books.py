@@ -1,4 +1,4 @@
-"""Alarms, their history and the levels of coverage, and what keeps them: a Redis, for all nodes, or a file of this machine."""
+"""Alarms, their history and what is known of pages, and what keeps them: a Redis, for all nodes, or a file of this machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.monitors.coverage import Levels
+    from moviecrawler.monitors.places import Example, Levels, Seen
 
 Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
 What = Literal["opened", "recovered", "accepted"]
@@ -58,13 +56,14 @@ class Event:
 
 
 class Day(NamedTuple):
-    """How many of a day's pages had a field."""
+    """How many of a day's pages had a field, and how many were silent of it."""
 
     day: str
     """ISO 8601, UTC."""
     field: str
     pages: int
     present: int
+    silent: int = 0
 
 
 class Book(ABC):
@@ -95,15 +94,23 @@ class Book(ABC):
 
     @abstractmethod
     def levels(self, site: str) -> Levels:
-        """Return what pages of a site usually have."""
+        """Return which places pages of a site have."""
 
     @abstractmethod
-    def learn(self, site: str, learnt: Levels, day: str, counted: Mapping[str, int], pages: int) -> None:
-        """Add pages to a site's levels, and to what was counted of a day (ISO 8601): field → pages that had it, of `pages`."""
+    def latest(self, site: str) -> dict[str, str]:
+        """Return the signs of the latest pages that were to have the place of each field, as in `Seen.marks`."""
+
+    @abstractmethod
+    def examples(self, site: str) -> dict[str, Example]:
+        """Return the latest page that was silent of each field."""
+
+    @abstractmethod
+    def learn(self, site: str, day: str, seen: Seen) -> None:
+        """Add pages to what is known of a site, and to what was counted of a day (ISO 8601)."""
 
     @abstractmethod
     def forget(self, site: str, field: str) -> None:
-        """Forget what is usual of a field."""
+        """Forget which pages have the place of a field: those that come may have it or not."""
 
     @abstractmethod
     def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
@@ -114,7 +121,7 @@ class Book(ABC):
         """Disconnect."""
 
     def accept(self, name: str, now: float) -> Alarm | None:
-        """End an alarm because an operator says so; a field's level begins anew. Return it, None when there is none."""
+        """End an alarm because an operator says so; a field's places are learnt anew. Return it, None when there is none."""
         alarm = self.recover(name, now, float("-inf"), "accepted")
         if alarm is not None and alarm.kind == "coverage":
             self.forget(alarm.site, name.split("/", 2)[2])

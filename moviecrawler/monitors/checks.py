@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.monitors.coverage import chance_of
+from moviecrawler.monitors.places import ALL_SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moviecrawler.monitors.books import Kind
-    from moviecrawler.monitors.coverage import Coverage
+    from moviecrawler.monitors.places import Finding, Places
 
 _SAMPLE = 20
 """Pages or answers from which on a share says something."""
@@ -66,7 +67,7 @@ class Figures:
 
 
 class Checks:
-    """All checks of one site's crawl but coverage; they remember what they saw before."""
+    """All checks of one site's crawl but of its pages' places; they remember what they saw before."""
 
     def __init__(self, site: str, *, extraction_errors: float, blocks: float, stalled: float, freshness: float) -> None:
         self._site = site
@@ -197,18 +198,26 @@ class _Share:
             return None
         some = min(some, most)
         # As many bad ones or more, that is at most so many good ones.
-        self.stands = some > most * self._allowed and chance_of(most - some, most, 1 - self._allowed) < _TOO_MANY
+        self.stands = some > most * self._allowed and _chance_of(most - some, most, 1 - self._allowed) < _TOO_MANY
         return some, most
 
 
-def coverage_verdicts(site: str, coverage: Coverage) -> list[Verdict]:
+def place_verdicts(site: str, places: Places) -> list[Verdict]:
     """Return what is to be said of the fields of a site's pages."""
-    findings = coverage.findings()
-    verdicts = []
-    for name, finding in sorted(findings.items()):
-        text = (
-            f"{name} is missing: {finding.seen} of the latest {finding.pages} pages like these have it,"
-            f" and usually at least {finding.usual:.0%} do"
-        )
-        verdicts.append(Verdict(f"coverage/{site}/{name}", "coverage", text))
-    return verdicts + [Verdict(f"coverage/{site}/{name}", "coverage", "") for name in sorted(coverage.well())]
+    findings = places.findings()
+    verdicts = [
+        Verdict(f"coverage/{site}/{name}", "coverage", _told(name, one)) for name, one in sorted(findings.items())
+    ]
+    return verdicts + [Verdict(f"coverage/{site}/{name}", "coverage", "") for name in sorted(places.well())]
+
+
+def _told(name: str, finding: Finding) -> str:
+    example = f"such as {finding.example.site_id} ({finding.example.url})"
+    if name == ALL_SCORES:
+        return f"{finding.pages} pages in a row are silent of every score, {example}"
+    return f"{finding.silent} of the latest {finding.pages} pages that should have a place for {name} are silent of it, {example}"
+
+
+def _chance_of(seen: int, pages: int, share: float) -> float:
+    """Return the chance that of so many pages at most `seen` are good when pages are at that share (0 to 1)."""
+    return min(1.0, sum(math.comb(pages, n) * share**n * (1 - share) ** (pages - n) for n in range(seen + 1)))

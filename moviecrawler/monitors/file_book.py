@@ -1,4 +1,4 @@
-"""Alarms, their history and the levels of coverage in an SQLite file, for the processes that share a DATA_DIR."""
+"""Alarms, their history and what is known of pages in an SQLite file, for the processes that share a DATA_DIR."""
 
 from __future__ import annotations
 
@@ -10,32 +10,41 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from moviecrawler.monitors.books import FILE, MOST_EVENTS, Alarm, Book, BookError, Day, Event, today
-from moviecrawler.monitors.coverage import merge
+from moviecrawler.monitors.places import ANY, KNOWN_FROM, NOTHING, WINDOW, Example, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from moviecrawler.monitors.books import What
-    from moviecrawler.monitors.coverage import Levels
+    from moviecrawler.monitors.places import Levels, Seen
 
 _WAIT = 10.0
 """Seconds for the file's lock."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS alarms (name TEXT PRIMARY KEY, alarm BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, event BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS levels (
-    site TEXT NOT NULL, category TEXT NOT NULL, field TEXT NOT NULL, pages REAL NOT NULL, present REAL NOT NULL,
-    PRIMARY KEY (site, category, field)
+DROP TABLE IF EXISTS levels;  -- an earlier version's
+CREATE TABLE IF NOT EXISTS places (
+    site TEXT NOT NULL, category TEXT NOT NULL, field TEXT NOT NULL, pages REAL NOT NULL, silent REAL NOT NULL,
+    absent REAL NOT NULL, PRIMARY KEY (site, category, field)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS latest (
+    site TEXT NOT NULL, field TEXT NOT NULL, signs TEXT NOT NULL, PRIMARY KEY (site, field)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS examples (
+    site TEXT NOT NULL, field TEXT NOT NULL, site_id TEXT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (site, field)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS coverage (
     site TEXT NOT NULL, day TEXT NOT NULL, field TEXT NOT NULL, pages INTEGER NOT NULL, present INTEGER NOT NULL,
-    PRIMARY KEY (site, day, field)
+    silent INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (site, day, field)
 ) WITHOUT ROWID;
 """
+_ADD_SILENT = "ALTER TABLE coverage ADD COLUMN silent INTEGER NOT NULL DEFAULT 0"
+"""For a file of an earlier version."""
 _COUNT = """
-INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET pages = pages + excluded.pages, present = present + excluded.present
+INSERT INTO coverage VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET pages = pages + excluded.pages, present = present + excluded.present, silent = silent + excluded.silent
 """
 
 
@@ -99,36 +108,56 @@ class FileBook(Book):
         """See `Book`."""
         levels: Levels = {}
         with self._transaction() as connection:
-            query = "SELECT category, field, pages, present FROM levels WHERE site = ?"
-            for group, field, pages, having in connection.execute(query, (site,)):
-                levels.setdefault(group, {})[field] = pages, having
+            query = "SELECT category, field, pages, silent, absent FROM places WHERE site = ?"
+            for group, field, *level in connection.execute(query, (site,)):
+                levels.setdefault(group, {})[field] = tuple(level)
         return levels
 
-    def learn(self, site: str, learnt: Levels, day: str, counted: Mapping[str, int], pages: int) -> None:
+    def latest(self, site: str) -> dict[str, str]:
         """See `Book`."""
         with self._transaction() as connection:
-            for group, fields in learnt.items():
+            return dict(connection.execute("SELECT field, signs FROM latest WHERE site = ?", (site,)).fetchall())
+
+    def examples(self, site: str) -> dict[str, Example]:
+        """See `Book`."""
+        with self._transaction() as connection:
+            rows = connection.execute("SELECT field, site_id, url FROM examples WHERE site = ?", (site,))
+            return {field: Example(*example) for field, *example in rows}
+
+    def learn(self, site: str, day: str, seen: Seen) -> None:
+        """See `Book`."""
+        with self._transaction() as connection:
+            for group, fields in seen.levels.items():
                 for field, added in fields.items():
-                    known = connection.execute(
-                        "SELECT pages, present FROM levels WHERE site = ? AND category = ? AND field = ?",
-                        (site, group, field),
-                    ).fetchone()
-                    merged = merge(known or (0.0, 0.0), *added)
-                    connection.execute("REPLACE INTO levels VALUES (?, ?, ?, ?, ?)", (site, group, field, *merged))
-            if pages:
-                rows = [(site, day, field, pages, number) for field, number in counted.items()]
-                connection.executemany(_COUNT, rows)
-                connection.execute("DELETE FROM coverage WHERE day < date(?, '-400 days')", (day,))
+                    query = "SELECT pages, silent, absent FROM places WHERE site = ? AND category = ? AND field = ?"
+                    known = connection.execute(query, (site, group, field)).fetchone()
+                    merged = merge(known or NOTHING, added)
+                    connection.execute("REPLACE INTO places VALUES (?, ?, ?, ?, ?, ?)", (site, group, field, *merged))
+            for field, signs in seen.marks.items():
+                query = "SELECT signs FROM latest WHERE site = ? AND field = ?"
+                (before,) = connection.execute(query, (site, field)).fetchone() or ("",)
+                connection.execute("REPLACE INTO latest VALUES (?, ?, ?)", (site, field, (before + signs)[-WINDOW:]))
+            examples = [(site, field, *example) for field, example in seen.examples.items()]
+            connection.executemany("REPLACE INTO examples VALUES (?, ?, ?, ?)", examples)
+            rows = [
+                (site, day, field, seen.pages, seen.having[field], seen.silent[field])
+                for field in {*seen.having, *seen.silent}
+            ]
+            connection.executemany(_COUNT, rows)
+            connection.execute("DELETE FROM coverage WHERE day < date(?, '-400 days')", (day,))
 
     def forget(self, site: str, field: str) -> None:
         """See `Book`."""
         with self._transaction() as connection:
-            connection.execute("DELETE FROM levels WHERE site = ? AND field = ?", (site, field))
+            connection.execute("DELETE FROM places WHERE site = ? AND field = ?", (site, field))
+            row = (site, ANY, field, KNOWN_FROM, KNOWN_FROM, 0)
+            connection.execute("INSERT INTO places VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute("DELETE FROM latest WHERE site = ? AND field = ?", (site, field))
 
     def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
         """See `Book`."""
         query = """
-            SELECT day, field, pages, present FROM coverage WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day, field
+            SELECT day, field, pages, present, silent FROM coverage WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day, field
         """
         with self._transaction() as connection:
             return [Day(*row) for row in connection.execute(query, (site, since_day, until_day or today()))]
@@ -146,6 +175,8 @@ class FileBook(Book):
                 connection = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
                 try:
                     connection.executescript(_SCHEMA)
+                    if not any(name == "silent" for _, name, *_ in connection.execute("PRAGMA table_info(coverage)")):
+                        connection.execute(_ADD_SILENT)
                 except BaseException:
                     connection.close()
                     raise
@@ -181,4 +212,4 @@ def _errors_translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise BookError(f"alarms and levels of coverage can't be read or written: {error}") from error
+        raise BookError(f"alarms and what is known of pages can't be read or written: {error}") from error

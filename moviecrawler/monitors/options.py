@@ -46,7 +46,7 @@ class AlarmOptions:
     freshness: float = 0.9
     """Share of the titles fetched before that must not be overdue; 0 for no such alarm."""
     stops: bool = True
-    """Whether a crawl ends when the coverage of a field collapses."""
+    """Whether a crawl ends when no page can be read any more, or none has a score's place."""
     webhook: str = field(default="", repr=False)
     mail_server: MailServer | None = None
     mail_from: str = ""

@@ -1,4 +1,4 @@
-"""Alarms, their history and the levels of coverage in Redis, for all nodes that share it."""
+"""Alarms, their history and what is known of pages in Redis, for all nodes that share it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.books import KEPT_FOR, MOST_EVENTS, Alarm, Book, BookError, Day, Event, today
-from moviecrawler.monitors.coverage import MOST_PAGES
+from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moviecrawler.monitors.books import What
-    from moviecrawler.monitors.coverage import Levels
+    from moviecrawler.monitors.places import Levels, Seen
 
 _ANSWER_WITHIN = 5.0
 """Seconds."""
+_SILENT = "silent "
 
 
 class RedisBook(Book):
@@ -75,39 +76,58 @@ class RedisBook(Book):
     def levels(self, site: str) -> Levels:
         """See `Book`."""
         with _errors_translated():
-            found = self._client.hgetall(keys.levels(site))
+            found = self._client.hgetall(keys.places(site))
         levels: Levels = {}
         for name, figures in found.items():
             group, _, field = name.rpartition("/")
-            pages, having = map(float, figures.split())
-            levels.setdefault(group, {})[field] = pages, having
+            pages, silent, absent = map(float, figures.split())
+            levels.setdefault(group, {})[field] = pages, silent, absent
         return levels
 
-    def learn(self, site: str, learnt: Levels, day: str, counted: Mapping[str, int], pages: int) -> None:
+    def latest(self, site: str) -> dict[str, str]:
         """See `Book`."""
-        added = [
-            part
-            for group, fields in learnt.items()
-            for field, figures in fields.items()
-            for part in (f"{group}/{field}", *figures)
-        ]
-        if added:
-            self._run("learn", [keys.levels(site)], [MOST_PAGES, KEPT_FOR, *added])
-        if pages:
-            with _errors_translated():
-                pipe = self._client.pipeline(transaction=True)
-                key = keys.coverage(site, day)
-                for field, number in {**counted, "pages": pages}.items():
-                    pipe.hincrby(key, field, number)
-                pipe.expire(key, KEPT_FOR)
-                pipe.execute()
+        with _errors_translated():
+            found: dict[str, str] = self._client.hgetall(keys.latest(site))
+            return found
+
+    def examples(self, site: str) -> dict[str, Example]:
+        """See `Book`."""
+        with _errors_translated():
+            found = self._client.hgetall(keys.examples(site))
+        return {field: msgspec.json.decode(text, type=Example) for field, text in found.items()}
+
+    def learn(self, site: str, day: str, seen: Seen) -> None:
+        """See `Book`."""
+        pages = {
+            "levels": {
+                f"{group}/{field}": level for group, fields in seen.levels.items() for field, level in fields.items()
+            },
+            "marks": seen.marks,
+            "examples": {field: msgspec.json.encode(example).decode() for field, example in seen.examples.items()},
+            "coverage": {
+                **seen.having,
+                **{_SILENT + field: number for field, number in seen.silent.items()},
+                "pages": seen.pages,
+            },
+        }
+        of_site = [of(site) for of in (keys.places, keys.latest, keys.examples)]
+        self._run(
+            "learn",
+            [*of_site, keys.coverage(site, day), keys.former_levels(site)],
+            [MOST_PAGES, WINDOW, KEPT_FOR, msgspec.json.encode(pages)],
+        )
 
     def forget(self, site: str, field: str) -> None:
         """See `Book`."""
+        key = keys.places(site)
         with _errors_translated():
-            gone = [name for name in self._client.hkeys(keys.levels(site)) if name.rpartition("/")[2] == field]
+            gone = [name for name in self._client.hkeys(key) if name.rpartition("/")[2] == field]
+            pipe = self._client.pipeline(transaction=True)
             if gone:
-                self._client.hdel(keys.levels(site), *gone)
+                pipe.hdel(key, *gone)
+            pipe.hset(key, f"{ANY}/{field}", f"{KNOWN_FROM} {KNOWN_FROM} 0")
+            pipe.hdel(keys.latest(site), field)
+            pipe.execute()
 
     def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
         """See `Book`."""
@@ -119,7 +139,10 @@ class RedisBook(Book):
                 pipe.hgetall(keys.coverage(site, day))
             for day, counted in zip(days, pipe.execute(), strict=True):
                 pages = int(counted.pop("pages", 0))
-                found += [Day(day, field, pages, int(number)) for field, number in sorted(counted.items())]
+                found += [
+                    Day(day, field, pages, int(counted.get(field, 0)), int(counted.get(_SILENT + field, 0)))
+                    for field in sorted({name.removeprefix(_SILENT) for name in counted})
+                ]
         return found
 
     def close(self) -> None:
@@ -158,4 +181,4 @@ def _errors_translated() -> Iterator[None]:
     try:
         yield
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException) as error:
-        raise BookError(f"alarms and levels of coverage can't be read or written: {trouble_of(error)}") from error
+        raise BookError(f"alarms and what is known of pages can't be read or written: {trouble_of(error)}") from error

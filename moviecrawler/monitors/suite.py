@@ -30,8 +30,8 @@ class _AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
 class PagesMonitor(_AlarmMonitor):
     """What the sites' pages say."""
 
-    def test_fields_are_as_usual(self) -> None:
-        """Compare each field's coverage with its own recent level."""
+    def test_places_of_fields_are_there(self) -> None:
+        """Compare the places of fields with those of earlier pages."""
         self.look("coverage")
 
     def test_pages_can_be_read(self) -> None:

@@ -1,4 +1,4 @@
-"""Saying of a movie what its page lacks although pages like it have it, before any store sees it."""
+"""Showing every movie to what watches the places of fields, before any store sees it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CoveragePipeline:
-    """Counts every movie, and makes it silent of what it lacks although pages like it have it, so that stores keep what they know."""
+    """Counts every movie, and changes none."""
 
     def __init__(self, watch: CoverageWatch) -> None:
         self._watch = watch
@@ -32,5 +32,5 @@ class CoveragePipeline:
     def process_item(self, item: Any) -> Any:
         """Return the item."""
         if isinstance(item, Movie):
-            item.silent = sorted({*item.silent, *self._watch.take(item)})
+            self._watch.take(item)
         return item

@@ -167,8 +167,8 @@ class S3Store(Store):
     """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
 
     Nothing is ever overwritten: a title has a line for each time that it was stored. Of these the one with the newest
-    `scraped_at` that is not in the future counts, completed by the newest whose `source` is fuller (`page` before `dataset` before `list`), as
-    `catalogue.merging.complete` does. The same batch written again replaces its own objects, so that a lost answer
+    `scraped_at` that is not in the future counts; each field that it is silent of is that of the newest line before it that tells of the field, as
+    `catalogue.merging.complete` has it. The same batch written again replaces its own objects, so that a lost answer
     of S3 doubles nothing.
     """
 

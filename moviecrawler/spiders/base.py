@@ -31,7 +31,7 @@ from moviecrawler.middlewares.compression import wire_size
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.signals import list_missed, titles_listed
+from moviecrawler.signals import list_missed, title_unread, titles_listed
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -393,6 +393,7 @@ class MovieSpider(scrapy.Spider):
             movie = self.read_title(response).movie
         except ExtractionError as error:
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
+            self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
             return
         if movie is None:

@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.dashboard.rejected import taken_down
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
+from moviecrawler.monitors.places import Seen
 from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.pipelines.postgres import open_database
 from tests.cluster.nodes import cluster
@@ -89,7 +91,7 @@ def fill_cluster(url: str, client: redis.Redis, keys: Keys) -> None:
     for site in ("imdb", "metacritic", "rottentomatoes"):
         for day in range(30):
             name = time.strftime("%Y-%m-%d", time.gmtime(now - 86_400 * day))
-            book.learn(site, {}, name, {f"field_{number}": 900 + number for number in range(25)}, 1000)
+            book.learn(site, name, Seen(1000, Counter({f"field_{number}": 900 + number for number in range(25)})))
     book.close()
 
 

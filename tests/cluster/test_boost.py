@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
-from twisted.web.error import Error
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.cluster.boost import boost_titles
-from moviecrawler.dashboard.counts import count
-from moviecrawler.dashboard.database import AwayError, Database
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.catalogue import open_catalogue
 from tests.cluster.nodes import Node, cluster
@@ -72,15 +69,3 @@ def test_no_part_of_the_database_s_password_is_told(url: str, monkeypatch: pytes
     with pytest.raises(ConfigurationError, match="write signs such as @") as told:
         boost_titles(["tt1000001"], 1.0)
     assert "ter2" not in str(told.value)
-
-
-def test_database_without_tables_is_told_in_a_sentence(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    execute(database_url, "DROP SCHEMA public CASCADE")
-    execute(database_url, "CREATE SCHEMA public")
-    monkeypatch.setenv("DATABASE_URL", database_url)
-    sentence = "the database lacks tables of this version; the next crawl makes them"
-    with pytest.raises(Error) as told:
-        boost_titles(["tt1000001"], 1.0)
-    assert (int(told.value.status), (told.value.message or b"").decode()[: len(sentence)]) == (503, sentence)
-    with pytest.raises(AwayError, match=sentence):  # which the node logs
-        count(Database(database_url))

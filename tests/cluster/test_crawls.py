@@ -193,7 +193,6 @@ def with_setting(egg: Path, to: Path, name: str, value: str) -> Path:
     return to
 
 
-@pytest.mark.long  # a short one: test_job_runs_the_version_that_it_names_and_else_the_latest
 def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
     nodes: list[Node], project_egg: Path, stores: Stores, tmp_path: Path
 ) -> None:

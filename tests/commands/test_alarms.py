@@ -7,6 +7,7 @@ from pathlib import Path
 
 from moviecrawler.monitors.books import Alarm
 from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.places import ANY, Seen
 from tests.crawling import scrapy
 
 
@@ -22,7 +23,7 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
         told_at=0,
     )
     book.fire(alarm, 60)
-    book.learn("imdb", {"-|movie|old": {"plot": (100.0, 99.0)}}, "2026-11-01", {}, 0)
+    book.learn("imdb", "2026-11-01", Seen(levels={"title|movie|released": {"plot": (100.0, 0.0, 0.0)}}))
 
     shown = scrapy("alarms", data=tmp_path)
     assert shown.code == 1
@@ -37,5 +38,5 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
     told = json.loads(accepted.output)
     assert told["open"] == []
     assert [event["what"] for event in told["history"]] == ["accepted", "opened"]
-    assert book.levels("imdb") == {}
+    assert book.levels("imdb").keys() == {ANY}
     book.close()

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from moviecrawler.identity.keys import HOUR
 from moviecrawler.identity.keys import Keys as ExitKeys
 from moviecrawler.items import Movie
 from moviecrawler.monitors.books import Alarm
+from moviecrawler.monitors.places import Example, Seen
 from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
@@ -228,14 +230,16 @@ def _go_wrong(made: Operated) -> None:
             name="coverage/imdb/year",
             kind="coverage",
             site="imdb",
-            text="8 % of pages have it, usually 97 %",
+            text="15 of the latest 50 pages that should have a place for year are silent of it",
             since=now,
             seen_at=now,
         ),
         3600,
     )
     today = time.strftime("%Y-%m-%d", time.gmtime(now))
-    book.learn("metacritic", {}, today, {"year": 90, "scores.metascore": 50}, 100)
+    seen = Seen(100, Counter({"year": 90, "scores.metascore": 50}), Counter({"scores.metascore": 40}))
+    seen.examples["scores.metascore"] = Example("movie/odd", "https://www.metacritic.com/movie/odd/")
+    book.learn("metacritic", today, seen)
     book.close()
     sample = Sample(
         site="metacritic",
@@ -247,6 +251,9 @@ def _go_wrong(made: Operated) -> None:
         size=9,
     )
     client.hset(CrawlKeys.SAMPLES, "metacritic/scores", msgspec.json.encode(sample) + b"\n" + gzip.compress(SAMPLE))
+    partial = msgspec.structs.replace(sample, field="silent scores.metascore", reason="silent of scores.metascore")
+    kept = msgspec.json.encode(partial) + b"\n" + gzip.compress(SAMPLE)
+    client.hset(CrawlKeys.SAMPLES, "metacritic/silent scores.metascore", kept)
     refused = Movie(
         site="metacritic",
         site_id="movie/refused",

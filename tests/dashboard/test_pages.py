@@ -304,6 +304,16 @@ def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated)
     assert " 10 70 % 3 0 0.3 s" in told
 
 
+def test_pages_read_in_part_are_shown_by_field_with_the_latest_one_and_a_kept_page(world: Operated) -> None:
+    page = world.page("/quality")
+    assert re.search(r"Metacritic scores\.metascore 40 \d+ % movie/odd Kept page", text_of(page))
+    link = next(
+        link for link in re.findall(r'href="(/quality/sample[^"]+)"', page) if "silent" in link and "metascore" in link
+    )
+    told = world.node.request(html.unescape(link).lstrip("/")).text
+    assert "silent of scores.metascore" in told
+
+
 def test_sample_of_a_page_that_could_not_be_read_is_a_text_and_nothing_else(world: Operated) -> None:
     page = world.page("/quality")
     assert "Metacritic scores 1 movie/odd" in text_of(page)

@@ -15,11 +15,12 @@ from moviecrawler.dashboard import attention, formats, plots, search
 from moviecrawler.dashboard.attention import concerns, sentence
 from moviecrawler.dashboard.overview import Card
 from moviecrawler.dashboard.plots import HEIGHT, Line, plot, spark
-from moviecrawler.dashboard.quality import coverage_of
+from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
 from moviecrawler.dashboard.tokens import VALID_FOR, Tokens
 from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.runs import RunReport
 from moviecrawler.monitors.books import Alarm, Day
+from moviecrawler.monitors.places import Example
 
 NOW = 1_780_000_000.0
 QUIET = Card(
@@ -148,3 +149,18 @@ def test_field_that_fell_stands_first() -> None:
     assert (year.field, year.share, year.before, year.pages) == ("year", 0.2, 0.98, 50)
     assert (plot_.field, plot_.share) == ("plot", 0.52)
     assert len(year.spark.dots) == 2
+
+
+def test_fields_of_which_pages_are_silent_are_counted_since_a_day() -> None:
+    days = [
+        Day("2026-05-01", "plot", 100, 50, 50),
+        Day("2026-05-02", "plot", 100, 99, 1),
+        Day("2026-05-03", "plot", 50, 47, 3),
+        Day("2026-05-03", "year", 50, 50),
+        Day("2026-05-03", "scores.imdb", 50, 0, 50),
+    ]
+    example = Example("tt1", "https://www.imdb.com/title/tt1/")
+    assert partial_of("imdb", days, date(2026, 5, 2), {"plot": example, "year": example}) == [
+        Partial("imdb", "plot", 4, 150, example),
+        Partial("imdb", "scores.imdb", 50, 50, None),
+    ]

@@ -42,8 +42,8 @@ def test_every_kind_of_alarm_has_a_monitor() -> None:
     suite: MonitorSuite = AlarmSuite()
     assert sorted(monitor.method_name for monitor in suite.all_monitors) == [
         "test_dead_letters_do_not_grow",
-        "test_fields_are_as_usual",
         "test_pages_can_be_read",
+        "test_places_of_fields_are_there",
         "test_site_does_not_refuse",
         "test_stores_take_batches",
         "test_titles_are_fresh",

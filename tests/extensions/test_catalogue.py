@@ -83,14 +83,6 @@ def test_a_movie_that_a_store_refuses_is_a_failure(crawl: Crawl) -> None:
     assert crawl.state() == ("error", 1)
 
 
-def test_a_movie_that_was_lost_leaves_its_title_due(crawl: Crawl) -> None:
-    item = movie()
-    crawl.send(store_opened, store="postgres")
-    crawl.send(signals.item_scraped, item=item, response=crawl.response, spider=None)
-    crawl.send(item_settled, item=item, store="postgres", outcome="lost", reason="neither stored nor spooled")
-    assert crawl.state() == ("never", 0)
-
-
 def test_a_row_of_a_list_is_no_page_of_the_title(crawl: Crawl) -> None:
     crawl.send(signals.item_scraped, item=movie(source="list"), response=crawl.response, spider=None)
     assert crawl.state() == ("never", 0)

@@ -10,24 +10,31 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import redis
 
-from moviecrawler.catalogue.fields import names_of, present
-from moviecrawler.items import Movie
+from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.dashboard.telling import read_sample
+from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.places import GONE_AFTER, WINDOW
 from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import crawl
+from tests.crawling import Finished, crawl
 from tests.monitors.receivers import Webhook
+from tests.monitors.test_places_of_pages import RENAMES, SITES, site_id
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 
-TITLES = 200
-AS_BEFORE = 60
+TITLES = 120
+AS_BEFORE = 20
 """Answers of the second crawl before the pages change."""
-IDS = "ids=" + ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
-RUNTIME = {"runtime": "length", "duration": "span"}
-"""What the pages call it, and what they call it when they have changed."""
+CATALOGUE = Catalogue(1, TITLES)
+IDS = "ids=" + ",".join(CATALOGUE.imdb_id(index) for index in range(TITLES))
+IN_FLIGHT = 40
+"""Answers that are on their way when a crawl stops, at most; they are stored."""
+RATING = {"aggregateRating": "meanOfVotes"}
+"""What the pages call IMDb's rating, and what they call it when they have changed."""
 
 
 @pytest.fixture
@@ -41,65 +48,100 @@ def change(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFOR
     urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/renames", data=body, timeout=10).close()
 
 
-def fields(movies: list[Movie]) -> dict[str | None, set[str]]:
-    return {movie.site_id: set(names_of(present(movie))) for movie in movies}
+def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int | None]]]:
+    return {movie.site_id: sorted((score.kind, score.value, score.count) for score in movie.scores) for movie in movies}
 
 
-def counts_of(movies: list[Movie]) -> dict[str | None, dict[str, int | None]]:
-    return {movie.site_id: {score.kind: score.count for score in movie.scores} for movie in movies}
+def alarms(folder: Path) -> list[str]:
+    with closing(FileBook(folder)) as book:
+        return [alarm.name for alarm in book.open_alarms()]
 
 
-def test_renamed_field_is_an_alarm_stops_the_crawl_and_erases_nothing(
+def assert_no_alarm(finished: Finished, folder: Path) -> None:
+    assert finished.code == 0, finished.log
+    assert "Alarm: " not in finished.log
+    assert alarms(folder) == []
+
+
+def test_lists_by_score_and_by_date_are_no_alarm(replica: ReplicaProcess, tmp_path: Path) -> None:
+    for list_ in ("metascore", "new"):
+        finished = crawl("metacritic", f"list={list_}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+        assert_no_alarm(finished, tmp_path)
+        assert finished.stat("titles/stored") > WINDOW
+
+
+def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
     replica: ReplicaProcess, database_url: str, mongo_url: str, tmp_path: Path
 ) -> None:
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "FRESHNESS_MARGIN": "0"}
-    assert crawl("imdb", IDS, data=tmp_path, replica=replica, **stores).code == 0
+    first = crawl("imdb", IDS, data=tmp_path, replica=replica, **stores)
+    assert first.code == 0
     readers: dict[str, Callable[[], list[Movie]]] = {
+        "csv": lambda: first.movies,
         "postgres": lambda: postgres_movies(database_url),
         "mongo": lambda: mongo_movies(mongo_url),
     }
-    before = {name: fields(read()) for name, read in readers.items()}
+    before = {name: scores(read()) for name, read in readers.items()}
 
-    change(replica, RUNTIME)
+    change(replica, RATING)
     with Webhook() as hook:
         again = crawl("imdb", IDS, data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **stores)
-
-    assert again.code == 1
-    assert "(coverage_collapsed)" in again.log
-    assert again.stat("coverage/pages") < AS_BEFORE + 100
-    told = [message["alarm"] for message in hook.messages if message["status"] == "opened"]
-    assert told == ["coverage/imdb/runtime_minutes"]
-    for name, read in readers.items():
-        assert fields(read()) == before[name], name
-    lacking = again.stat("coverage/pages") - again.stat("coverage/fields/runtime_minutes")
-    book = FileBook(tmp_path)
-    assert [alarm.name for alarm in book.open_alarms()] == ["coverage/imdb/runtime_minutes"]
-    counted = {day.field: day for day in book.coverage("imdb", "2026-01-01")}
-    assert counted["runtime_minutes"].pages - counted["runtime_minutes"].present >= lacking
+    assert again.code == 0, again.log
+    assert again.stat("titles/stored") == TITLES
+    (told,) = [message for message in hook.messages if message["status"] == "opened"]
+    assert told["alarm"] == "coverage/imdb/scores.imdb"
+    assert "such as tt" in told["text"]
+    silent = again.stat("coverage/silent/scores.imdb")
+    assert again.stat("coverage/partial") >= silent >= TITLES - AS_BEFORE - 1
+    assert f"{silent:,} silent of scores.imdb, such as tt" in again.log
+    assert {name: scores(read()) for name, read in readers.items()} == before
+    with closing(FileBook(tmp_path)) as book:
+        assert book.examples("imdb")["scores.imdb"].site_id in before["csv"]
+        assert sum(day.silent for day in book.coverage("imdb", "2026-01-01") if day.field == "scores.imdb") == silent
 
     # The site takes it back: all is stored again, the alarm ends, and all is as before.
     change(replica, {}, 0)
     with Webhook() as hook:
         settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", **stores}
         deadline = time.monotonic() + 60
-        while book.open_alarms():
+        while alarms(tmp_path):
             assert time.monotonic() < deadline
             assert crawl("imdb", IDS, data=tmp_path, replica=replica, **settings).code == 0
-    book.close()
     assert [message["status"] for message in hook.messages] == ["recovered"]
-    assert {name: fields(read()) for name, read in readers.items()} == before
+    assert {name: scores(read()) for name, read in readers.items()} == before
 
 
-def test_crawl_goes_on_when_told_to_and_still_erases_nothing(replica: ReplicaProcess, tmp_path: Path) -> None:
-    first = crawl("imdb", IDS, data=tmp_path, replica=replica)
-    before = fields(first.movies)
-    time.sleep(0.01)
-    change(replica, RUNTIME, 0)
-    again = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0")
-    assert again.code == 0
-    assert again.stat("titles/stored") == TITLES
-    assert "Alarm: coverage/imdb/runtime_minutes" in again.log
-    assert fields(again.movies) == before
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        ({**RATING, '"metacritic"': '"critics"'}, "30 title pages in a row are silent of every score, such as tt"),
+        (
+            {"titleText": "nameOfTheTitle", "og:title": "og:name", "<title>": "<name>", '"name"': '"called"'},
+            "30 title pages in a row can't be read, such as tt",
+        ),
+    ],
+    ids=["all scores", "identity"],
+)
+def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
+    replica: ReplicaProcess, tmp_path: Path, names: dict[str, str], why: str
+) -> None:
+    change(replica, names, after=10)
+    ended = crawl("imdb", IDS, data=tmp_path, replica=replica)
+    assert ended.code == 1
+    assert "(pages_changed)" in ended.log
+    assert why in ended.log
+    assert "COVERAGE_STOP=0" in ended.log
+    assert ended.stat("coverage/pages") + ended.stat("titles/failed") < 10 + GONE_AFTER + IN_FLIGHT
+    on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0")
+    assert "(finished)" in on.log
+    kind = "coverage/imdb/scores" if "score" in why else "extraction_errors/imdb"
+    assert kind in alarms(tmp_path)
+    if "score" in why:
+        accepted = alarms(tmp_path)
+        with closing(FileBook(tmp_path)) as book:
+            for name in accepted:
+                book.accept(name, time.time())
+        assert_no_alarm(crawl("imdb", IDS, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0"), tmp_path)
 
 
 def test_blocks_are_an_alarm_of_their_own_and_no_coverage(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -114,62 +156,75 @@ def test_blocks_are_an_alarm_of_their_own_and_no_coverage(replica: ReplicaProces
     assert "imdb refused us" in hook.messages[0]["text"]
 
 
-def test_nodes_that_share_a_redis_share_levels_and_send_one_message(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep_a_page(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     first, second, third = (tmp_path / name for name in ("first", "second", "third"))
     for folder in (first, second, third):
         folder.mkdir()
     shared = {"REDIS_URL": redis_url, "FRESHNESS_MARGIN": "0"}
     assert crawl("imdb", IDS, data=first, replica=replica, FRONTIER_RUN="one", **shared).code == 0
-    change(replica, RUNTIME, 0)
+    change(replica, RATING, 0)
     with Webhook() as hook:
         for folder, run in ((second, "two"), (third, "three")):
             ended = crawl("imdb", IDS, data=folder, replica=replica, FRONTIER_RUN=run, ALARM_WEBHOOK=hook.url, **shared)
-            assert ended.code == 1, ended.log
-            assert "(coverage_collapsed)" in ended.log
-    assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/runtime_minutes"]
-    book = RedisBook(redis_url)
-    assert [alarm.kind for alarm in book.open_alarms()] == ["coverage"]
-    book.close()
+            assert ended.code == 0, ended.log
+    assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/scores.imdb"]
+    with closing(RedisBook(redis_url)) as book:
+        assert [alarm.kind for alarm in book.open_alarms()] == ["coverage"]
+    kept: dict[bytes, bytes] = redis_client.hgetall(CrawlKeys.SAMPLES)  # type: ignore[assignment]  # without decode_responses
+    sample, page = read_sample(kept[b"imdb/silent scores.imdb"])
+    assert sample.reason.startswith("silent of ")
+    assert "scores.imdb" in sample.reason
+    assert b"meanOfVotes" in page
 
 
-def test_obscure_titles_after_famous_ones_are_no_alarm_and_have_a_level_of_their_own(tmp_path: Path) -> None:
-    catalogue = Catalogue(1, 4_000)
-    unscored = [
-        found for found in map(catalogue.movie, range(1_000, 4_000)) if found.metascore is None and found.rating
-    ]
-    obscure = "ids=" + ",".join(found.imdb_id for found in unscored if 1_000 < (found.rating or (0, 0))[1] < 10_000)
-    with ReplicaProcess(titles=4_000, light=True) as replica:
-        famous = crawl("imdb", IDS, data=tmp_path, replica=replica)
-        assert famous.code == 0
-        assert famous.stat("coverage/fields/scores.metascore") > TITLES / 2
-        ended = crawl("imdb", obscure, data=tmp_path, replica=replica)
-        assert ended.code == 0, ended.log
-        assert "Alarm: " not in ended.log
-        assert ended.stat("coverage/pages") > TITLES
-        assert not ended.stat("coverage/fields/scores.metascore")
-        change(replica, RUNTIME)
-        renamed = crawl("imdb", obscure, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-    assert "(coverage_collapsed)" in renamed.log
-    assert renamed.stat("coverage/pages") < AS_BEFORE + 100
-    with closing(FileBook(tmp_path)) as book:
-        assert [alarm.name for alarm in book.open_alarms()] == ["coverage/imdb/runtime_minutes"]
+# --- Long -------------------------------------------------------------------------------------------------------------
+
+LISTS = {
+    "imdb": ["top", "popular", "boxoffice"],
+    "metacritic": ["metascore", "new", "popular", "sitemap"],
+    "rottentomatoes": ["movies_at_home/sort:popular", "movies_at_home/sort:newest", "movies_in_theaters", "sitemap"],
+}
 
 
-def test_renamed_votes_are_an_alarm(replica: ReplicaProcess, tmp_path: Path) -> None:
-    facts = map(Catalogue(1, TITLES).metacritic, range(TITLES))
-    slugs = "ids=" + ",".join(f"movie/{found.slug}" for found in facts if found)
-    first = crawl("metacritic", slugs, data=tmp_path, replica=replica)
-    assert first.code == 0
-    before = counts_of(first.movies)
-    assert sum(map(len, before.values())) > TITLES
-    change(replica, {"reviewCount": "ballotCount"})
-    again = crawl("metacritic", slugs, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-    assert counts_of(again.movies) == before
-    assert "(coverage_collapsed)" in again.log
-    assert again.stat("coverage/pages") < AS_BEFORE + 100
-    with closing(FileBook(tmp_path)) as book:
-        alarms = {alarm.name for alarm in book.open_alarms()}
-    assert alarms
-    assert alarms <= {"coverage/metacritic/scores.metascore.count", "coverage/metacritic/scores.metacritic_user.count"}
+@pytest.mark.long
+@pytest.mark.parametrize("site", SITES)
+def test_no_list_of_a_site_is_an_alarm(site: Site, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=1_500, light=True) as replica:
+        for list_ in LISTS[site]:
+            finished = crawl(site, f"list={list_}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+            assert_no_alarm(finished, tmp_path)
+            assert finished.stat("titles/stored")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("site", SITES)
+def test_crawls_of_only_unreleased_unscored_and_obscure_titles_are_no_alarm(site: Site, tmp_path: Path) -> None:
+    titles = 3_000
+    catalogue = Catalogue(1, titles)
+    films = [catalogue.movie(index) for index in range(titles)]
+    chosen = {
+        "unreleased": [index for index in range(titles) if catalogue.basics(index).upcoming],
+        "unscored": [index for index, film in enumerate(films) if film.rating is None or film.metascore is None],
+        "obscure": [index for index, film in enumerate(films) if film.rating and film.rating[1] < 1_000],
+    }
+    with ReplicaProcess(titles=titles, light=True) as replica:
+        for indices in (list(range(200)), *chosen.values()):
+            asked = ",".join(filter(None, (site_id(catalogue, site, index) for index in indices[:300])))
+            finished = crawl(site, f"ids={asked}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+            assert_no_alarm(finished, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("site", "name"), [(site, name) for site in SITES for name in RENAMES[site]])
+def test_each_renamed_score_of_each_site_is_an_alarm_and_loses_nothing(site: Site, name: str, tmp_path: Path) -> None:
+    with ReplicaProcess(titles=200, light=True) as replica:
+        first = crawl(site, "list=sitemap" if site != "imdb" else IDS, data=tmp_path, replica=replica)
+        assert first.code == 0
+        before = scores(first.movies)
+        change(replica, {key: key.replace(key.strip('"'), "renamed") for key in RENAMES[site][name]}, after=60)
+        again = crawl(site, f"ids={','.join(map(str, before))}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
+    assert again.code == 0, again.log
+    assert f"coverage/{site}/{name}" in alarms(tmp_path)
+    assert scores(again.movies) == before

@@ -1,4 +1,4 @@
-"""The ten lines at the end of every crawl."""
+"""The eleven lines at the end of every crawl."""
 
 from __future__ import annotations
 
@@ -28,24 +28,37 @@ def spoil(replica: ReplicaProcess, shares: bytes) -> None:
 
 
 def summary(finished: Finished) -> dict[str, str]:
-    """Return the ten lines by what each begins with."""
+    """Return the eleven lines by what each begins with."""
     lines = finished.log.splitlines()
     first = next(number for number, line in enumerate(lines) if "titles asked for: " in line)
-    ten = [lines[first].partition("INFO: ")[2], *lines[first + 1 : first + 10]]
-    assert not lines[first + 10].startswith("  ")
-    return dict(line.strip().split(": ", 1) for line in ten)
+    eleven = [lines[first].partition("INFO: ")[2], *lines[first + 1 : first + 11]]
+    assert not lines[first + 11].startswith("  ")
+    return dict(line.strip().split(": ", 1) for line in eleven)
 
 
 def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl("imdb", f"ids=tt0000001,{IDS}", data=tmp_path, replica=replica)
     told = summary(finished)
     assert list(told) == [
-        *("imdb", "stores", "absent", "failed", "rejected and set aside", "blocks", "traffic", "alarms", "time", "next")
+        *(
+            "imdb",
+            "stores",
+            "absent",
+            "failed",
+            "read in part",
+            "rejected and set aside",
+            "blocks",
+            "traffic",
+            "alarms",
+            "time",
+            "next",
+        )
     ]
     assert re.fullmatch(r"31 titles asked for: 30 stored, 1 absent; in [\d.]+ s \(finished\)", told["imdb"])
     assert re.fullmatch(r"csv 31 durable in \d+ batches", told["stores"])
     assert told["absent"] == "1 (1 HTTP status 404)"
     assert told["failed"] == "0"
+    assert told["read in part"] == "0"
     assert told["blocks"] == told["alarms"] == "none"
     assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
     assert "30 title pages read" in told["time"]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -18,8 +22,8 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.monitors import file_book, redis_book
 from moviecrawler.monitors.books import FILE, Alarm, Book, BookError, Day, open_book
-from moviecrawler.monitors.coverage import MOST_PAGES
 from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example, Seen
 from moviecrawler.monitors.redis_book import RedisBook
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -128,25 +132,60 @@ def test_history_is_bounded(make: Make, monkeypatch: pytest.MonkeyPatch) -> None
     assert book.history(1)[0].at == 23
 
 
+def pages(number: int = 0, having: dict[str, int] | None = None, **more: Any) -> Seen:
+    return Seen(number, Counter(having or {}), **more)
+
+
+GROUP = "title|movie|released"
+
+
 def test_levels_are_added_up_and_older_pages_count_less(make: Make) -> None:
     book, other = make(), make()
-    book.learn("imdb", {"top/ten|movie|old": {"year": (100.0, 90.0), "plot": (100.0, 0.0)}}, "2026-11-01", {}, 0)
-    other.learn("imdb", {"top/ten|movie|old": {"year": (100.0, 100.0)}}, "2026-11-01", {}, 0)
-    assert book.levels("imdb") == {"top/ten|movie|old": {"year": (200, 190), "plot": (100, 0)}}
+    book.learn(
+        "imdb",
+        "2026-11-01",
+        pages(levels={GROUP: {"year": (100.0, 10.0, 5.0), "scores.imdb.count": (100.0, 0.0, 0.0)}}),
+    )
+    other.learn("imdb", "2026-11-01", pages(levels={GROUP: {"year": (100.0, 0.0, 1.0)}}))
+    assert book.levels("imdb") == {GROUP: {"year": (200, 10, 6), "scores.imdb.count": (100, 0, 0)}}
     assert book.levels("metacritic") == {}
-    book.learn("imdb", {"top/ten|movie|old": {"year": (5000.0, 0.0)}}, "2026-11-02", {}, 0)
-    pages, having = book.levels("imdb")["top/ten|movie|old"]["year"]
-    assert pages == pytest.approx(MOST_PAGES)
-    assert having == pytest.approx(190 * MOST_PAGES / 5200, rel=1e-4)
+    book.learn("imdb", "2026-11-02", pages(levels={GROUP: {"year": (5000.0, 5000.0, 0.0)}}))
+    seen, silent, absent = book.levels("imdb")[GROUP]["year"]
+    assert seen == pytest.approx(MOST_PAGES)
+    assert silent == pytest.approx(5010 * MOST_PAGES / 5200, rel=1e-4)
+    assert absent == pytest.approx(6 * MOST_PAGES / 5200, rel=1e-4)
+
+
+def test_signs_of_the_latest_pages_are_kept_in_order(make: Make) -> None:
+    book, other = make(), make()
+    book.learn("imdb", "2026-11-01", pages(marks={"year": "0011", "plot": "1"}))
+    other.learn("imdb", "2026-11-01", pages(marks={"year": "01"}))
+    assert book.latest("imdb") == {"year": "001101", "plot": "1"}
+    book.learn("imdb", "2026-11-01", pages(marks={"year": "1" * (WINDOW - 1)}))
+    assert book.latest("imdb")["year"] == "1" * WINDOW
+    assert book.latest("metacritic") == {}
+
+
+def test_the_latest_example_of_each_field_is_kept(make: Make) -> None:
+    book = make()
+    first, later = Example("tt1", "https://a/"), Example("tt2", 'https://b/"')
+    book.learn("imdb", "2026-11-01", pages(examples={"year": first, "plot": first}))
+    book.learn("imdb", "2026-11-02", pages(examples={"year": later}))
+    assert book.examples("imdb") == {"year": later, "plot": first}
+    assert book.examples("metacritic") == {}
 
 
 def test_coverage_is_counted_by_day(make: Make) -> None:
     book, other = make(), make()
-    book.learn("imdb", {}, "2026-11-01", {"year": 9, "plot": 0}, 10)
-    other.learn("imdb", {}, "2026-11-01", {"year": 5}, 5)
-    book.learn("imdb", {}, "2026-11-02", {"year": 1}, 2)
+    book.learn("imdb", "2026-11-01", pages(10, {"year": 9, "plot": 0}, silent=Counter(year=1)))
+    other.learn("imdb", "2026-11-01", pages(5, {"year": 3}, silent=Counter({"year": 2, "scores.imdb": 5})))
+    book.learn("imdb", "2026-11-02", pages(2, {"year": 1}))
     found = book.coverage("imdb", "2026-11-01", "2026-11-02")
-    assert Day("2026-11-01", "year", 15, 14) in found
+    assert [day for day in found if day.day == "2026-11-01"] == [
+        Day("2026-11-01", "plot", 15 if isinstance(book, RedisBook) else 10, 0),
+        Day("2026-11-01", "scores.imdb", 15 if isinstance(book, RedisBook) else 5, 0, 5),
+        Day("2026-11-01", "year", 15, 12, 3),
+    ]
     assert found[-1] == Day("2026-11-02", "year", 2, 1)
     assert [day.day for day in book.coverage("imdb", "2026-11-02", "2026-11-02")] == ["2026-11-02"]
     assert {day.day for day in book.coverage("imdb", "2026-10-01", "2026-11-01")} == {"2026-11-01"}
@@ -158,13 +197,13 @@ def test_coverage_is_read_until_today_and_of_400_days(make: Make) -> None:
     book = make()
     today = utc_now().date()
     for days in (0, 1, 399):
-        book.learn("imdb", {}, (today - timedelta(days=days)).isoformat(), {"year": days + 1}, 1000)
+        book.learn("imdb", (today - timedelta(days=days)).isoformat(), pages(1000, {"year": days + 1}))
     assert [day.present for day in book.coverage("imdb", "1999-01-01")] == [400, 2, 1]
 
 
 def test_coverage_is_read_by_its_keys_alone_however_many_others_there_are(redis_url: str, redis_client: Redis) -> None:
     book = RedisBook(redis_url)
-    book.learn("imdb", {}, "2026-11-01", {"year": 9}, 10)
+    book.learn("imdb", "2026-11-01", pages(10, {"year": 9}))
     with redis_client.monitor() as monitor:  # type: ignore[no-untyped-call]
         book.coverage("imdb", "2026-10-01", "2026-11-02")
         redis_client.echo("end")
@@ -178,30 +217,63 @@ def test_coverage_is_read_by_its_keys_alone_however_many_others_there_are(redis_
     assert not {"SCAN", "KEYS"} & set(asked)
 
 
-def test_accepting_ends_the_alarm_and_begins_the_level_anew(make: Make) -> None:
+def test_accepting_ends_the_alarm_and_learns_the_field_anew(make: Make) -> None:
     book = make()
-    book.learn("imdb", {"-|movie|old": {"year": (100.0, 90.0), "plot": (100.0, 99.0)}}, "2026-11-01", {}, 0)
+    levels = {
+        GROUP: {"year": (100.0, 0.0, 0.0), "plot": (100.0, 1.0, 2.0)},
+        "m|series|released": {"year": (50.0, 0.0, 0.0)},
+    }
+    book.learn("imdb", "2026-11-01", pages(levels=levels, marks={"year": "1" * 20, "plot": "0"}))
     book.fire(seen(100), 50)
     assert book.accept("coverage/imdb/plot", 101) is None
-    accepted = book.accept(ALARM.name, 101)
-    assert accepted is not None
-    assert book.open_alarms() == []
-    assert book.levels("imdb") == {"-|movie|old": {"plot": (100, 99)}}
-    assert [event.what for event in book.history()] == ["accepted", "opened"]
+    for _ in range(2):
+        accepted = book.accept(ALARM.name, 101)
+        assert accepted is not None
+        assert book.open_alarms() == []
+        assert book.levels("imdb") == {GROUP: {"plot": (100, 1, 2)}, ANY: {"year": (KNOWN_FROM, KNOWN_FROM, 0)}}
+        assert book.latest("imdb") == {"plot": "0"}
+        book.fire(seen(100), 50)
+    assert [event.what for event in book.history()] == ["opened", "accepted", "opened", "accepted", "opened"]
 
 
 def test_book_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     book = FileBook(tmp_path)
-    book.learn("imdb", {}, "2026-11-01", {"year": 1}, 2)
+    book.learn("imdb", "2026-11-01", pages(2, {"year": 1}))
     assert book._connection is not None
     book._connection.execute("PRAGMA max_page_count = 1")
-    many = {f"{'plot' * 100}{number}": 1 for number in range(1000)}
+    many = pages(2, {f"{'plot' * 100}{number}": 1 for number in range(1000)})
     with pytest.raises(BookError, match="full"):
-        book.learn("imdb", {}, "2026-11-01", many, 2)
+        book.learn("imdb", "2026-11-01", many)
     book._connection.execute("PRAGMA max_page_count = 100000")
-    book.learn("imdb", {}, "2026-11-01", many, 2)
+    book.learn("imdb", "2026-11-01", many)
     assert len(book.coverage("imdb", "2026-11-01", "2026-11-01")) > 1000
     book.close()
+
+
+def test_what_an_earlier_version_knew_is_read_as_far_as_it_is_of_use(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.executescript(
+            """
+            CREATE TABLE levels (site, category, field, pages, present);
+            CREATE TABLE coverage (
+                site TEXT NOT NULL, day TEXT NOT NULL, field TEXT NOT NULL, pages INTEGER NOT NULL, present INTEGER NOT NULL,
+                PRIMARY KEY (site, day, field)
+            ) WITHOUT ROWID;
+            INSERT INTO levels VALUES ('imdb', 'top|movie|old|3', 'year', 100, 99);
+            INSERT INTO coverage VALUES ('imdb', '2026-11-01', 'year', 10, 9);
+            """
+        )
+    redis_client.hset("{alarms}:levels:imdb", "top|movie|old|3/year", "100 99")
+    redis_client.hset("{alarms}:coverage:imdb:2026-11-01", mapping={"year": 9, "pages": 10})
+    for book in (FileBook(tmp_path), RedisBook(redis_url)):
+        assert book.levels("imdb") == {}
+        assert book.coverage("imdb", "2026-11-01", "2026-11-01") == [Day("2026-11-01", "year", 10, 9)]
+        book.learn("imdb", "2026-11-01", pages(1, {"year": 0}, silent=Counter(year=1)))
+        assert book.coverage("imdb", "2026-11-01", "2026-11-01") == [Day("2026-11-01", "year", 11, 9, 1)]
+        book.close()
+    assert not redis_client.exists("{alarms}:levels:imdb")
 
 
 def test_book_that_can_not_be_read_says_so_without_its_password(tmp_path: Path) -> None:
@@ -246,10 +318,15 @@ def test_redis_goes_before_the_folder(tmp_path: Path, redis_url: str) -> None:
 def test_keys_of_redis_share_a_hash_tag_and_those_that_grow_expire(redis_url: str, redis_client: object) -> None:
     book = RedisBook(redis_url)
     book.fire(seen(100), 50)
-    book.learn("imdb", {"-|movie|old": {"year": (1.0, 1.0)}}, "2026-11-01", {"year": 1}, 1)
+    example = {"year": Example("tt1", "https://a/")}
+    book.learn(
+        "imdb",
+        "2026-11-01",
+        pages(1, {"year": 1}, levels={GROUP: {"year": (1.0, 1.0, 0.0)}}, marks={"year": "0"}, examples=example),
+    )
     book.close()
     found: dict[bytes, int] = {key: redis_client.ttl(key) for key in redis_client.keys("*")}  # type: ignore[attr-defined]
     assert all(key.startswith(b"{alarms}:") for key in found)
     assert found.pop(b"{alarms}:open") == found.pop(b"{alarms}:history") == -1
-    assert len(found) == 2
+    assert len(found) == 4
     assert all(left > 0 for left in found.values())

@@ -378,8 +378,7 @@ store.close()
 """
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.long)])
-def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path, count: int) -> None:
+def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", _OPEN_AT_ONCE, str(tmp_path)],
@@ -388,7 +387,7 @@ def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path, count: in
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(count)
+        for _ in range(12)
     ]
     for process in processes:
         assert process.stdout is not None

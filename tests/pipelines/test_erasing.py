@@ -201,8 +201,8 @@ def test_mongo_documents_of_the_version_before_are_read(mongo_url: str) -> None:
     assert "unsure" not in found
 
 
-def test_postgres_rows_of_the_version_before_are_migrated(database_url: str) -> None:
-    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+def test_postgres_rows_of_the_version_before_are_migrated(empty_database_url: str) -> None:
+    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
         )
@@ -230,8 +230,8 @@ def test_postgres_rows_of_the_version_before_are_migrated(database_url: str) -> 
             INSERT INTO record_genres VALUES (2, 1, 1);
             """
         )
-    open_database(database_url).close()
-    found: Any = execute(database_url, "SELECT record_id, silent FROM records")
+    open_database(empty_database_url).close()
+    found: Any = execute(empty_database_url, "SELECT record_id, silent FROM records")
     silent = dict(found)
     assert silent[1] == []
     assert silent[2] == ["credits.cast", "plot", "scores.imdb.count", "scores.metascore"]
@@ -245,11 +245,11 @@ def test_postgres_rows_of_the_version_before_are_migrated(database_url: str) -> 
         "title_type",
         "imdb_top250_rank",
     }
-    assert execute(database_url, "SELECT to_regclass('told')") == [(None,)]
-    store = PostgresStore(database_url)
+    assert execute(empty_database_url, "SELECT to_regclass('told')") == [(None,)]
+    store = PostgresStore(empty_database_url)
     store.open()
     write(store, movie(2, 1, plot=None, silent=["plot"]))
     store.close()
-    movies = {one.site_id: one for one in postgres_movies(database_url)}
+    movies = {one.site_id: one for one in postgres_movies(empty_database_url)}
     assert movies["movie/film-2"].silent == ["plot"]
     assert movies["tt9000002"].score("imdb") == Score(kind="imdb", value=7.5)

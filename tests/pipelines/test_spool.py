@@ -13,12 +13,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from scrapy.http import TextResponse
-from scrapy.utils.test import get_crawler
 
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.frontier.leases import META, Ledger
@@ -120,40 +118,6 @@ def test_a_full_disk_holds_the_crawl_back_until_there_is_room(tmp_path: Path, ca
 
     asyncio.run(crawl())
     assert "memory can neither be written nor spooled ([Errno 27] File too large)" in caplog.text
-
-
-class Engine:
-    """As much of Scrapy's engine as says whether it ends."""
-
-    def __init__(self) -> None:
-        self.spider, self.running, self._slot = object(), True, SimpleNamespace(closing=None)
-        self.closed: list[str] = []
-
-    async def close_spider_async(self, reason: str) -> None:
-        self._slot.closing = True
-        self.closed.append(reason)
-
-
-def test_a_worker_of_a_shared_crawl_ends_when_its_store_is_stuck(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moviecrawler.pipelines.base._STUCK_FOR", 0.1)
-    store, crawler, engine = memory(), get_crawler(settings_dict={"REDIS_URL": "redis://127.0.0.1:1"}), Engine()
-    store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
-    crawler.engine = engine  # type: ignore[assignment]
-
-    async def crawl() -> None:
-        with largest_file(100):
-            async with running(store, tmp_path, close_seconds=0.5) as run:
-                run.pipeline._crawler = crawler
-                await run.pipeline.process_item(make_movie(0))
-                # It waits for room, which there is none, until its crawl ends, and then not for long.
-                await until(lambda: run.count("stuck"))
-                await asyncio.wait_for(run.pipeline.process_item(make_movie(1)), LIMIT)
-        assert engine.closed == ["store_stuck"]
-        assert run.outcomes() == {"tt0000000": "lost", "tt0000001": "lost"}
-
-    asyncio.run(crawl())
 
 
 def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
