@@ -12,7 +12,7 @@ end
 local TYPES = {
     [PENDING] = 'zset', [SEQUENCE] = 'string', [JOBS] = 'hash', [PLACES] = 'hash', [RUNNING] = 'hash', [DEATHS] = 'hash',
     [CANCELLED] = 'zset', [FINISHED] = 'zset', [RESULTS] = 'hash', [NODES] = 'zset', [NODE_INFOS] = 'hash', [LAST_BEAT] = 'string',
-    [COUNTERS] = 'hash',
+    [COUNTERS] = 'hash', [STARTS] = 'hash',
 }
 for key, expected in pairs(TYPES) do
     local found = redis.call('TYPE', key).ok

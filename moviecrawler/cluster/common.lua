@@ -27,8 +27,12 @@ end
 -- Remember that a node starts a job; return how often it was started.
 local function started(key, node)
     local known = redis.call('HGET', STARTS, key)
-    local starts = known and cjson.decode(known) or {}
-    local number = (#starts > 0 and starts[#starts].number or 0) + 1
+    local read, starts = pcall(cjson.decode, known or '[]')
+    local last = read and type(starts) == 'table' and starts[#starts]
+    if not (last and type(last) == 'table' and type(last.number) == 'number') then
+        starts, last = {}, {number = 0}  -- there are none yet, or none that can be read
+    end
+    local number = last.number + 1
     starts[#starts + 1] = {node = node, at = now_ms(), number = number}
     if #starts > 100 then
         table.remove(starts, 1)

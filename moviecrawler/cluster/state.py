@@ -236,7 +236,7 @@ class ClusterState:
     def starts(self, key: str) -> list[Start]:
         """Return the starts of a job, in their order; none for a job that was not started, or is forgotten."""
         found = self.client.hget(self.keys.starts, key)
-        return msgspec.json.decode(found, type=list[Start]) if found else []
+        return (readable(found, list[Start]) or []) if found else []
 
     def knows_jobs_of(self, project: str) -> bool:
         """Return whether a project has jobs, also when all of its versions are deleted."""
@@ -420,7 +420,7 @@ def readable(text: bytes, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        _complain(text, kind.__name__.strip("_"))
+        _complain(text, getattr(kind, "__name__", str(kind)).strip("_"))
         return None
 
 

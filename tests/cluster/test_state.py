@@ -416,6 +416,7 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     redis_client.hset(keys.node_infos, "b", '{"id": ')
     redis_client.hset(keys.counters, "finished", "many")
     redis_client.hset(keys.deaths, held.key, "often")
+    redis_client.hset(keys.starts, job(3).key, "twice")
     redis_client.hset(keys.jobs, job(2).key, "{")
     redis_client.hset(keys.results, "movies/old", "?\n?")
     redis_client.zadd(keys.finished, {"movies/old": 1})
@@ -426,6 +427,7 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     assert [each.id for each in state.pending()] == ["job3", "job4"]
     assert (state.running(), state.finished()) == ([], [])
     assert state.counters()["finished"] == 0
+    assert state.starts(job(3).key) == []
     # The node names its job, and keeps it; what was dropped is told, once.
     told = state.beat(info("a"), [held.key])
     assert sorted(told.damaged) == [f"{held.key} in {keys.running}", f"movies/none in {keys.running}"]
