@@ -43,8 +43,6 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
 }
 """What pages of each site tell of all kinds of titles."""
 
-_WITHOUT_COUNT: Final = {("imdb", "metascore")}
-"""Scores that a site shows of another one, without the number of reviews."""
 _IN_DATASETS: Final = frozenset(
     {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres", "scores.imdb"}
 )
@@ -98,8 +96,7 @@ def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
     A row of a list states no absence.
     """
-    counts = {f"scores.{score.kind}.count" for score in movie.scores if (movie.site, score.kind) not in _WITHOUT_COUNT}
-    told = told_by(movie.site, movie.kind) | counts
+    told = told_by(movie.site, movie.kind) | {f"scores.{score.kind}.count" for score in movie.scores}
     return sorted(told - present_in(movie) - frozenset(stated))
 
 

@@ -43,22 +43,27 @@ class Findings:
         self.movie = movie
         self._told: set[str] = set()
         self._absent: set[str] = set()
+        self._unreadable: set[str] = set()
         self._credits: dict[Role, list[Credit]] = {}
 
     def is_open(self, field: str) -> bool:
         """Return whether nothing has been found of a field yet."""
-        return field not in self._told and field not in self._absent
+        return field not in self._told and field not in self._absent - self._unreadable
 
     def look(self, field: str, *places: Callable[[], Any]) -> Any:
         """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
 
-        One place's word that there is none holds only where no other place has a value. Does nothing where the field has a value.
+        One place's word that there is none holds only where no other place has a value, or something that can't be understood. Does nothing where the field has a value.
         Returns the value, or None.
         """
         if field in self._told:
             return None
         for place in places:
-            found = looked(place)
+            try:
+                found = place()
+            except UNREADABLE:
+                self._unreadable.add(field)
+                continue
             if found is ABSENT:
                 self._absent.add(field)
             elif found is not None and found != []:
@@ -86,7 +91,7 @@ class Findings:
         """Return the movie, with what its page is silent of."""
         movie = self.movie
         movie.credits = [credit for role in _ROLES for credit in self._credits.get(role, ())]
-        movie.silent = silent_beside(movie, self._absent)
+        movie.silent = silent_beside(movie, self._absent - self._unreadable)
         return movie
 
 
@@ -99,17 +104,24 @@ def looked(place: Callable[[], _T]) -> _T | None:
 
 
 def first(*places: Callable[[], _T | NotTold]) -> _T | NotTold:
-    """Return the first value that a place has; else ABSENT when one of them states that; else None."""
+    """Return the first value that a place has; else ABSENT when one of them states that; else None.
+
+    Raises what a place raises that holds something else, when none has a value.
+    """
     absent: NotTold = None
+    unreadable: Exception | None = None
     for place in places:
         try:
             found = place()
-        except UNREADABLE:
+        except UNREADABLE as error:
+            unreadable = error
             continue
         if isinstance(found, Absence):
             absent = ABSENT
         elif found is not None and found != []:
             return found
+    if unreadable is not None:
+        raise unreadable
     return absent
 
 

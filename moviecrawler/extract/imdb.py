@@ -203,6 +203,8 @@ def _whole_genres(body: bytes, sources: list[TitleData]) -> list[str] | NotTold:
 
     Beside another list this one is sometimes cut; JSON-LD has three at most.
     """
+    if any("genres" in source for source in sources):
+        return None  # which can't be understood
     genres = brief_genres(sources)
     linked: list[Any] = next((data["genre"] for data in json_ld(body) if isinstance(data.get("genre"), list)), [])
     return genres if isinstance(genres, list) and set(linked) <= set(genres) else None

@@ -95,7 +95,9 @@ def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool
 def _of_groups(role: Role, groups: Any) -> list[Credit] | None:
     """Read groups of credits, which have no group for a role that nobody has."""
     listed = [credit for group in dig_list(groups) for credit in dig_list(group, "credits")]
-    return _credits(role, listed) if listed or not groups else None
+    if groups and not listed:
+        raise ShapeError("credits", "groups without credits")
+    return _credits(role, listed)
 
 
 def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NotTold:
@@ -117,6 +119,8 @@ def _credit(raw: Any, role: Role, *, has_id: bool) -> Credit:
     name, person_id = dig_text(person, "nameText", "text"), dig_text(person, "id")
     if name is None or not (PERSON_ID.fullmatch(person_id) if person_id else not has_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
+    if role == "cast" and has_id and not row_title and not {"characters", "creditedRoles"} & raw.keys():
+        raise ShapeError("credits", "a member of the cast without a place for whom they play")
     played = list(_characters(raw)) if role == "cast" else []
     return Credit(
         name=name,
@@ -132,6 +136,8 @@ def _characters(raw: Any) -> Iterator[str]:
     for character in dig_list(raw, "characters"):
         yield _name_of(character)
     for edge in dig_list(raw, "creditedRoles", "edges"):
+        if told(dig, edge, "node", "characters") is None:
+            raise ShapeError("credits", "a role without a place for characters")
         for character in dig_list(edge, "node", "characters", "edges"):
             yield _name_of(dig(character, "node"))
 

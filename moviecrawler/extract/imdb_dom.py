@@ -242,7 +242,8 @@ def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
 def _heading(heading: Selector) -> str | None:
     """Return the title in a heading, without the year and links beside it."""
     name = heading.css("em, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
-    text = own_text(name[0] if name else heading) or all_text(heading)
+    own = name[0] if name else heading
+    text = own_text(own) or all_text(own)
     return text.strip('"') if text else None
 
 

@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moviecrawler.extract.embedded import dig, dig_text, fold
+from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold
 from moviecrawler.extract.findings import one_of_each
 from moviecrawler.extract.imdb_dom import all_text, attribute, first_text, of_class, own_text, person_id
 from moviecrawler.items import Credit
@@ -27,7 +27,7 @@ _NOTE = re.compile(
 _MORE = re.compile(r"\b\d+ more\b")
 _LINKED = 3
 """How many of a role JSON-LD names: as many can be all of them or the first ones."""
-_CAST_SECTIONS = "#titleCast, .cast_list, table.cast, [data-testid^=title-cast], [href*='fullcredits#cast']"
+_CAST_SECTIONS = "#titleCast, .cast_list, table.cast, [data-testid^=title-cast], a[href*=fullcredits]"
 _CREW_TABLES: tuple[tuple[Role, str, str, str], ...] = (
     ("director", "directors", "Directed by", "ttfc_fc_dr"),
     ("writer", "writers", "Writing Credits", "ttfc_fc_wr"),
@@ -57,7 +57,7 @@ def look_for_people(found: Findings, document: Document, page_kind: str) -> None
     # The stars at the top are the first of the cast: they are all that a page without any section of the cast names.
     if page_kind != "data" and not root.css(_CAST_SECTIONS):
         found.look("credits.cast", partial(_overview, root, "cast", is_series=is_series, whole=False))
-    found.look("credits.cast", partial(_linked_people, document, "cast", is_series=is_series))
+        found.look("credits.cast", partial(_linked_people, document, "cast", is_series=is_series))
 
 
 def _crew(root: Selector, role: Role, name: str, words: str, ref: str) -> list[Credit]:
@@ -107,11 +107,17 @@ def _role_of(label: str, links: Iterable[Selector], *, is_series: bool) -> Role 
 def _linked(role: Role, links: Iterable[Selector]) -> Iterator[Credit]:
     for link in links:
         if name := all_text(link):
-            yield Credit(name=name, role=role, position=0, person_id=person_id(attribute(link, "href")))
+            person = person_id(attribute(link, "href"))
+            if person is None:
+                raise ShapeError("credits", f"a {role} without an id")
+            yield Credit(name=name, role=role, position=0, person_id=person)
 
 
 def _cast(root: Selector) -> list[Credit]:
-    return one_of_each("cast", list(_cast_rows(root)))
+    people = list(_cast_rows(root))
+    if people and not root.css("td.character, td.char, [data-testid=title-cast-item]"):
+        raise ShapeError("credits", "no place for whom the cast plays")
+    return one_of_each("cast", people)
 
 
 def _cast_rows(root: Selector) -> Iterator[Credit]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, fold
-from moviecrawler.extract.findings import first, looked
+from moviecrawler.extract.findings import looked
 from moviecrawler.extract.metacritic_markup import text_of, whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.values import parse_integer
@@ -16,6 +16,8 @@ from moviecrawler.items import Entry, Listing, Score
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from parsel import Selector
 
     from moviecrawler.items import ScoreKind, TitleKind
@@ -122,7 +124,8 @@ def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, 
     if not path or not name:
         raise ShapeError("entries", f"a row without {'a name' if path else 'a link'}")
     day, year = looked(lambda: read_date(date_text or None)) or (None, None)
-    found = (first(partial(worded_score, kind, text, "")) for kind, text in scores.items())
+    places: list[Callable[[], Any]] = [partial(worded_score, kind, text, "") for kind, text in scores.items()]
+    found = map(looked, places)
     return Entry(
         site_id=path,
         title=name,

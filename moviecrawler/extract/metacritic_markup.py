@@ -97,7 +97,9 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
         page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
     )
     # Nuxt 2 has "Reviews" behind the title in its head.
-    title_ = (dig_text(linked, "name") if is_nuxt2 else None) or _title(page, linked or {}, site_id)
+    title_ = _title(page, linked or {}, site_id)
+    if is_nuxt2:
+        title_ = dig_text(linked, "name") or title_.removesuffix(" Reviews")
     found = Findings(new_movie(site_id, title_))
     facts = _labelled(page)
     if is_nuxt2:
@@ -215,7 +217,7 @@ def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
     named = [(dig_text(person, "name"), dig_text(person, "url")) for person in people]
     if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
-    if None in (links := {link for _, link in named}) and len(links) > 1:
+    if any(link is None for _, link in named):
         raise ShapeError("credits", f"a {role} without an address")
     return new_credits(role, ((name, link, None) for name, link in named if name))
 
@@ -359,7 +361,7 @@ def _credits_of_tables(page: Selector) -> dict[Role, list[Credit]]:
     """
     people: dict[Role, list[tuple[str, str | None, str | None]]] = {}
     headings = [text_of(table.css("th.person")).lower() for table in page.css("table.credits")]
-    unread: set[Role] = {"cast"} if "cast" in headings and "principal cast" not in headings else set()
+    unread: set[Role] = {"cast"} if ("cast" in headings) != ("principal cast" in headings) else set()
     for heading, table in zip(headings, page.css("table.credits"), strict=True):
         role = _ROLES_OF_TABLES.get(heading)
         if role is None:

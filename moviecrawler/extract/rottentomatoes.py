@@ -149,7 +149,7 @@ def reviews(body: bytes, url: str | None = None) -> Page:
     found.look("genres", lambda: texts(media, "genres"))
     found.look("certificate", lambda: _short(dig_text(media, "rating")))
     found.look("credits.director", lambda: _credits("director", ((n, None, None) for n in texts(media, "directors"))))
-    found.look("scores.tomatometer", lambda: score("tomatometer", dig(media, "tomatometerScore", "value")))
+    found.look("scores.tomatometer", lambda: score("tomatometer", dig(media, "tomatometerScore", "value") or None))
     return Page(site="rottentomatoes", kind="reviews", movie=found.done())
 
 

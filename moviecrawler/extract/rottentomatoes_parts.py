@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold
-from moviecrawler.extract.findings import ABSENT, NotTold, first, looked
+from moviecrawler.extract.findings import ABSENT, NotTold, looked
 from moviecrawler.extract.values import parse_count
 from moviecrawler.items import Score, ScoreKind, TitleKind
 
@@ -48,9 +48,9 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NotTold:
     return Score(kind=kind, value=float(found[1]), count=number or None)
 
 
-def scores_of_row(*places: Callable[[], Score | NotTold]) -> list[Score]:
+def scores_of_row(*places: Callable[[], Any]) -> list[Score]:
     """Return the scores of a row of a list, which tells no absence."""
-    return [found for place in places if isinstance(found := first(place), Score)]
+    return [found for place in places if isinstance(found := looked(place), Score)]
 
 
 def count_of(count: Any) -> int | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moviecrawler.extract.embedded import decode_json, dig, dig_text, fold, script, told
 from moviecrawler.extract.findings import ABSENT, NotTold, first, looked
 from moviecrawler.extract.rottentomatoes_parts import ENOUGH_REVIEWS, count_of, score, text_of, texts
-from moviecrawler.extract.values import check_year, parse_runtime, parse_year
+from moviecrawler.extract.values import check_year, parse_count, parse_runtime, parse_year
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +123,9 @@ def _side(kind: ScoreKind, side: Any) -> Score | NotTold:
     count = next((found for key in counts if (found := looked(partial(dig, side, key)))), None)
     if value is None or value is ABSENT or value == "":
         counted = [count_of(dig(side, key)) or 0 for key in ("likedCount", "notLikedCount", *counts)]
-        if max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
+        is_scored = any(dig(side, key) for key in ("averageRating", "sentiment"))
+        counted.append(looked(lambda: parse_count(dig_text(side, "bandedRatingCount") or "")[0]) or 0)
+        if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
             return None
         return ABSENT
     return score(kind, value, count)

@@ -1,0 +1,66 @@
+"""Pages with one key, box or label removed, renamed or emptied: what they don't tell any more is silent, all else is read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.extract.damages import damages, faults, states
+from tests.extract.saved_pages import TRUTH
+from tests.shared import PAGES as SAVED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITTEN = sorted(path.parent for path in (PROJECT / "tests" / "pages").glob("*/*/meta.json"))
+QUICK, LONG = 15, 400
+"""Damaged copies of each page."""
+LEAST_RIGHT_OF_SAVED, LEAST_RIGHT_OF_WRITTEN = 0.995, 0.98
+"""Share of copies that say nothing wrong. Pages written for tests are small, and some of their sources contradict each other."""
+MOST_REFUSED = 0.10
+"""Share of copies that may have lost their identity, of all pages, of which some are pieces with little else."""
+
+
+def _damage(body: bytes, url: str | None, name: str, most: int, tally: Counter[str]) -> list[str]:
+    healthy = states(body, url)
+    found = []
+    for damage in damages(body, name, most) if healthy else ():
+        tally["copies"] += 1
+        damaged = states(damage.body, url)
+        if damaged is None:
+            tally["refused"] += 1
+        elif wrong := faults(healthy or {}, damaged, damage):
+            found.append(f"{name}, {damage.name}: {'; '.join(wrong)}")
+    tally["wrong"] += len(found)
+    return found
+
+
+def _assert_right(tally: Counter[str], found: list[str], least: float) -> None:
+    assert tally["copies"], "no page was damaged"
+    right = 1 - tally["wrong"] / tally["copies"]
+    print(f"{tally['copies']} damaged copies, {tally['refused']} refused, {right:.3%} right")  # noqa: T201 - its result
+    assert right >= least, "\n".join(found)
+    assert tally["refused"] <= MOST_REFUSED * tally["copies"]
+
+
+def _written(case: Path) -> tuple[bytes, str | None]:
+    (page,) = case.glob("page.*")
+    return page.read_bytes(), json.loads((case / "meta.json").read_text("utf-8")).get("url")
+
+
+def test_one_damage_to_a_page_changes_no_other_field() -> None:
+    tally: Counter[str] = Counter()
+    found = [wrong for case in WRITTEN for wrong in _damage(*_written(case), case.name, QUICK, tally)]
+    _assert_right(tally, found, LEAST_RIGHT_OF_WRITTEN)
+
+
+@pytest.mark.shared("pages")
+@pytest.mark.parametrize("most", [2, pytest.param(LONG, marks=pytest.mark.long)])
+def test_one_damage_to_a_saved_page_changes_no_other_field(most: int) -> None:
+    tally: Counter[str] = Counter()
+    found = [wrong for file in sorted(TRUTH) for wrong in _damage((SAVED / file).read_bytes(), None, file, most, tally)]
+    _assert_right(tally, found, LEAST_RIGHT_OF_SAVED)
