@@ -197,8 +197,8 @@ def _certificate(root: Selector) -> str | None:
 def _release_date(root: Selector) -> str | None:
     """Return the first date shown beside a link to the release dates; a bare year is none."""
     beside = root.xpath(
-        f"//*[{of_class('infobar')} or {of_class('subtext')} or {of_class('titlereference-header')}]"
         "//a[contains(@href, 'releaseinfo')]"
+        f"[ancestor::*[{of_class('infobar')} or {of_class('subtext')} or {of_class('titlereference-header')}]]"
         f" | //*[{of_class('txt-block')} or {of_class('info')}][.//a[contains(@href, 'releaseinfo')][not(contains(@href, '#'))]]"
         f" | //table[@id='release_dates']//td[{of_class('release_date')}]"
         f" | //*[{of_class('info')}][h5[starts-with(., 'Original Air Date')]]"

@@ -30,6 +30,8 @@ _TOP_PLACES = 250
 _OUT_OF_TEN = re.compile(r"(?<!\d)(\d+(?:[.,]\d)?)\s*/\s*10\b")
 _NUMBER = re.compile(r"\d[\d.,\s]*")
 _WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
+_MOST_LINKS = 10
+"""Links to ratings around which the rating is looked for; on pages it is around one of the first four."""
 _UNRATED = re.compile(r"\bawaiting \d+ votes|\bneeds \d+ ratings", re.IGNORECASE)
 
 
@@ -95,7 +97,7 @@ def _rating_beside_votes(root: Selector) -> Score | NotTold:
     The link of an unrated title says "(awaiting 5 votes)".
     """
     absent: NotTold = None
-    for link in root.xpath("//a[contains(@href, 'ratings')]"):
+    for link in root.xpath("//a[contains(@href, 'ratings')]")[:_MOST_LINKS]:
         # 33,314 users; not: (awaiting 5 votes)
         text = (all_text(link) or "").strip("() ")
         if urlsplit(attribute(link, "href")).path.rstrip("/").rpartition("/")[2] != "ratings":

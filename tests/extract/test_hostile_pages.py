@@ -19,7 +19,7 @@ from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_markup import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
-from tests.extract.limits import TooSlowError, processor_time
+from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time
 from tests.shared import PROJECT
 
 if TYPE_CHECKING:
@@ -108,6 +108,26 @@ def test_tree_just_within_its_bounds_is_made() -> None:
         len(tree_of(b"<html><body>" + script + b"<div>" + beside + b"</div>" + deep + b"</body></html>").css("i"))
         == MOST_CHILDREN
     )
+
+
+MANY_OF = {
+    "links to ratings": b'<a href="/x/ratings">1</a>',
+    "lines below the heading": b'<p class="subtext">a</p>',
+    "tables of a cast": b"<table class=cast><tr><td><a href='/name/nm1234567'>x</a></td></tr></table>",
+    "labels": b"<p class='label'>a:</p>",
+    "details": b"<li class='meta-row'>a</li>",
+    "details in pairs": b'<p class="movie_info"><b>a:</b><b>b</b></p>',
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unit", MANY_OF.values(), ids=MANY_OF)
+@pytest.mark.parametrize("site", ADDRESSES)
+def test_page_of_as_many_elements_as_there_may_be_is_read_in_time(unit: bytes, site: str) -> None:
+    group = b"<div>" + unit * 3000 + b"</div>"
+    body = HEAD % ADDRESSES[site].encode() + group * ((MOST_TAGS - 100) // group.count(b"<")) + b"</body></html>"
+    with processor_time(2 * LONGEST_SECONDS), suppress(ExtractionError):
+        read_page(body, ADDRESSES[site])
 
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'{"a":[]},'])
