@@ -380,7 +380,7 @@ def _read(
                 raise ValueError(f"{len(values)} columns instead of {len(header)}")  # noqa: TRY301 - handled as damage
             row = pick(values)
             found = make(row) if wanted is None or row[0] in wanted else None
-        except ValueError as error:
+        except Exception as error:
             damage = ExtractionError(dataset, url, f"line {number}: {error}")
             if on_error is None:
                 raise damage from error

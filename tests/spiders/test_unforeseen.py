@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from scrapy.http import Response
 
-from moviecrawler.items import Miss
+from moviecrawler.extract import imdb
+from moviecrawler.extract.embedded import reader
+from moviecrawler.items import Miss, Movie
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from tests.shared import PROJECT
@@ -24,11 +27,25 @@ def changed(case: str, pattern: bytes, digits: int) -> bytes:
     return body
 
 
-def test_title_with_a_day_of_twenty_digits_is_a_miss() -> None:
-    spider = spider_of(ImdbSpider, ids="tt9100001")
-    (request,) = spider.title_requests([("tt9100001", None)])
+def test_title_with_a_day_of_twenty_digits_is_a_movie_without_that_date() -> None:
+    spider = spider_of(ImdbSpider, ids="tt0900005")
+    (request,) = spider.title_requests([("tt0900005", None)])
     body = changed("imdb/title-2026-castv2", rb'("day":\s*)', 20)
-    (miss,) = spider.parse_title(Response(request.url, body=body, request=request), "tt9100001", None)
+    (movie,) = spider.parse_title(Response(request.url, body=body, request=request), "tt0900005", None)
+    assert isinstance(movie, Movie)
+    assert movie.release_date is None
+    assert "release_date" in movie.silent
+
+
+def test_title_whose_reader_fails_as_nobody_foresaw_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    @reader
+    def title(body: bytes, url: str) -> None:
+        raise OverflowError(body[:4], url)
+
+    monkeypatch.setattr(imdb, "title", title)
+    spider = spider_of(ImdbSpider, ids="tt0900005")
+    (request,) = spider.title_requests([("tt0900005", None)])
+    (miss,) = spider.parse_title(Response(request.url, body=b"<html>", request=request), "tt0900005", None)
     assert isinstance(miss, Miss)
     assert miss.outcome == "failed"
     assert "OverflowError" in miss.reason
