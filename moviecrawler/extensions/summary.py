@@ -105,9 +105,10 @@ class Summary:
         if watch is None or not watch.places.partial:
             return "0"
         places = watch.places
+        # What no page of the site has a place for is no news.
+        fields = sorted(places.silent.items(), key=lambda item: (item[1] == places.pages, -item[1]))
         shown = [
-            f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
-            for name, number in places.silent.most_common(_SHOWN)
+            f"{number:,} silent of {name}, such as {places.examples[name].site_id}" for name, number in fields[:_SHOWN]
         ]
         more = len(places.silent) - len(shown)
         return f"{places.partial:,} ({'; '.join(shown)}{f'; and {more} more fields' if more else ''})"
