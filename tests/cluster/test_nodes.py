@@ -308,7 +308,7 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
         assert ended.returncode == 0, ended.stdout + ended.stderr
         told[command] = ended.stdout
     assert told["projects"] == "toy\n"
-    assert told["spiders"] == "toy:\n  dying\n  quick\n  slow\n  stubborn\n"
+    assert told["spiders"] == "toy:\n  dying\n  hanging\n  lost\n  nonsense\n  quick\n  slow\n  stubborn\n"
     scheduled = re.fullmatch(r"toy / quick => (\w{32})\n", told["schedule"])
     assert scheduled is not None
     nodes[0].wait_for_end(scheduled[1])
