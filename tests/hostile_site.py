@@ -26,8 +26,9 @@ _ENDLESS_SECONDS = 120
 
 def _next_data(raw: bytes) -> bytes:
     return (
-        b'<html><head><title>Salt (2019) - IMDb</title></head><body><h1 data-testid="hero__pageTitle">Salt</h1>'
-        b'<script id="__NEXT_DATA__" type="application/json">' + raw + b"</script></body></html>"
+        b'<html><head></head><body><script id="__NEXT_DATA__" type="application/json">'
+        + raw
+        + b"</script></body></html>"
     )
 
 

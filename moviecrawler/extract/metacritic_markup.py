@@ -73,7 +73,7 @@ _BASED_ON: Final = re.compile(r"\bbased on (\S+) (?:Critic|User|Rating)", re.IGN
 _OUT_OF: Final = re.compile(r"\b(\S+) out of 10+$")
 _SHIFTED_DURATION: Final = re.compile(r"^PT(?:(?P<hours>\d{1,2})M)?(?P<minutes>[1-5]?\d)S$")
 _ONE_UNIT_DURATION: Final = re.compile(r"^PT\dM$")
-_SCRIPT_TAG: Final = re.compile(rb"<script\b[^>]*>", re.IGNORECASE)
+_SCRIPT_TAG: Final = re.compile(rb"<script\b[^<>]*>", re.IGNORECASE)
 
 
 def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:

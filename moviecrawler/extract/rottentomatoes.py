@@ -87,7 +87,7 @@ _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _NO_DATE = re.compile(
     r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
 )
-_SITE_NAME = re.compile(r"\s*[-|]\s*Rotten Tomatoes$")
+_SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 _BOILERPLATE = "Discover reviews, ratings"
 _PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
 _NO_POSTER = re.compile(r"poster[-_]?default|default[-_]?poster|TwitterCard", re.IGNORECASE)
