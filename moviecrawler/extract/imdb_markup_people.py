@@ -152,7 +152,8 @@ def _linked_people(document: Document, role: Role, *, is_series: bool) -> list[C
     for person in people if isinstance(people, list) else [people]:
         name = dig_text(person, "name")
         if name and dig(person, "@type") == "Person":
-            credits_.append(
-                Credit(name=name, role=role, position=0, person_id=person_id(dig_text(person, "url") or ""))
-            )
+            linked = person_id(dig_text(person, "url") or "")
+            if linked is None:
+                raise ShapeError("credits", f"a {role} without an id")
+            credits_.append(Credit(name=name, role=role, position=0, person_id=linked))
     return one_of_each(role, credits_) if len(credits_) < _LINKED else None
