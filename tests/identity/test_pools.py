@@ -21,6 +21,9 @@ POOLS = json.dumps(
     }
 )
 
+EXITS = {"PROXY_POOLS": POOLS, "PROXY_ORDER": "datacenter"}
+"""Without exits no policy is loaded."""
+
 
 def options(**settings: Any) -> IdentityOptions:
     both = Settings()
@@ -114,8 +117,8 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_IDENTITIES": "[{}]"}, "missing required field `user_agent`"),
         ({"PROXY_IDENTITIES": '[{"user_agent": "a\\nb", "accept_language": "en"}]'}, "can't be sent"),
         ({"PROXY_IDENTITIES": "nowhere.json"}, "No such file"),
-        ({"PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
-        ({"PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
+        ({**EXITS, "PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
+        ({**EXITS, "PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
     ],
 )
 def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], told: str) -> None:
