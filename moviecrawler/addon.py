@@ -40,6 +40,18 @@ _PARTS = (
     ),
     _Part(("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0),
     _Part(("METRICS_FOLDER", "METRICS_PUSH_URL"), "EXTENSIONS", "moviecrawler.extensions.metrics.Metrics", 20),
+    _Part(
+        tuple(
+            f"SPIDERMON_{when}_MONITORS"
+            for when in (
+                *("SPIDER_OPEN", "SPIDER_CLOSE", "ENGINE_STOP", "PERIODIC"),
+                *("SPIDER_OPEN_EXPRESSION", "SPIDER_CLOSE_EXPRESSION", "ENGINE_STOP_EXPRESSION"),
+            )
+        ),
+        "EXTENSIONS",
+        "spidermon.contrib.scrapy.extensions.Spidermon",
+        10,
+    ),
     _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.dashboard.telling.StoreFigures", 50),
     _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.dashboard.rejected.RejectedItems", 50),
 )

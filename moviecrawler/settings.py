@@ -253,7 +253,7 @@ EXTENSIONS = {
 
 # --- Alarms ----------------------------------------------------------------------------------------------------------
 # What is an alarm; read by AlarmOptions, which says more of each.
-# Spidermon runs the monitors; suites of your own can be added by its settings.
+# Whether there are alarms, whose monitors Spidermon runs. Suites of your own, which its other settings name, run beside them.
 SPIDERMON_ENABLED = True
 # Seconds between two looks, and between two messages about an alarm that stands.
 ALARM_EVERY = _env("ALARM_EVERY", "30")

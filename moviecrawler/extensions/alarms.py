@@ -1,4 +1,9 @@
-"""Spidermon in this project: the monitors run now and then while a crawl lasts and at its end, and alarms are told once."""
+"""What a crawl's figures say is judged now and then, and at its end; each alarm is told once.
+
+Where something is wrong, Spidermon runs the monitors of `monitors/suite.py`, whose action tells it. It is imported then: it
+brings jsonschema and more along, which a crawl without troubles does without. Suites of a user's own are run by Spidermon's own
+extension, which `moviecrawler.addon` lists where its settings name some.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from spidermon import settings
-from spidermon.contrib.scrapy.extensions import Spidermon
-from spidermon.contrib.scrapy.runners import SpiderMonitorRunner
-from spidermon.runners import MonitorRunner
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
@@ -23,7 +25,6 @@ from moviecrawler.monitors.books import Alarm, BookError, open_book
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdicts
 from moviecrawler.monitors.messages import Message, Messenger
 from moviecrawler.monitors.options import AlarmOptions
-from moviecrawler.monitors.suite import AlarmSuite
 from moviecrawler.monitors.threads import BookThread
 from moviecrawler.signals import coverage_changed
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Self
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from moviecrawler.monitors.messages import Status
@@ -49,21 +49,17 @@ _OVERDUE = """
 SELECT count(*) FILTER (WHERE next_due <= now()) AS overdue, count(*) AS titles FROM title_sites
 WHERE site = %s AND last_success IS NOT NULL AND state <> 'absent'
 """
-_SUITE = f"{AlarmSuite.__module__}.{AlarmSuite.__qualname__}"
 
 
-class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
-    """Spidermon's extension, which runs `AlarmSuite` beside the suites of its own settings, and tells what has changed.
+class Alarms:
+    """Judges a crawl every ALARM_EVERY seconds, and tells what has changed.
 
     What stands is kept in a `Book`, by which nodes that share a Redis send one message, and none for what was told before.
     """
 
-    crawler: Crawler
-
-    def __init__(self, crawler: Crawler, *args: Any, **suites: Any) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
         self.options = AlarmOptions.from_settings(crawler.settings)
-        suites["periodic_suites"] = {**(suites.get("periodic_suites") or {}), _SUITE: self.options.every}
-        super().__init__(crawler, *args, **suites)
         self.site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self.verdicts: list[Verdict] = []
         self.open: list[Alarm] = []
@@ -79,35 +75,33 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
         self._book = BookThread(open_book(crawler.settings))
         self._told: set[asyncio.Task[None]] = set()
         self._telling = asyncio.Lock()
-        self._asking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._dead_letters: int | None = None
         self._overdue: tuple[int, int] | None = None
         self._complained = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read SPIDERMON_ENABLED and what `AlarmOptions`, `open_book` and Spidermon read."""
+        """Read SPIDERMON_ENABLED, and what `AlarmOptions` and `open_book` read."""
         if not crawler.settings.getbool("SPIDERMON_ENABLED") or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
-        alarms: Self = super().from_crawler(crawler)
+        alarms = cls(crawler)
+        crawler.signals.connect(alarms.spider_opened, signals.spider_opened)
+        crawler.signals.connect(alarms.spider_closed, signals.spider_closed)
         crawler.signals.connect(alarms.look, coverage_changed)
         return alarms
 
     # --- Looking ------------------------------------------------------------------------------------------------------
 
-    def spider_opened(self, spider: Spider) -> None:
+    def spider_opened(self) -> None:
         """Begin to look."""
-        super().spider_opened(spider)
-        self._asking = asyncio.get_running_loop().create_task(self._ask_now_and_then())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._look_now_and_then()), loop.create_task(self._ask_now_and_then())]
 
-    async def spider_closed(self, spider: Spider) -> None:
+    async def spider_closed(self) -> None:
         """Look once more, and finish telling."""
-        if self._asking is not None:
-            self._asking.cancel()
-        # None of them runs when the spider could not be opened.
-        tasks = self.periodic_tasks.get(spider, [])
-        self.periodic_tasks[spider] = [task for task in tasks if task.running]
-        super().spider_closed(spider)
+        for task in self._tasks:
+            task.cancel()
         if self._overdue is None:  # the crawl was a short one
             await self._ask_catalogue()
         self.look()
@@ -117,21 +111,26 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
         await self._book.close()
 
     def look(self) -> None:
-        """Run the monitors now."""
-        self._run_periodic_suites(self.crawler.spider, [_SUITE])
+        """Judge the crawl, and tell what has changed since the last look."""
+        self._judge()
+        if any(verdict.stands for verdict in self.verdicts):
+            self._run_monitors()
+        else:
+            self.begin_to_tell()  # what is over
 
-    def _run_suites(self, spider: Spider, suites: list[Any]) -> None:
-        data = {**self._generate_data_for_spider(spider), "alarms": self}
-        for suite in suites:
-            if isinstance(suite, AlarmSuite):
-                self._judge()
-                # Spidermon's own runner logs thirty lines each time; an alarm is told by the suite's action.
-                result = MonitorRunner().run(suite, **data)
-                for item in (*result.monitors_failed_results, *result.monitors_finished_action_results):
-                    if item.status == settings.MONITOR.STATUS.ERROR:
-                        logger.error("%s failed: %s", item.item.name, item.error, extra={"spider": spider})
-            else:
-                SpiderMonitorRunner(spider=spider).run(suite, **data)
+    def _run_monitors(self) -> None:
+        from spidermon import settings  # noqa: PLC0415 - takes longer to import than a small crawl takes
+        from spidermon.runners import MonitorRunner  # noqa: PLC0415 - as above
+
+        from moviecrawler.monitors.suite import AlarmSuite  # noqa: PLC0415 - as above
+
+        # Its runner for spiders logs thirty lines each time; an alarm is told by the suite's action.
+        result = MonitorRunner().run(
+            AlarmSuite(), alarms=self, crawler=self.crawler, stats=self.crawler.stats.get_stats()
+        )
+        for item in (*result.monitors_failed_results, *result.monitors_finished_action_results):
+            if item.status == settings.MONITOR.STATUS.ERROR:
+                logger.error("%s failed: %s", item.item.name, item.error, extra={"spider": self.crawler.spider})
 
     def _judge(self) -> None:
         figures = Figures(
@@ -156,6 +155,14 @@ class Alarms(Spidermon):  # type: ignore[misc]  # Spidermon has no types
         except RuntimeError:  # it has closed
             return False
         return not is_idle and not self.crawler.stats.get_value(f"blocks/{self.site}/stopped")
+
+    async def _look_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self.options.every)
+            try:
+                self.look()
+            except Exception:
+                logger.exception("The crawl could not be judged", extra={"spider": self.crawler.spider})
 
     async def _ask_now_and_then(self) -> None:
         """Ask Redis for dead letters and the catalogue for what is overdue, where there are any."""
