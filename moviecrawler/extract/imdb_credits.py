@@ -66,6 +66,8 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | Not
     if edges is None:
         return None
     listed = [] if edges is ABSENT else [dig(edge, "node") for edge in edges]
+    if None in listed:
+        raise ShapeError("credits", "a place in the cast without anybody")
     # Until 2022-03 the first four of the cast stood in principalCast alone.
     four = told(dig_list, source, "principalCast")
     if isinstance(four, list):
