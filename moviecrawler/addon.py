@@ -38,6 +38,10 @@ _PARTS = (
         "moviecrawler.middlewares.identity.IdentityMiddleware",
         620,
     ),
+    # As Scrapy has it.
+    _Part(
+        ("COOKIES_ENABLED",), "DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware", 700
+    ),
     _Part(("DATABASE_URL",), "EXTENSIONS", "moviecrawler.extensions.catalogue.CatalogueRecorder", 0),
     _Part(("METRICS_FOLDER", "METRICS_PUSH_URL"), "EXTENSIONS", "moviecrawler.extensions.metrics.Metrics", 20),
     _Part(

@@ -43,6 +43,9 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
 }
 """What pages of each site tell of all kinds of titles."""
 
+_UNCOUNTED: Final = frozenset({("imdb", "metascore")})
+"""Scores of which a site's pages never tell the number of reviews."""
+
 _IN_DATASETS: Final = frozenset(
     {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres", "scores.imdb"}
 )
@@ -96,7 +99,8 @@ def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
     A row of a list states no absence.
     """
-    told = told_by(movie.site, movie.kind) | {f"scores.{score.kind}.count" for score in movie.scores}
+    counts = {f"scores.{score.kind}.count" for score in movie.scores if (movie.site, score.kind) not in _UNCOUNTED}
+    told = told_by(movie.site, movie.kind) | counts
     return sorted(told - present_in(movie) - frozenset(stated))
 
 

@@ -189,6 +189,8 @@ EXTENSIONS_BASE = {
 }
 TELNETCONSOLE_ENABLED = False
 DOWNLOAD_VERIFY_CERTIFICATES = True
+# Pages come by http and https alone, and no request can name a file of this machine.
+DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 # Seconds; the slowest page seen took 20.
 DOWNLOAD_TIMEOUT = 60
 # Bytes after decompression: of a sitemap, which may have 50 MB, or a part of a dataset (DATASET_PART), and of a page, of
@@ -216,6 +218,12 @@ SCHEDULER_DISK_QUEUE = "scrapy.squeues.MarshalFifoDiskQueue"
 # --- Components ------------------------------------------------------------------------------------------------------
 # Stores, proxies, metrics and the shared crawl's components are added by this add-on where their settings are there.
 ADDONS = {"moviecrawler.addon.ConfiguredParts": 0}
+# Nor are cookies' middleware and its libraries imported where COOKIES_ENABLED is off; the add-on lists it otherwise.
+DOWNLOADER_MIDDLEWARES_BASE = {
+    path: order
+    for path, order in default_settings.DOWNLOADER_MIDDLEWARES_BASE.items()
+    if path != "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
+}
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "moviecrawler.middlewares.hangs.HungPagesMiddleware": 40,

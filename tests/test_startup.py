@@ -73,12 +73,13 @@ def test_the_help_of_a_command_imports_nothing_that_its_work_needs(tmp_path: Pat
         ({"REDIS_URL": "redis://queue"}, {"StoreFigures", "RejectedItems", "FailedPages"}),
         ({"PROXY_ORDER": "datacenter"}, {"IdentityMiddleware"}),
         ({"WORKER_POOL": "datacenter"}, {"IdentityMiddleware"}),
+        ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),
         ({"METRICS_FOLDER": "/metrics"}, {"Metrics"}),
         ({"SPIDERMON_PERIODIC_MONITORS": '{"suites.Lamps": 60}'}, {"Spidermon"}),
     ],
 )
 def test_components_are_listed_where_their_settings_have_a_value(given: dict[str, str], added: set[str]) -> None:
-    settings = Settings(given)
+    settings = Settings({"COOKIES_ENABLED": False, **given})
     before = _listed(settings)
     assert _listed(with_parts(settings)) - before == added
     assert _listed(settings) == before

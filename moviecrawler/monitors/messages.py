@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import smtplib
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
@@ -104,7 +103,7 @@ class Messenger:
                 await asyncio.sleep(self._pause * 2 ** (attempt - 1))
             try:
                 await send(message)  # type: ignore[operator]
-            except (aiohttp.ClientError, smtplib.SMTPException, OSError, TimeoutError, ValueError) as error:
+            except (aiohttp.ClientError, OSError, ValueError) as error:  # those of SMTP and of time are OSErrors
                 # What libraries say may repeat a URL with a token, or what a server says of a user.
                 reason = _reason(error)
             else:
@@ -139,12 +138,13 @@ class _RefusedError(OSError):
 def _reason(error: Exception) -> str:
     if isinstance(error, _RefusedError):
         return str(error)
-    if isinstance(error, smtplib.SMTPResponseException):
-        return f"SMTP status {error.smtp_code}"
-    return type(error).__name__
+    smtp_code = getattr(error, "smtp_code", None)
+    return type(error).__name__ if smtp_code is None else f"SMTP status {smtp_code}"
 
 
 def _send(server: MailServer, mail: EmailMessage) -> None:
+    import smtplib  # noqa: PLC0415 - only mails need it
+
     context = ssl.create_default_context()
     client = (
         smtplib.SMTP_SSL(server.host, server.port, timeout=_WITHIN, context=context)
@@ -162,5 +162,5 @@ def _send(server: MailServer, mail: EmailMessage) -> None:
             client.login(server.user, server.password)
         client.send_message(mail)
     finally:
-        with suppress(smtplib.SMTPException, OSError):
+        with suppress(OSError):  # as all of SMTP's are
             client.quit()

@@ -16,11 +16,10 @@ from random import Random
 from typing import Literal, NamedTuple, TypeVar
 
 from moviecrawler.replica import words
+from moviecrawler.replica.options import MOST_TITLES
 
 _T = TypeVar("_T")
 
-MOST_TITLES = 6_000_000
-"""How many titles the ids have room for."""
 CHART_SIZE = 250
 POPULAR_SIZE = 100
 TODAY = date(2026, 11, 1)

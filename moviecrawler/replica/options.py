@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, get_args
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
-from moviecrawler.replica.movies import MOST_TITLES
 from moviecrawler.replica.robots import Robots
 
 if TYPE_CHECKING:
     import argparse
 
+MOST_TITLES = 6_000_000
+"""How many titles the ids have room for."""
 _HIGHEST_PORT = 65_535
 _SITES = 3
 

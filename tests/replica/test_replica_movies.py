@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from moviecrawler.replica.movies import MOST_TITLES, Catalogue, SlugSite, people, people_of, slugify
+from moviecrawler.replica.movies import Catalogue, SlugSite, people, people_of, slugify
+from moviecrawler.replica.options import MOST_TITLES
 
 LARGE = Catalogue(1, 1_000_000)
 SAMPLE = [*range(200), *range(200, 1_000_000, 4_999)]
