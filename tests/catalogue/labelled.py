@@ -250,7 +250,7 @@ class World:
 
     def written(self, script: dict[str, str], letters: str) -> tuple[str, str]:
         """Return a text in its script and one way to write it in Latin letters; the same way for the same letter."""
-        way = {letter: self.random.choice(script.get(letter, letter).split("/")) for letter in set(letters)}
+        way = {letter: self.random.choice(script.get(letter, letter).split("/")) for letter in sorted(set(letters))}
         return letters, "".join(way[letter] for letter in letters)
 
     def foreign_script(self) -> tuple[str, str]:

@@ -27,6 +27,8 @@ OPERATOR_S = {
     *(
         "ADDONS",
         "EXTENSIONS_BASE",
+        "DOWNLOADER_MIDDLEWARES_BASE",
+        "DOWNLOAD_HANDLERS",
         "FRONTIER_ASKED_AT",
         "PAGE_MAXSIZE",
         "BOT_NAME",

@@ -450,7 +450,7 @@ def test_the_scoreboard_view_holds_every_score_with_its_count_and_means(database
         "overall": 77.5,
         "imdb_fetched_at": BEGIN,
         "rottentomatoes_fetched_at": BEGIN,
-        "matched_by": ["same title, same year"],
+        "matched_by": ["same title, same year, but only 900 votes on IMDb"],
     }
     assert (other["title"], other["overall"], other["metacritic_fetched_at"]) == ("Salt", None, BEGIN)
 
