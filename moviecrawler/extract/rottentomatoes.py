@@ -82,7 +82,7 @@ _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
 _LD_TYPES = {"Movie", "TVSeries", "TVSeason", "TVEpisode"}
-_YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.+?)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
+_YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _NO_DATE = re.compile(
     r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE

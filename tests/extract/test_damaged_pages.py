@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WRITTEN = sorted(path.parent for path in (PROJECT / "tests" / "pages").glob("*/*/meta.json"))
-QUICK, LONG = 15, 400
-"""Damaged copies of each page."""
+QUICK, LONG = 15, int(os.environ.get("DAMAGES", "40"))
+"""Damaged copies of each page. `DAMAGES=400 pytest -m long tests/extract/test_damaged_pages.py` takes half an hour."""
 LEAST_RIGHT_OF_SAVED, LEAST_RIGHT_OF_WRITTEN = 0.995, 0.98
 """Share of copies that say nothing wrong. Pages written for tests are small, and some of their sources contradict each other."""
 MOST_REFUSED = 0.10
