@@ -16,7 +16,7 @@ from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_text,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_TAGS = 60_000
+MOST_TAGS = 40_000
 """Opening and closing ones; the largest page seen has 28,000."""
 MOST_CHILDREN = 4000
 """Elements directly in one element, such as rows of a table; the page that has most has 444."""

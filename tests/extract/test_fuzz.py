@@ -13,10 +13,12 @@ from tests.extract.fuzz import fuzz, golden_pages, shared_pages
 
 MANY = int(os.environ.get("FUZZ_MUTANTS") or 2000)
 """Mutants of a long test: FUZZ_MUTANTS names another number."""
+SLACK = 4.0
+"""These tests look for failures, and for pages that take far too long on any machine; the program is strict about 2 s."""
 
 
 def test_mutants_have_no_failure_but_extraction_error() -> None:
-    report = fuzz(golden_pages(), 150)
+    report = fuzz(golden_pages(), 150, slack=SLACK)
     assert report.faults == []
     assert report.read > 30
     assert report.refused > 30
@@ -24,10 +26,10 @@ def test_mutants_have_no_failure_but_extraction_error() -> None:
 
 @pytest.mark.long
 def test_many_mutants_have_no_failure_but_extraction_error() -> None:
-    assert fuzz(golden_pages(), MANY, seed=2).faults == []
+    assert fuzz(golden_pages(), MANY, seed=2, slack=SLACK).faults == []
 
 
 @pytest.mark.long
 @pytest.mark.shared("pages")
 def test_many_mutants_of_shared_pages_have_no_failure_but_extraction_error() -> None:
-    assert fuzz(shared_pages(), MANY, seed=3).faults == []
+    assert fuzz(shared_pages(), MANY, seed=3, slack=SLACK).faults == []
