@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import stat
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
+logger = logging.getLogger(__name__)
+
 _URLS = ("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL")
 _SWITCHES = ("CSV_ENABLED",)
 _CHOICES = {"PROGRESS": ("auto", "bar", "lines", "json", "off"), "STORE_UNREACHABLE": ("fail", "wait")}
@@ -31,12 +34,20 @@ _NUMBERS = {
 }
 """The least and the most that each may be."""
 
+GONE_SETTINGS = {
+    "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
+}
+"""Settings of earlier versions that nothing reads now, each with what to do instead."""
+
 _LARGEST_LIST = 16 * 1024 * 1024
 """Bytes of a file of titles: a million of them."""
 
 
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
+    for name, instead in GONE_SETTINGS.items():
+        if settings.get(name) or os.environ.get(name):
+            logger.warning("The setting %s is gone: %s", name, instead)
     for name in _URLS:
         if not _is_base_url(settings[name]):
             raise ConfigurationError(

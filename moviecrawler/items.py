@@ -186,7 +186,7 @@ class Miss:
     url: str
     """The URL that was asked for."""
     outcome: Literal["absent", "failed", "blocked", "disallowed"]
-    """`absent`: the site says that it has no such title, or the id was guessed and leads to another one. `failed`: an error,
+    """`absent`: the site says that it has no such title. `failed`: an error,
     after all retries, or a page that could not be read. `blocked`: the site refused us, so the crawl of it was stopped.
     `disallowed`: by the site's robots.txt."""
     reason: str

@@ -135,8 +135,6 @@ CATALOGUE_LEASE = _env("CATALOGUE_LEASE", "7200")
 # The most that boosted titles may take of a site's pages, and those fetched before, while others wait; 0 to 0.9.
 CATALOGUE_BOOST_SHARE = _env("CATALOGUE_BOOST_SHARE", "0.5")
 CATALOGUE_STALE_SHARE = _env("CATALOGUE_STALE_SHARE", "0.2")
-# Titles a day and site whose id is guessed, where no source and no list names it.
-CATALOGUE_GUESSES = _env("CATALOGUE_GUESSES", "25")
 # Seconds that a worker waits for titles to become due when none is, before it ends.
 CATALOGUE_IDLE = _env("CATALOGUE_IDLE", "0")
 # Whether `lane=due` reads the site's current lists once a day, and its sitemap once a month.

@@ -22,8 +22,16 @@ def settings() -> Settings:
     return settings
 
 
-def test_settings_as_shipped_are_right(settings: Settings) -> None:
+def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     check_settings(settings)
+    assert caplog.text == ""
+
+
+def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    settings.set("CATALOGUE_GUESSES", "5")
+    check_settings(settings)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("The setting CATALOGUE_GUESSES is gone: ")
 
 
 @pytest.mark.parametrize(

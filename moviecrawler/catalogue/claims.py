@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.lanes import choose
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
 from moviecrawler.catalogue.outcomes import BY_WEIGHT, Outcomes, SiteOutcome
-from moviecrawler.catalogue.slugs import slug_guesses, title_slug_keys
+from moviecrawler.catalogue.slugs import title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
     from datetime import datetime
 
     from moviecrawler.catalogue.lanes import Turns
@@ -51,8 +51,6 @@ class Claim:
     wanted: Wanted | None
     """What a page is compared with before it is taken for the title's; None exactly when `evidence` is."""
     boosted: bool = False
-    known: list[str] = field(default_factory=list)
-    """Those of guessed ids under which there is a record, so that they are no guesses."""
 
 
 class Claims(Outcomes):
@@ -99,74 +97,47 @@ class Claims(Outcomes):
         return claimed
 
     def claim_unfound(
-        self, site: Site, size: int, *, guesses: int, worker: str, lease: timedelta, now: datetime
+        self, site: Site, size: int, *, worker: str, lease: timedelta, now: datetime
     ) -> tuple[list[Claim], bool]:
-        """Claim at most `size` titles whose id on the site may be one that a list names, or else is to be guessed.
+        """Claim at most `size` titles whose id on the site is unknown, but for which a list names ids that may be theirs.
 
-        `guesses` is how many titles a day may be guessed for on this site. Returns whether there was anything to look at,
-        too: titles of which nothing is found are put off, and others may follow.
+        Returns whether any title was looked at, too: titles for which no list names an id are put off for a week.
         """
         if site == "imdb":
             return [], False  # its ids can't be told from a title
         claims: list[Claim] = []
         with self.transaction() as cursor:
-            # Of workers at once, each knows of the others' guesses.
             cursor.execute(_LOCK_CLAIMS, {"number": list(HOMES).index(site)})
-            cursor.execute(
-                "SELECT count(*) FROM title_sites WHERE site = %s AND guessed_at >= %s",
-                (site, now.replace(hour=0, minute=0, second=0, microsecond=0)),
-            )
-            guesses -= cursor.fetchone()[0]
             since = now - timedelta(days=DAYS_REMEMBERED)
             cursor.execute(_UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since})
             rows = cursor.fetchall()
             wanted = wanted_titles(cursor, site, [row.title_id for row in rows])
             listed = self._listed(cursor, site, wanted)
-            put_off, guessed = [], []
+            put_off = []
             for row in rows:
                 if len(claims) == size:
                     break
                 if row.claims >= MOST_CLAIMS:
                     put_off.append(row.title_id)
                     continue
-                title = wanted[row.title_id]
                 found = [known for known in listed.get(row.title_id, []) if known[0] not in row.refused]
-                ids = [site_id for site_id, _ in found]
-                evidence: IdSource = "guess"
-                known: list[str] = []
-                if found:
-                    evidence = min((source for _, source in found), key=BY_WEIGHT.index)
-                elif guesses > 0:
-                    guessable = [site_id for site_id in slug_guesses(site, title) if site_id not in row.refused]
-                    ids, known = self._untaken(cursor, site, guessable)
-                    guesses -= bool(ids)
-                    guessed += [row.title_id] if ids else []
-                if ids:
-                    claims.append(Claim(title_id=row.title_id, ids=ids, evidence=evidence, wanted=title, known=known))
-                else:
+                if not found:
                     put_off.append(row.title_id)
+                    continue
+                ids = [site_id for site_id, _ in found]
+                evidence = min((source for _, source in found), key=BY_WEIGHT.index)
+                claims.append(Claim(title_id=row.title_id, ids=ids, evidence=evidence, wanted=wanted[row.title_id]))
             cursor.execute(
                 "UPDATE title_sites SET next_due = %s, claimed_by = NULL, claimed_until = NULL, claims = 0"
                 " WHERE site = %s AND title_id = ANY (%s)",
                 (now.replace(hour=0, minute=0, second=0, microsecond=0) + _LOOK_AGAIN, site, put_off),
             )
             cursor.execute(
-                "UPDATE title_sites SET claimed_by = %s, claimed_until = %s, claims = claims + 1,"
-                " guessed_at = CASE WHEN title_id = ANY (%s) THEN %s ELSE guessed_at END"
+                "UPDATE title_sites SET claimed_by = %s, claimed_until = %s, claims = claims + 1"
                 " WHERE site = %s AND title_id = ANY (%s)",
-                (worker, now + lease, guessed, now, site, [claim.title_id for claim in claims]),
+                (worker, now + lease, site, [claim.title_id for claim in claims]),
             )
         return claims, bool(rows)
-
-    def _untaken(self, cursor: Any, site: Site, ids: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return those of the ids that are no other title's for sure, and those of them under which there is a record."""
-        cursor.execute(
-            "SELECT s.site_id, t.imdb_id IS NOT NULL OR s.id_verified AS taken"
-            " FROM title_sites s JOIN titles t USING (title_id) WHERE s.site = %s AND s.site_id = ANY (%s)",
-            (site, ids),
-        )
-        taken = {row.site_id: row.taken for row in cursor.fetchall()}
-        return [each for each in ids if not taken.get(each)], [each for each in ids if taken.get(each) is False]
 
     def _listed(self, cursor: Any, site: Site, wanted: dict[int, Wanted]) -> dict[int, list[tuple[str, IdSource]]]:
         """Return the ids that lists name and that may be a title's, those of its year first, by the title."""

@@ -55,7 +55,7 @@ _FROM_ELSEWHERE: dict[IdSource, tuple[float, str]] = {
     "sitemap": (LISTED, "in the site's sitemap"),
     "list": (LISTED, "in a list of the site"),
 }
-"""What it counts where the page was found; that its id was guessed, or leads here by what else is compared, is nothing."""
+"""What the source of a page's id counts. An id that was found by comparing counts nothing more."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -36,8 +36,6 @@ class CatalogueOptions:
     """After which a dead worker's titles are due again."""
     shares: Shares = field(default_factory=Shares)
     """From CATALOGUE_BOOST_SHARE and CATALOGUE_STALE_SHARE."""
-    guesses: int = 25
-    """Titles a day and site whose id may be guessed."""
     idle: float = 0.0
     """Seconds that a worker waits for titles to become due, when none is."""
     lists: bool = True
@@ -55,7 +53,6 @@ class CatalogueOptions:
             batch=int(read("CATALOGUE_BATCH", 1)),
             lease=timedelta(seconds=read("CATALOGUE_LEASE", 1)),
             shares=shares,
-            guesses=int(read("CATALOGUE_GUESSES", 0)),
             idle=read("CATALOGUE_IDLE", 0),
             lists=bool(read("CATALOGUE_LISTS", 0)),
         )

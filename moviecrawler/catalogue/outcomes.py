@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.database import as_json, storable
 from moviecrawler.catalogue.lanes import boost_left, next_due, release_of
-from moviecrawler.catalogue.sightings import SIGHT, Sightings, sighted, storable_sighting
+from moviecrawler.catalogue.sightings import Sightings
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.catalogue.matching import Decision
-    from moviecrawler.catalogue.rows import IdSource, Outcome, Sighting, State
+    from moviecrawler.catalogue.rows import IdSource, Outcome, State
     from moviecrawler.items import Site
 
 _FIND_ROWS = read_sql("record.sql")
@@ -45,8 +45,6 @@ class SiteOutcome:
     """What the page was compared to be, if it was."""
     score: float = 0.0
     reasons: list[str] = field(default_factory=list)
-    met: Sighting | None = None
-    """What the page is of, when it was compared."""
     others_follow: bool = False
     """Whether another id that may be the title's is tried now, so that this one decides only of the page."""
     search_again: bool = False
@@ -130,9 +128,6 @@ class Outcomes(Sightings):
                 " WHERE title_id = %s AND site = %s AND site_id IN (%s, %s) AND NOT id_verified",
                 (title_id, site, site_id, outcome.asked_id),
             )
-        if decision != "accepted" and outcome.evidence == "guess" and outcome.met is not None:
-            # It may be the title's that is looked for next.
-            cursor.execute(SIGHT, sighted(site, [outcome.met], "guess", outcome.at))
         self._remember(cursor, title_id, outcome, site_id, decision, reasons)
         if decision == "accepted":
             return outcome
@@ -252,5 +247,4 @@ def _storable_outcome(outcome: SiteOutcome) -> SiteOutcome:
         asked_id=storable(outcome.asked_id),
         got_id=None if outcome.got_id is None else storable(outcome.got_id),
         reasons=[storable(reason) for reason in outcome.reasons],
-        met=None if outcome.met is None else storable_sighting(outcome.met),
     )

@@ -20,7 +20,7 @@ unless a person gave one."""
 IdSource = Literal["guess", "list", "sitemap", "joined", "wikidata", "page", "given"]
 """Where a title's id on a site comes from; a later one in this list takes the place of an earlier one.
 
-`guess`: made of the title, and found right by its page. `list`, `sitemap`: the site lists it, and the title fits. `joined`:
+`guess`: made of the title by an older version, and found right by its page. `list`, `sitemap`: the site lists it, and the title fits. `joined`:
 its record is taken for this title's (`catalogue.matching.join`). `page`: its own page names the IMDb id. `given`: by hand.
 """
 
@@ -70,7 +70,7 @@ class Wanted:
 
 
 class Sighting(NamedTuple):
-    """A title that a list or sitemap of a site names, or that a guessed id has led to."""
+    """A title that a list or sitemap of a site names."""
 
     site_id: str
     title: str | None = None

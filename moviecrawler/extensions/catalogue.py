@@ -283,7 +283,7 @@ class CatalogueRecorder:
         is_other = bool(verdict) and verdict["decision"] != "accepted"
         if outcome != "ok" and not is_other:
             verdict = {}  # a page that was right for the title, and could not be stored
-        got = item.site_id if outcome == "ok" else verdict["met"].site_id if is_other else None
+        got = item.site_id if outcome == "ok" or is_other else None
         asked: str = (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or ""
         self._add(
             SiteOutcome(

@@ -233,7 +233,7 @@ class DueTitles:
             more = await self.recorder.call(CatalogueStore.is_reading, site, utc_now())
         if not claims and not more:
             claims, more = await self.recorder.call(
-                CatalogueStore.claim_unfound, site, min(size, self.options.batch), guesses=self.options.guesses, **terms
+                CatalogueStore.claim_unfound, site, min(size, self.options.batch), **terms
             )
         self.recorder.claimed([claim.title_id for claim in claims])
         self._asked += len(claims)

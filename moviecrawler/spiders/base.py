@@ -16,7 +16,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.addon import with_parts
 from moviecrawler.catalogue.options import CatalogueOptions
-from moviecrawler.catalogue.rows import Sighting, Wanted
+from moviecrawler.catalogue.rows import Wanted
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_argument_names, check_settings, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -71,8 +71,8 @@ TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
 
 Due = dict[str, Any]
-"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, `wanted` (a
-`Wanted` as plain data), and `known` (those of the ids that are not guessed, as a record stands under them)."""
+"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
+`Wanted` as plain data)."""
 
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
@@ -387,7 +387,7 @@ class MovieSpider(scrapy.Spider):
         """Yield the Movie of a title's page.
 
         A page that was fetched for a title of the catalogue is compared with it. When it turns out to be another title's,
-        the next id is tried; and the page is stored as that other title's only if more than a guess has led to it.
+        it is stored as that one's, and the next id is tried.
         """
         try:
             movie = self.read_title(response).movie
@@ -420,15 +420,10 @@ class MovieSpider(scrapy.Spider):
                 "decision": verdict.decision,
                 "score": verdict.score,
                 "reasons": verdict.reasons,
-                "met": Sighting(movie.site_id or site_id, movie.title, movie.year, movie.kind),
             }
             if verdict.decision != "accepted":
                 logger.info("%s is %s for %s: %s", site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
                 yield from self.next_candidate(due)
-                if due["evidence"] == "guess" and movie.site_id not in due.get("known", ()):
-                    reason = f"the guess led to a page of {movie.site_id}: {', '.join(verdict.reasons)}"
-                    yield from self.title_missed(site_id, found, "absent", reason, movie.scraped_at)
-                    return
         yield movie
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
@@ -504,5 +499,4 @@ def due_of(claim: Claim) -> dict[str, Any]:
         "ids": claim.ids[1:],
         "evidence": claim.evidence,
         "wanted": msgspec.to_builtins(claim.wanted),
-        "known": claim.known,
     }

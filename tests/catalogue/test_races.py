@@ -83,9 +83,10 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
     assert [each.ids for each in claims_of(store)] == [["m/new"]]
 
 
-def test_a_guess_says_nothing_of_an_id_that_an_import_has_brought(store: CatalogueStore) -> None:
-    bring_in(store, row(1))
-    (found,), _ = store.claim_unfound(SITE, 5, guesses=5, worker="w", lease=LEASE, now=NOW)
+def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: CatalogueStore) -> None:
+    bring_in(store, row(1, title="Dune"))
+    store.sight(SITE, [Sighting("m/dune")], "lists", trending=False, pages=0, now=NOW)
+    (found,), _ = store.claim_unfound(SITE, 5, worker="w", lease=LEASE, now=NOW)
     bring_in(store, wikidata(1, "m/right"))
     store.record([ended(found, "absent")])
     assert [each.ids for each in claims_of(store)] == [["m/right"]]
@@ -241,12 +242,11 @@ class _Dying:
 
 
 def test_signs_that_no_database_takes_lose_no_outcome(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
-    (found,), _ = store.claim_unfound(SITE, 5, guesses=5, worker="w", lease=LEASE, now=NOW)
+    bring_in(store, row(1, title="Dune"))
+    store.sight(SITE, [Sighting("m/dune")], "lists", trending=False, pages=0, now=NOW)
+    (found,), _ = store.claim_unfound(SITE, 5, worker="w", lease=LEASE, now=NOW)
     hostile = "Du\0ne \ud800 \x1b[31m"
-    refusal = ended(
-        found, "absent", got_id="m/du\0ne", decision="refused", reasons=[hostile], met=Sighting("m/dune_1984", hostile)
-    )
+    refusal = ended(found, "absent", got_id="m/du\0ne", decision="refused", reasons=[hostile])
     store.record([refusal, outcome("tt1000001")])
     assert state(database_url, "tt1000001")["state"] == "ok"
     assert state(database_url, "tt1000001", SITE)["state"] == "absent"

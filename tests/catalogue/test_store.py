@@ -447,7 +447,7 @@ def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: CatalogueStore,
     store.record([gone])
     assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
     store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, pages=0, now=NOW)
-    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
     assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
 
 
@@ -455,84 +455,56 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: CatalogueS
     bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
     seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
     store.sight("rottentomatoes", seen, "lists", trending=False, pages=0, now=NOW)
-    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
     assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
     store.release("w")
     write(database_url, page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
     store.record([accepted("m/dune_2021", title_id(database_url))])
-    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
+    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
     assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
 
 
-def test_guesses_are_the_last_step_and_capped(store: CatalogueStore) -> None:
-    bring_in(store, *(row(number, title=f"Quiet Mill {number}") for number in range(5)))
-    claims, looked = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=NOW)
-    assert [found.evidence for found in claims] == ["guess", "guess"]
-    assert claims[0].ids[0] == "movie/quiet-mill-0"
-    assert looked
-    again = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=NOW)
-    assert again == ([], False)  # today's are spent, and the others were put off
-    tomorrow = NOW + 7 * DAY
-    claims, _ = store.claim_unfound("metacritic", 10, guesses=2, worker="w", lease=LEASE, now=tomorrow)
-    assert len(claims) == 2
-
-
-def test_workers_at_once_guess_no_more_than_one_may(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number, title=f"Quiet Mill {number}") for number in range(80)))
-
-    def work(number: int) -> int:
-        with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as own:
-            claims, _ = own.claim_unfound("metacritic", 2, guesses=5, worker=f"w{number}", lease=LEASE, now=NOW)
-            return len(claims)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(work, range(8))) == 5
-
-
-def test_a_title_whose_guesses_kill_workers_is_put_off(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1, title="Quiet Mill"))
+    list_names(store, "metacritic", "movie/quiet-mill")
     for number in range(MOST_CLAIMS):
         at = NOW + number * LEASE
-        claims, _ = store.claim_unfound("metacritic", 1, guesses=5, worker="w", lease=LEASE, now=at)
+        claims, _ = store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=at)
         assert len(claims) == 1
     last = NOW + MOST_CLAIMS * LEASE
-    assert store.claim_unfound("metacritic", 1, guesses=5, worker="w", lease=LEASE, now=last) == ([], True)
+    assert store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=last) == ([], True)
     stored = state(database_url, "tt1000001", "metacritic")
     assert (stored["claimed_by"], stored["claims"]) == (None, 0)
     assert when(stored["next_due"]) == NOW.replace(hour=0) + 7 * DAY
 
 
-def test_an_id_that_is_another_titles_is_not_guessed(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"), row(2, title="Dune", year=1984))
-    write(database_url, page("rottentomatoes", "m/dune_1984", "Doon"))  # of a title that nobody knows
-    claims, _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
-    assert [(each.ids[0], each.known) for each in claims] == [("m/dune_1984", ["m/dune_1984"])]
-    assert "m/dune" not in claims[0].ids
+def list_names(store: CatalogueStore, site: Any, *ids: str) -> None:
+    store.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
 
 
-def guessed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
-    return outcome(site_id, ended, site="rottentomatoes", title_id=title_id, evidence="guess", **fields)
+def listed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
+    return outcome(site_id, ended, site="rottentomatoes", title_id=title_id, evidence="list", **fields)
 
 
 def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
     store: CatalogueStore, database_url: str
 ) -> None:
     bring_in(store, row(1, title="Dune", year=2021))
-    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
-    doubtful = guessed(
+    list_names(store, "rottentomatoes", "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
+    (found,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    doubtful = listed(
         "m/dune",
         found.title_id,
         got_id="m/dune_1984",
         decision="review",
         score=1.0,
         reasons=["same title"],
-        met=Sighting("m/dune_1984", "Dune", 1984),
         others_follow=True,
     )
-    store.record([doubtful, guessed("m/dune_2021", found.title_id, others_follow=True)])
+    store.record([doubtful, listed("m/dune_2021", found.title_id, others_follow=True)])
     stored = state(database_url, "tt1000001", "rottentomatoes")
     assert (stored["state"], stored["claimed_by"]) == ("never", "w")
-    store.record([guessed("m/dune_2022", found.title_id, "error")])
+    store.record([listed("m/dune_2022", found.title_id, "error")])
     stored = state(database_url, "tt1000001", "rottentomatoes")
     assert (stored["state"], stored["claimed_by"]) == ("error", None)
     assert dict(execute(database_url, "SELECT site_id, reasons FROM title_matches")) == {  # type: ignore[arg-type]
@@ -542,18 +514,19 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
     }
     assert [each.site_id for each in reviews(store, 5)] == ["m/dune_1984"]
     # None of them is asked for again, until the 90 days are over.
-    (again,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW + DAY)
+    (again,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW + DAY)
     assert not {"m/dune", "m/dune_1984", "m/dune_2021"} & set(again.ids)
     store.release("w")
     later = NOW + 91 * DAY
-    (again,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=later)
-    assert again.ids == ["m/dune_1984"]  # which was sighted
+    (again,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=later)
+    assert set(again.ids) == {"m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022"}
 
 
-def test_a_guessed_page_that_a_person_accepts_is_fetched_then(store: CatalogueStore, database_url: str) -> None:
+def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="Dune", year=2021))
-    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=5, worker="w", lease=LEASE, now=NOW)
-    doubtful = guessed("m/dune", found.title_id, got_id="m/dune", decision="review", met=Sighting("m/dune", "Dune"))
+    list_names(store, "rottentomatoes", "m/dune")
+    (found,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    doubtful = listed("m/dune", found.title_id, got_id="m/dune", decision="review")
     store.record([doubtful])
     assert store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW) == []
     assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
@@ -568,30 +541,16 @@ def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(
     bring_in(store, row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"))
     gone = 10**6  # a title that was merged into another while it was claimed
     store.record(
-        [guessed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])]
+        [listed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])]
     )
     stored = state(database_url, "tt1000001", "rottentomatoes")
     assert (stored["state"], stored["site_id"]) == ("never", "m/dune")
     assert execute(database_url, "SELECT count(*) FROM title_matches") == [(0,)]
 
 
-def test_what_the_site_lists_is_no_longer_a_guess(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1950))
-    refusal = guessed(
-        "m/dune", title_id(database_url), decision="refused", got_id="m/dune", met=Sighting("m/dune", "Dune", 1984)
-    )
-    store.record([refusal])
-    assert execute(database_url, "SELECT source::text FROM sightings") == [("guess",)]
-    store.sight("rottentomatoes", [Sighting("m/dune")], "sitemap", trending=False, pages=0, now=NOW)
-    store.record([refusal])
-    assert execute(database_url, "SELECT source::text, year FROM sightings") == [("sitemap", 1984)]
-    (found,), _ = store.claim_unfound("rottentomatoes", 5, guesses=0, worker="w", lease=LEASE, now=NOW)
-    assert (found.ids, found.evidence) == (["m/dune"], "sitemap")
-
-
-def test_imdb_ids_are_never_guessed(store: CatalogueStore, database_url: str) -> None:
+def test_imdb_ids_are_never_listed(store: CatalogueStore, database_url: str) -> None:
     write(database_url, page("metacritic", "movie/lonely", "Lonely"))
-    assert store.claim_unfound("imdb", 10, guesses=10, worker="w", lease=LEASE, now=NOW) == ([], False)
+    assert store.claim_unfound("imdb", 10, worker="w", lease=LEASE, now=NOW) == ([], False)
 
 
 def test_a_renamed_page_keeps_its_title_and_its_history(store: CatalogueStore, database_url: str) -> None:

@@ -200,7 +200,7 @@ def test_no_page_keeps_others_from_being_read_nor_has_a_site_asked(crawled: Craw
     page = next(answer for answer in answers if answer.site_id in {movie.site_id for movie in movies})
     # What a crawl of what is due takes for a page of another title, and tries the next id of.
     wanted = {"imdb_id": "tt7654321", "title": "Something Else", "year": 1920}
-    due = {"title_id": 1, "boosted": False, "ids": ["tt0000001"], "evidence": "guess", "wanted": wanted, "known": []}
+    due = {"title_id": 1, "boosted": False, "ids": ["tt0000001"], "evidence": "guess", "wanted": wanted}
     strange = [replace(page, url="no address"), replace(page, found={}), replace(page, due={}), replace(page, due=due)]
     begin = content.index(b"WARC/1.1", 8)
     file.write_bytes(content[:begin] + b"".join(write_record(answer).record for answer in strange) + content[begin:])
