@@ -35,7 +35,7 @@ _PARTS = (
     _Part(
         ("PROXY_ORDER", "WORKER_POOL"),
         "DOWNLOADER_MIDDLEWARES",
-        "moviecrawler.middlewares.identity.IdentityMiddleware",
+        "moviecrawler.proxies.middleware.ProxyMiddleware",
         620,
     ),
     # As Scrapy has it.

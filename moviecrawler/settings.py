@@ -89,7 +89,7 @@ BLOCK_AFTER_UNEXPECTED = 3
 # a command line, which everybody on the machine can see. Read by `read_pools`.
 PROXY_POOLS = _env("PROXY_POOLS", "")
 # Pools in the order in which they are used, for all sites or for some; empty: directly, and a block stops the site. And the
-# one pool that this worker keeps to. Read by IdentityOptions, as all that follows.
+# one pool that this worker keeps to. Read by ProxyOptions, as all that follows.
 PROXY_ORDER = _env("PROXY_ORDER", "")
 WORKER_POOL = _env("WORKER_POOL", "")
 # Attempts of a request, each from another exit.
@@ -102,7 +102,7 @@ PROXY_RUN_RESIDENTIAL = 25
 # JSON, or a file with it, of what exits say of themselves in place of USER_AGENT; empty: the same honest words everywhere.
 PROXY_IDENTITIES = _env("PROXY_IDENTITIES", "")
 # What counts as a ban; a class that has scrapy-rotating-proxies' two hooks. Read by `load_policy`.
-PROXY_BAN_POLICY = "moviecrawler.identity.policy.SiteBanPolicy"
+PROXY_BAN_POLICY = "moviecrawler.proxies.policy.SiteBanPolicy"
 
 # --- Tor -------------------------------------------------------------------------------------------------------------
 # Where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080, and its ControlPort (127.0.0.1:9051) or ControlSocket (a

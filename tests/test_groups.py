@@ -30,7 +30,7 @@ def test_pages(): pass
 
 def test_always(): pass
 """
-READERS = "tests/extract/test_shared_pages.py", "tests/extract/test_changed_pages.py", "tests/identity/test_signs.py"
+READERS = "tests/extract/test_shared_pages.py", "tests/extract/test_changed_pages.py", "tests/proxies/test_signs.py"
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:

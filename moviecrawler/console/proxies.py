@@ -20,16 +20,16 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
 from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
-from moviecrawler.identity.health import Figures, Quarantine, state_of
-from moviecrawler.identity.options import IdentityOptions
-from moviecrawler.identity.shared import clear_quarantines, connect, read_health
 from moviecrawler.items import Site
+from moviecrawler.proxies.health import Figures, Quarantine, state_of
+from moviecrawler.proxies.options import ProxyOptions
+from moviecrawler.proxies.shared_health import clear_quarantines, connect, read_health
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from moviecrawler.identity.exits import Exit, Pool
+    from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 _SITES: tuple[Site, ...] = get_args(Site)
 _AT_ONCE = 4
@@ -69,7 +69,7 @@ class Proxies(Console):
         """Do one of the three; exit code 1 when Redis can't be asked, or when an exit does not get an answer."""
         action, *rest = args or ["show"]
         try:
-            self._options = IdentityOptions.from_settings(self.settings)
+            self._options = ProxyOptions.from_settings(self.settings)
             if action == "show":
                 asyncio.run(self._show(as_json=opts.json))
             elif action == "clear":
@@ -83,7 +83,7 @@ class Proxies(Console):
         except redis.exceptions.RedisError as error:
             self._fail(f"Redis at REDIS_URL can't be asked: {trouble_of(error)}")
 
-    def _exits(self) -> Iterator[tuple[Pool, Exit]]:
+    def _exits(self) -> Iterator[tuple[ProxyPool, Proxy]]:
         """Yield the exits of all pools; this machine's own address only where a site may be asked from it by PROXY_ORDER."""
         used = {pool.name for order in self._options.orders.values() for pool in order}
         for pool in self._options.pools.values():
@@ -91,7 +91,7 @@ class Proxies(Console):
                 for exit_ in pool.exits:
                     yield pool, exit_
 
-    def _named(self, names: list[str]) -> list[tuple[Pool, Exit]]:
+    def _named(self, names: list[str]) -> list[tuple[ProxyPool, Proxy]]:
         """Return the exits of these names, or of these pools; all when there are none."""
         known = [(pool, exit_) for pool, exit_ in self._exits() if not names or {exit_.name, pool.name} & set(names)]
         unknown = set(names) - {name for pool, exit_ in known for name in (pool.name, exit_.name)}
@@ -147,7 +147,7 @@ class Proxies(Console):
 
     # --- Clear ---------------------------------------------------------------------------------------------------------
 
-    async def _clear(self, exits: list[tuple[Pool, Exit]]) -> None:
+    async def _clear(self, exits: list[tuple[ProxyPool, Proxy]]) -> None:
         url = self.settings.get("REDIS_URL")
         if not url:
             raise UsageError("REDIS_URL is not set; without it a crawl's quarantines end with it", print_help=False)
@@ -167,7 +167,7 @@ class Proxies(Console):
 
     # --- Check ---------------------------------------------------------------------------------------------------------
 
-    async def _check(self, url: str, exits: list[tuple[Pool, Exit]], *, as_json: bool) -> None:
+    async def _check(self, url: str, exits: list[tuple[ProxyPool, Proxy]], *, as_json: bool) -> None:
         """Ask for a URL once from each exit, some at a time, where its robots.txt allows that."""
         agent = self.settings["USER_AGENT"]
         places = asyncio.Semaphore(_AT_ONCE)
@@ -181,7 +181,7 @@ class Proxies(Console):
                 self._fail(f"robots.txt of {parts.netloc} does not allow {url}")
                 return
 
-            async def try_one(pool: Pool, exit_: Exit) -> None:
+            async def try_one(pool: ProxyPool, exit_: Proxy) -> None:
                 async with places:
                     began = time.monotonic()
                     status, told, _ = await _ask(session, url, pool, exit_)
@@ -199,7 +199,7 @@ class Proxies(Console):
                     tasks.create_task(try_one(pool, exit_))
 
     async def _robots(
-        self, session: aiohttp.ClientSession, url: str, exits: Iterable[tuple[Pool, Exit]]
+        self, session: aiohttp.ClientSession, url: str, exits: Iterable[tuple[ProxyPool, Proxy]]
     ) -> Protego | None:
         """Return the site's robots.txt from the first exit that gets one; None when the site has none, or nobody does."""
         for pool, exit_ in exits:
@@ -237,7 +237,9 @@ def _cells(row: Row, now: float) -> tuple[str, ...]:
     )
 
 
-async def _ask(session: aiohttp.ClientSession, url: str, pool: Pool, exit_: Exit) -> tuple[int | None, str, bytes]:
+async def _ask(
+    session: aiohttp.ClientSession, url: str, pool: ProxyPool, exit_: Proxy
+) -> tuple[int | None, str, bytes]:
     """Return an answer's status, what it is in a few words, and its body. No words of a proxy's own are shown."""
     if not pool.takes(url):
         return None, "this pool takes https only", b""

@@ -19,8 +19,8 @@ from twisted.python.failure import Failure
 
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ArchiveError, ConfigurationError, TransientStoreError
-from moviecrawler.identity.exits import POOL_META
 from moviecrawler.items import Site
+from moviecrawler.meta import POOL_META
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
 from moviecrawler.pipelines.files import check_data_dir, replacing

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity.exits import ProxyPool
-from moviecrawler.identity.health import Figures, Quarantine, State, state_of
-from moviecrawler.identity.options import IdentityOptions
-from moviecrawler.identity.shared import clear_quarantines, read_health
+from moviecrawler.proxies.health import Figures, Quarantine, State, state_of
+from moviecrawler.proxies.options import ProxyOptions
+from moviecrawler.proxies.pools import ListedPool
+from moviecrawler.proxies.shared_health import clear_quarantines, read_health
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from moviecrawler.identity.exits import Exit, Pool
     from moviecrawler.items import Site
+    from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 _MASK = "***"
 _ROWS = 200
@@ -96,9 +96,9 @@ class Exits(Page):
         cleared = self.sources.ask_frontier(lambda client: clear_quarantines(client, site, [exit_id]))
         return "/exits", "released" if cleared else "no-exit"
 
-    def _options(self, asked: Asked) -> IdentityOptions | None:
+    def _options(self, asked: Asked) -> ProxyOptions | None:
         try:
-            return IdentityOptions.from_settings(self.sources.settings)
+            return ProxyOptions.from_settings(self.sources.settings)
         except ConfigurationError as error:
             asked.troubles.append(f"This node's proxies can't be named: {error}")
             return None
@@ -112,13 +112,13 @@ class Exits(Page):
 
 
 def _row(
-    id_: str, known: dict[str, tuple[Pool, Exit]], now: float, figures: Figures, quarantine: Quarantine | None
+    id_: str, known: dict[str, tuple[ProxyPool, Proxy]], now: float, figures: Figures, quarantine: Quarantine | None
 ) -> Row:
     pool, exit_ = known.get(id_, (None, None))
     name, kind, where = id_, "", ""
     if pool is not None and exit_ is not None:
         name, kind = exit_.name, exit_.kind
-        if isinstance(pool, ProxyPool):
+        if isinstance(pool, ListedPool):
             route = pool.route(exit_)
             where = route.proxy or ""
             if route.authorization is not None:

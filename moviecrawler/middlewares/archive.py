@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
-from moviecrawler.identity.exits import DIRECT, POOL_META
+from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import wire_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record

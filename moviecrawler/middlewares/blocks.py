@@ -18,9 +18,9 @@ from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
 from moviecrawler.frontier.circuit import ProcessCircuit
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.identity.exits import DIRECT, META
-from moviecrawler.identity.samples import FOLDER, keep_sample
+from moviecrawler.meta import DIRECT, PROXY_META
 from moviecrawler.middlewares.hangs import reading
+from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.signals import site_refused
 
@@ -85,9 +85,9 @@ class SiteBlockMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return the response when it is no refusal, or the request again when it is an unexpected page.
 
-        Raises SiteStopped when it is a refusal. Where the site rotates, IdentityMiddleware has seen to all that.
+        Raises SiteStopped when it is a refusal. Where the site rotates, ProxyMiddleware has seen to all that.
         """
-        if META in request.meta:
+        if PROXY_META in request.meta:
             return response
         site = _site(request)
         with reading(request):

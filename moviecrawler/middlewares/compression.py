@@ -17,7 +17,7 @@ from scrapy.utils._compression import (  # type: ignore[attr-defined]  # zstd st
     zstd,
 )
 
-from moviecrawler.identity.exits import META
+from moviecrawler.meta import PROXY_META
 from moviecrawler.middlewares.hangs import reading
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
                 emptied = response.replace(body=b"")
                 del emptied.headers["Content-Encoding"]
                 return emptied
-            if META in request.meta:
+            if PROXY_META in request.meta:
                 return response.replace(flags=[*response.flags, DAMAGED])
             if isinstance(error, IgnoreRequest):
                 raise

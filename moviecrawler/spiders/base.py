@@ -23,14 +23,14 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.options import FrontierOptions
-from moviecrawler.identity.exits import DIRECT, POOL_META
-from moviecrawler.identity.options import IdentityOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
+from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.pipelines.base import check_stores
 from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.proxies.options import ProxyOptions
 from moviecrawler.signals import list_missed, title_unread, titles_listed
 from moviecrawler.urls import parse_title_id, title_url
 
@@ -155,7 +155,7 @@ class MovieSpider(scrapy.Spider):
         check_stores(with_parts(settings))
         if settings.get("REDIS_URL"):
             FrontierOptions.from_settings(settings, settings[cls.home_setting])
-        IdentityOptions.from_settings(settings)
+        ProxyOptions.from_settings(settings)
         AlarmOptions.from_settings(settings)
         MetricsOptions.from_settings(settings)
         check_argument_names(arguments, cls.arguments)

@@ -11,7 +11,7 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, scrapy
-from tests.identity.fleets import TITLES, crawl_imdb, tell, write_pools
+from tests.proxies.fleets import TITLES, crawl_imdb, tell, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 

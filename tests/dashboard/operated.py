@@ -23,12 +23,12 @@ from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.dashboard.rejected import taken_down
 from moviecrawler.dashboard.telling import Sample
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.identity.keys import HOUR
-from moviecrawler.identity.keys import Keys as ExitKeys
 from moviecrawler.items import Movie
 from moviecrawler.monitors.books import Alarm
 from moviecrawler.monitors.places import Example, Seen
 from moviecrawler.monitors.redis_book import RedisBook
+from moviecrawler.proxies.keys import HOUR
+from moviecrawler.proxies.keys import Keys as ExitKeys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg

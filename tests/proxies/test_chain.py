@@ -13,11 +13,11 @@ from scrapy import Request
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
-from moviecrawler.identity.policy import SiteBanPolicy
 from moviecrawler.middlewares.blocks import SiteStopped
-from moviecrawler.middlewares.identity import AttemptsFailedError
 from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
-from tests.identity.chain import Chain
+from moviecrawler.proxies.middleware import AttemptsFailedError
+from moviecrawler.proxies.policy import SiteBanPolicy
+from tests.proxies.chain import Chain
 
 URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"

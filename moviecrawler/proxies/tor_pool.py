@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.identity.exits import Exit, IdentityError, Pool, Route, basic_authorization
-from moviecrawler.identity.tor import TorCircuits, TorOptions
-from moviecrawler.identity.tor_tunnel import TorError
+from moviecrawler.proxies.pools import Proxy, ProxyPool, ProxyPoolError, Route, basic_authorization
+from moviecrawler.proxies.tor import TorCircuits, TorOptions
+from moviecrawler.proxies.tor_tunnel import TorError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class TorPool(Pool):
+class TorPool(ProxyPool):
     """Circuits of a Tor beside this node. A refused one is replaced at once, which is why its health is the process' own."""
 
     def __init__(self, name: str, tor: TorCircuits) -> None:
         # No other process has this circuit, nor this one after a restart.
         process = os.urandom(4).hex()
         labels = (f"{name}:c{number}" for number in range(1, len(tor) + 1))
-        super().__init__(name, "tor", tuple(Exit(label, name, "tor", f"{label}@{process}") for label in labels))
+        super().__init__(name, "tor", tuple(Proxy(label, name, "tor", f"{label}@{process}") for label in labels))
         self._tor = tor
         self._numbers = {exit_: number for number, exit_ in enumerate(self.exits)}
 
@@ -41,18 +41,18 @@ class TorPool(Pool):
         self._tor.require_https(setting, home)
 
     async def open(self, home: str) -> None:
-        """Reach the site's own host through Tor. Raises IdentityError."""
+        """Reach the site's own host through Tor. Raises ProxyPoolError."""
         parts = urlsplit(home)
         try:
             await self._tor.check(parts.hostname or "", parts.port or 443)
         except TorError as error:
-            raise IdentityError(str(error)) from None
+            raise ProxyPoolError(str(error)) from None
 
     def takes(self, url: str) -> bool:
         """Return whether a URL is https."""
         return self._tor.takes(url)
 
-    def route(self, exit_: Exit) -> Route:
+    def route(self, exit_: Proxy) -> Route:
         """Return the tunnel, and the name that keeps a circuit apart from others."""
         parts = urlsplit(self._tor.proxy(self._numbers[exit_]))
         return Route(
@@ -60,7 +60,7 @@ class TorPool(Pool):
             basic_authorization(parts.username or "", parts.password or ""),
         )
 
-    def renew(self, exit_: Exit) -> bool:
+    def renew(self, exit_: Proxy) -> bool:
         """Take a fresh circuit."""
         self._tor.renew(self._numbers[exit_])
         return True

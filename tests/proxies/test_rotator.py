@@ -5,31 +5,31 @@ from collections.abc import Sequence
 
 import pytest
 
-from moviecrawler.identity.exits import Exit, Kind, Pool, ProxyPool, Route
-from moviecrawler.identity.health import Health
-from moviecrawler.identity.rotation import Ring, Rotation
+from moviecrawler.proxies.health import Health
+from moviecrawler.proxies.pools import Kind, ListedPool, Proxy, ProxyPool, Route
+from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
 
 NOW = 1_800_000_000.0
 URL = "https://example.com/"
 
 
-def pool(name: str, weights: Sequence[float], kind: Kind = "datacenter") -> Pool:
-    exits = (Exit(f"{name}:{n}", name, kind, f"{name}:{n}", weight) for n, weight in enumerate(weights, 1))
-    return ProxyPool(name, kind, {exit_: Route("http://proxy:1") for exit_ in exits})
+def pool(name: str, weights: Sequence[float], kind: Kind = "datacenter") -> ProxyPool:
+    exits = (Proxy(f"{name}:{n}", name, kind, f"{name}:{n}", weight) for n, weight in enumerate(weights, 1))
+    return ListedPool(name, kind, {exit_: Route("http://proxy:1") for exit_ in exits})
 
 
 class Site:
     """A rotation whose requests end when the test says so."""
 
-    def __init__(self, *pools: Pool, run: int = 1, room: int = 100) -> None:
+    def __init__(self, *pools: ProxyPool, run: int = 1, room: int = 100) -> None:
         self.health = Health(1800, sum(len(one.exits) for one in pools))
-        self.rotation = Rotation([Ring(one, self.health, run=run, room=room) for one in pools])
+        self.rotation = ProxyRotator([RoundRobin(one, self.health, run=run, room=room) for one in pools])
         self.exits = {exit_.name: exit_ for one in pools for exit_ in one.exits}
         self.now = NOW
 
     def take(self, *tried: str, only: str | None = None) -> str:
         found = self.rotation.take(URL, self.now, tried, only)
-        return found.name if isinstance(found, Exit) else found
+        return found.name if isinstance(found, Proxy) else found
 
     def end(self, name: str, *, good: bool = True) -> None:
         self.rotation.release(self.exits[name])

@@ -8,8 +8,8 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity.exits import Route
-from moviecrawler.identity.options import IdentityOptions
+from moviecrawler.proxies.options import ProxyOptions
+from moviecrawler.proxies.pools import Route
 from tests.crawling import scrapy
 
 USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
@@ -25,13 +25,13 @@ EXITS = {"PROXY_POOLS": POOLS, "PROXY_ORDER": "datacenter"}
 """Without exits no policy is loaded."""
 
 
-def options(**settings: Any) -> IdentityOptions:
+def options(**settings: Any) -> ProxyOptions:
     both = Settings()
     both.setmodule("moviecrawler.settings")
     for name in ("PROXY_POOLS", "PROXY_ORDER", "WORKER_POOL", "PROXY_IDENTITIES", "TOR_TUNNEL"):
         both.set(name, "", priority="cmdline")
     both.update(settings, priority="cmdline")
-    return IdentityOptions.from_settings(both)
+    return ProxyOptions.from_settings(both)
 
 
 def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:

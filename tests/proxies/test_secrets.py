@@ -15,7 +15,7 @@ import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, Finished, environment, scrapy
-from tests.identity.fleets import TITLES, tell, write_ids
+from tests.proxies.fleets import TITLES, tell, write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mode.DROP, Mode.WORK]

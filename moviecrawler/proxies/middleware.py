@@ -27,18 +27,19 @@ from moviecrawler.extract.blocks import THROTTLE_PAUSE
 from moviecrawler.frontier.options import redis_parameters
 from moviecrawler.frontier.queue import trouble_of
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.identity.exits import META, POOL_META, IdentityError
-from moviecrawler.identity.health import Health
-from moviecrawler.identity.options import HOME_SETTINGS, IdentityOptions
-from moviecrawler.identity.policy import UNKNOWN_REFUSAL, load_policy, trouble, tunnel_status
-from moviecrawler.identity.rotation import Ring, Rotation
-from moviecrawler.identity.samples import FOLDER, keep_sample
-from moviecrawler.identity.shared import SharedHealth, connect
+from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
 from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.hangs import reading
+from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
-from moviecrawler.middlewares.traffic import Traffic
+from moviecrawler.proxies.health import Health
+from moviecrawler.proxies.options import HOME_SETTINGS, ProxyOptions
+from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, load_policy, trouble, tunnel_status
+from moviecrawler.proxies.pools import ProxyPoolError
+from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
+from moviecrawler.proxies.shared_health import SharedHealth, connect
+from moviecrawler.proxies.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.extract.blocks import Refusal
-    from moviecrawler.identity.exits import Exit, Pool, Route
-    from moviecrawler.identity.options import Identity
     from moviecrawler.items import Site
+    from moviecrawler.proxies.options import Identity
+    from moviecrawler.proxies.pools import Proxy, ProxyPool, Route
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class _Desk:
 
     site: Site
     health: Health
-    rotation: Rotation
+    rotation: ProxyRotator
     shared: SharedHealth | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, whenever an exit may have become free."""
@@ -93,7 +94,7 @@ class _Desk:
     unexpected: dict[str, str] = field(default_factory=dict)
     """URL → exit, of the unexpected pages since the site's last page as it should be."""
     unexpected_of: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Exit → URLs, of those since the exit's own last one."""
+    """Proxy → URLs, of those since the exit's own last one."""
     ended: str | None = None
     """Why this worker asks the site nothing more, though others may."""
 
@@ -108,22 +109,22 @@ class _Desk:
 @dataclass(slots=True)
 class _Attempt:
     desk: _Desk
-    exit: Exit
-    pool: Pool
+    exit: Proxy
+    pool: ProxyPool
     route: Route
     number: int
     sent_at: float
     identity: Identity | None
 
 
-class IdentityMiddleware:
+class ProxyMiddleware:
     """Sends each request of a rotating site from an exit of its pools, and takes exits out that the site refuses.
 
     A refusal quarantines (exit, site), for all processes, and the request is sent from another exit; when all exits of all
     pools are quarantined, the site is stopped as it is without rotation. Requests of other sites pass untouched.
     """
 
-    def __init__(self, crawler: Crawler, options: IdentityOptions) -> None:
+    def __init__(self, crawler: Crawler, options: ProxyOptions) -> None:
         self.crawler = crawler
         self.options = options
         self.policy = load_policy(crawler.settings)
@@ -145,8 +146,8 @@ class IdentityMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read what `IdentityOptions` reads. Raises NotConfigured where the spider's site is asked directly."""
-        options = IdentityOptions.from_settings(crawler.settings)
+        """Read what `ProxyOptions` reads. Raises NotConfigured where the spider's site is asked directly."""
+        options = ProxyOptions.from_settings(crawler.settings)
         if getattr(crawler.spider, "site", None) not in options.orders:
             raise NotConfigured  # without a reason, which Scrapy would warn of: not to rotate is no mistake
         middleware = cls(crawler, options)
@@ -164,8 +165,8 @@ class IdentityMiddleware:
         rings = []
         for pool in pools:
             run = self.options.run_residential if pool.kind == "residential" else self.options.run_datacenter
-            rings.append(Ring(pool, health, run=run, room=room))
-        return _Desk(site, health, Rotation(rings))
+            rings.append(RoundRobin(pool, health, run=run, room=room))
+        return _Desk(site, health, ProxyRotator(rings))
 
     # --- Start and end -------------------------------------------------------------------------------------------------
 
@@ -187,7 +188,7 @@ class IdentityMiddleware:
                     client, site, desk.health, 2 * settings.getfloat("DOWNLOAD_TIMEOUT"), desk.tell
                 )
                 await desk.shared.start()
-        except IdentityError as error:
+        except ProxyPoolError as error:
             self._log(logging.ERROR, "%s", error)
             raise CloseSpider("identity_unreachable") from None
         except redis.exceptions.RedisError as error:
@@ -209,7 +210,7 @@ class IdentityMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Choose the exit, waiting while all that may be used are busy. Raises SiteStopped or AttemptsFailedError."""
-        request.meta.pop(META, None)
+        request.meta.pop(PROXY_META, None)
         request.meta.pop(POOL_META, None)
         named = request.meta.get("site") or request.meta.get(ROBOTS_OF)
         site = named or self._sites.get(urlparse_cached(request).netloc.lower())
@@ -222,7 +223,7 @@ class IdentityMiddleware:
         number = request.meta.get("retry_times", 0) + 1
         identity = self._identity(exit_, route)
         self._attempts[request] = _Attempt(desk, exit_, pool, route, number, desk.health.now(), identity)
-        request.meta[META] = exit_.name
+        request.meta[PROXY_META] = exit_.name
         request.meta[POOL_META] = exit_.pool
         if route.proxy is not None:
             host = urlparse_cached(request).hostname or ""
@@ -240,7 +241,7 @@ class IdentityMiddleware:
             request.headers[b"User-Agent"] = identity.user_agent
             request.headers[b"Accept-Language"] = identity.accept_language
 
-    def _identity(self, exit_: Exit, route: Route) -> Identity | None:
+    def _identity(self, exit_: Proxy, route: Route) -> Identity | None:
         """Return what an exit says of itself, where the operator has said; this machine's own address says what it is.
 
         It is the same until the exit gets another address, whatever becomes of this process.
@@ -251,7 +252,7 @@ class IdentityMiddleware:
         life = blake2b(f"{exit_.id} {route.authorization!r}".encode(), digest_size=8).digest()
         return identities[int.from_bytes(life, "big") % len(identities)]
 
-    async def _take(self, desk: _Desk, request: Request) -> Exit:
+    async def _take(self, desk: _Desk, request: Request) -> Proxy:
         only = request.meta.get("proxy_pool")
         while True:
             stopped = desk.ended or self.blocks.circuit.refusal(desk.site)

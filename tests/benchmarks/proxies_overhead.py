@@ -1,6 +1,6 @@
 """CPU time that choosing exits and watching what becomes of requests costs a request, beside the same without rotation.
 
-usage: python tests/benchmarks/identity_overhead.py [REQUESTS] [ROUNDS]
+usage: python tests/benchmarks/proxies_overhead.py [REQUESTS] [ROUNDS]
 
 Requests and answers pass through the project's chain of downloader middlewares in one process; the network is left out: a
 page of realistic size is answered at once. Log lines are formatted and written to a file, as in a crawl. The ways take turns,
@@ -20,7 +20,7 @@ from pathlib import Path
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from tests.identity.chain import Chain
+from tests.proxies.chain import Chain
 
 LIMIT = 0.15
 """Milliseconds of CPU time a request over none."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import redis
 
-from moviecrawler.identity.health import Health
-from moviecrawler.identity.keys import Keys
-from moviecrawler.identity.shared import SharedHealth, clear_quarantines, connect, read_health
+from moviecrawler.proxies.health import Health
+from moviecrawler.proxies.keys import Keys
+from moviecrawler.proxies.shared_health import SharedHealth, clear_quarantines, connect, read_health
 from tests.services.redis import RedisServer
 from tests.waiting import until
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from moviecrawler.identity.exits import Exit, Pool
-    from moviecrawler.identity.health import Health
+    from moviecrawler.proxies.health import Health
+    from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 NoExit = Literal["wait", "exhausted", "none"]
 """`wait`: one will be free, or is being tried. `exhausted`: the site has refused all, or they are dead. `none`: no pool of the
@@ -24,16 +24,16 @@ class _Seat:
     turn: float
     """When its turn is, in requests of an exit with weight 1. The lowest is next."""
     place: int
-    exit: Exit = field(compare=False)
+    exit: Proxy = field(compare=False)
     in_flight: int = field(default=0, compare=False)
     left: int = field(default=0, compare=False)
     """How many more requests of a run it is held for."""
 
 
-class Ring:
+class RoundRobin:
     """The exits of one pool, for one site."""
 
-    def __init__(self, pool: Pool, health: Health, *, run: int, room: int) -> None:
+    def __init__(self, pool: ProxyPool, health: Health, *, run: int, room: int) -> None:
         """Take for how many requests in a row an exit is used, and how many of them may be in flight at once."""
         self.pool = pool
         self._health = health
@@ -44,7 +44,7 @@ class Ring:
         self._held: list[_Seat] = []
         self._turn = 0.0
 
-    def take(self, now: float, tried: Collection[str]) -> Exit | Literal["busy", "recovering", "tried"] | None:
+    def take(self, now: float, tried: Collection[str]) -> Proxy | Literal["busy", "recovering", "tried"] | None:
         """Return the exit to use, which is in use until `release`.
 
         Otherwise say why there is none: those that could be used are `busy`, or are about to be tried (`recovering`), or
@@ -102,7 +102,7 @@ class Ring:
             if seat not in self._held:
                 self._held.append(seat)
 
-    def _use(self, seat: _Seat) -> Exit:
+    def _use(self, seat: _Seat) -> Proxy:
         seat.in_flight += 1
         if seat.left:
             seat.left -= 1
@@ -110,18 +110,18 @@ class Ring:
                 self._held.remove(seat)
         return seat.exit
 
-    def release(self, exit_: Exit) -> None:
+    def release(self, exit_: Proxy) -> None:
         """Take note that a request through an exit has ended."""
         self._seats[exit_].in_flight -= 1
 
 
-class Rotation:
+class ProxyRotator:
     """The pools of one site, in the order in which they are to be used."""
 
-    def __init__(self, rings: Iterable[Ring]) -> None:
+    def __init__(self, rings: Iterable[RoundRobin]) -> None:
         self._rings = {ring.pool.name: ring for ring in rings}
 
-    def take(self, url: str, now: float, tried: Collection[str] = (), only: str | None = None) -> Exit | NoExit:
+    def take(self, url: str, now: float, tried: Collection[str] = (), only: str | None = None) -> Proxy | NoExit:
         """Return the exit to send a request through, which is in use until `release`.
 
         Not one that the request was sent through before, unless there is no other. `only` names the one pool that it may
@@ -145,11 +145,11 @@ class Rotation:
                 break
         return "exhausted"
 
-    def release(self, exit_: Exit) -> None:
+    def release(self, exit_: Proxy) -> None:
         """Take note that a request through an exit has ended."""
         self._rings[exit_.pool].release(exit_)
 
-    def others(self, exit_: Exit, now: float, health: Health) -> bool:
+    def others(self, exit_: Proxy, now: float, health: Health) -> bool:
         """Return whether another pool has an exit that may be used."""
         return any(
             health.state(other.id, now) == "well"

@@ -8,27 +8,22 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.meta import DIRECT
 
 Kind = Literal["direct", "datacenter", "residential", "tor"]
 """`direct` is this machine's own address."""
 
-META = "exit"
-"""Where a request has the name of the exit that it was last sent from, on sites that rotate; elsewhere it has none."""
-POOL_META = "pool"
-"""Where such a request has the name of that exit's pool."""
-DIRECT = "direct"
-"""The name of the pool that is always there: no proxy."""
 
 _SECRET = 4
 """Characters from which on a part of the credentials is taken out of a text: a shorter one would be found everywhere."""
 
 
-class IdentityError(MovieCrawlerError):
+class ProxyPoolError(MovieCrawlerError):
     """A pool can't be used: which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class Proxy:
     """One place that requests come from. Nothing in it is secret: it may be logged, counted and put into Redis."""
 
     name: str
@@ -64,10 +59,10 @@ class Route:
 NO_PROXY = Route(None)
 
 
-class Pool(ABC):
+class ProxyPool(ABC):
     """Exits of one kind."""
 
-    def __init__(self, name: str, kind: Kind, exits: tuple[Exit, ...]) -> None:
+    def __init__(self, name: str, kind: Kind, exits: tuple[Proxy, ...]) -> None:
         self.name = name
         self.kind = kind
         self.exits = exits
@@ -76,17 +71,17 @@ class Pool(ABC):
         """Raise ConfigurationError when a site's scheme and host, which a setting names, can't be asked through this pool."""
 
     async def open(self, home: str) -> None:  # noqa: B027 - that a proxy is there, the first request finds out
-        """Make sure that a site can be asked. Raises IdentityError."""
+        """Make sure that a site can be asked. Raises ProxyPoolError."""
 
     @abstractmethod
-    def route(self, exit_: Exit) -> Route:
+    def route(self, exit_: Proxy) -> Route:
         """Return the way to an exit as it is now. Opens nothing."""
 
     def takes(self, url: str) -> bool:  # noqa: ARG002 - others' exits take fewer
         """Return whether a URL can be asked through this pool."""
         return True
 
-    def renew(self, exit_: Exit) -> bool:  # noqa: ARG002 - others can
+    def renew(self, exit_: Proxy) -> bool:  # noqa: ARG002 - others can
         """Give an exit that a site has refused another address; return whether it has one."""
         return False
 
@@ -94,25 +89,25 @@ class Pool(ABC):
         """Take note that a site has refused every exit."""
 
 
-class DirectPool(Pool):
+class DirectPool(ProxyPool):
     """This machine's own address, which is another one on every node."""
 
     def __init__(self, node: str) -> None:
-        super().__init__(DIRECT, "direct", (Exit(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
+        super().__init__(DIRECT, "direct", (Proxy(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
 
-    def route(self, exit_: Exit) -> Route:  # noqa: ARG002 - there is one
+    def route(self, exit_: Proxy) -> Route:  # noqa: ARG002 - there is one
         """Return that there is no proxy."""
         return NO_PROXY
 
 
-class ProxyPool(Pool):
+class ListedPool(ProxyPool):
     """Proxies that are each one address, or one way into a provider's gateway."""
 
-    def __init__(self, name: str, kind: Kind, proxies: dict[Exit, Route]) -> None:
+    def __init__(self, name: str, kind: Kind, proxies: dict[Proxy, Route]) -> None:
         super().__init__(name, kind, tuple(proxies))
         self._routes = proxies
 
-    def route(self, exit_: Exit) -> Route:
+    def route(self, exit_: Proxy) -> Route:
         """Return a proxy's URL and credentials."""
         return self._routes[exit_]
 

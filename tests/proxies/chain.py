@@ -16,7 +16,7 @@ from scrapy.utils.test import get_crawler
 
 import moviecrawler.settings
 from moviecrawler.middlewares.blocks import SiteBlockMiddleware
-from moviecrawler.middlewares.identity import IdentityMiddleware
+from moviecrawler.proxies.middleware import ProxyMiddleware
 from moviecrawler.spiders.imdb import ImdbSpider
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -48,7 +48,7 @@ class Chain:
         self._answer = answer
         downloader = SimpleNamespace(per_slot_settings={}, middleware=self.manager)
         self.crawler._engine = SimpleNamespace(downloader=downloader, running=True, scheduler=None)  # type: ignore[assignment]
-        self.identity = next((one for one in self.manager.middlewares if isinstance(one, IdentityMiddleware)), None)
+        self.identity = next((one for one in self.manager.middlewares if isinstance(one, ProxyMiddleware)), None)
         if self.identity is not None:
             blocks = next(one for one in self.manager.middlewares if isinstance(one, SiteBlockMiddleware))
             self.identity.blocks = blocks

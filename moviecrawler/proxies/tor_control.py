@@ -16,7 +16,7 @@ import stem.response
 import stem.socket
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity.tor_tunnel import STARTING, TorError
+from moviecrawler.proxies.tor_tunnel import STARTING, TorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

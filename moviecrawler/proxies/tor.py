@@ -17,9 +17,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity.exits import basic_authorization
-from moviecrawler.identity.tor_control import NEWNYM_EVERY, ControlAddress, TorControl
-from moviecrawler.identity.tor_tunnel import TorError, Tunnel, connected
+from moviecrawler.proxies.pools import basic_authorization
+from moviecrawler.proxies.tor_control import NEWNYM_EVERY, ControlAddress, TorControl
+from moviecrawler.proxies.tor_tunnel import TorError, Tunnel, connected
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

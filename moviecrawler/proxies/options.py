@@ -10,9 +10,10 @@ import msgspec
 from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
-from moviecrawler.identity.exits import DIRECT, DirectPool, Pool
-from moviecrawler.identity.pools import LARGEST_FILE, read_pools
 from moviecrawler.items import Site
+from moviecrawler.meta import DIRECT
+from moviecrawler.proxies.pool_settings import LARGEST_FILE, read_pools
+from moviecrawler.proxies.pools import DirectPool, ProxyPool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +45,11 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityOptions:
+class ProxyOptions:
     """Where requests go out. Each field that has a range below is the setting `PROXY_<NAME>`."""
 
-    pools: Mapping[str, Pool]
-    orders: Mapping[Site, tuple[Pool, ...]]
+    pools: Mapping[str, ProxyPool]
+    orders: Mapping[Site, tuple[ProxyPool, ...]]
     """The pools that a site may be asked through, the first one first. Other sites are asked directly, and a block stops
     them."""
     tied: bool
@@ -77,7 +78,7 @@ class IdentityOptions:
             for pool in orders.get(site, ()):
                 pool.check(setting, settings[setting])
         if orders:
-            from moviecrawler.identity.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
+            from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
 
             load_policy(settings)
         return cls(
@@ -118,7 +119,7 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _pool(setting: str, name: str, pools: Mapping[str, Pool]) -> Pool:
+def _pool(setting: str, name: str, pools: Mapping[str, ProxyPool]) -> ProxyPool:
     if name not in pools:
         hint = " (it takes TOR_TUNNEL)" if name == "tor" else ""
         raise ConfigurationError(f"{setting} names the pool {_shown(name)}{hint}; PROXY_POOLS gives {', '.join(pools)}")

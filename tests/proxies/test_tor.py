@@ -10,10 +10,10 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity import tor_control
-from moviecrawler.identity.tor import TorCircuits, TorError, TorOptions
-from moviecrawler.identity.tor_control import ControlAddress, TorControl
-from tests.identity.tor_fakes import EXITS, FakeControl, FakeTunnel, Host, authorization
+from moviecrawler.proxies import tor_control
+from moviecrawler.proxies.tor import TorCircuits, TorError, TorOptions
+from moviecrawler.proxies.tor_control import ControlAddress, TorControl
+from tests.proxies.tor_fakes import EXITS, FakeControl, FakeTunnel, Host, authorization
 
 if TYPE_CHECKING:
     from pathlib import Path

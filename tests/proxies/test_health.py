@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from moviecrawler.identity.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Health
+from moviecrawler.proxies.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Health
 
 NOW = 1_800_000_000.0
 BASE = 1800.0

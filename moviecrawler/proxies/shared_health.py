@@ -15,13 +15,13 @@ import redis.asyncio
 import redis.exceptions
 
 from moviecrawler.frontier import queue
-from moviecrawler.identity.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Figures, Quarantine
-from moviecrawler.identity.keys import HOUR, HOURS_KEPT, Keys
+from moviecrawler.proxies.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Figures, Quarantine
+from moviecrawler.proxies.keys import HOUR, HOURS_KEPT, Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from moviecrawler.identity.health import Health
+    from moviecrawler.proxies.health import Health
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, crawl, reset, scrapy
-from tests.identity.fleets import TITLES, attempts, crawl_imdb, tell, write_ids, write_pools
+from tests.proxies.fleets import TITLES, attempts, crawl_imdb, tell, write_ids, write_pools
 from tests.services.forward_proxy import WATCHED, Mode, ProxyFleet
 
 
@@ -156,7 +156,7 @@ def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
         finished = crawl_imdb(tmp_path, replica, fleet, titles=5, PROXY_ORDER='{"metacritic": "datacenter"}')
         assert finished.code == 1
         assert not fleet.proxies[0].asked
-        assert "IdentityMiddleware" not in finished.log
+        assert "ProxyMiddleware" not in finished.log
         assert not attempts(finished)
     assert "imdb refused us (x-amzn-waf-action: challenge); ask again in 24 h" in finished.log
 

@@ -12,7 +12,8 @@ import msgspec
 
 from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.identity.exits import DIRECT, Exit, Pool, ProxyPool, Route, basic_authorization
+from moviecrawler.meta import DIRECT
+from moviecrawler.proxies.pools import ListedPool, Proxy, ProxyPool, Route, basic_authorization
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -34,10 +35,10 @@ class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     urls: list[str | _Weighted] = []
 
 
-def read_pools(settings: BaseSettings) -> dict[str, Pool]:
+def read_pools(settings: BaseSettings) -> dict[str, ProxyPool]:
     """Return the pools of PROXY_POOLS and TOR_TUNNEL by name, without the direct one. Raises ConfigurationError."""
     entries = _entries(settings["PROXY_POOLS"])
-    pools: dict[str, Pool] = {}
+    pools: dict[str, ProxyPool] = {}
     for name, entry in entries.items():
         if not _POOL_NAME.fullmatch(name) or name == DIRECT:
             raise ConfigurationError(
@@ -83,12 +84,12 @@ def _entries(given: str) -> dict[str, _PoolEntry]:
         raise ConfigurationError(f"{where} can't be understood: {reason}; the form is {_FORM}") from None
 
 
-def _proxy_pool(name: str, entry: _PoolEntry) -> Pool:
+def _proxy_pool(name: str, entry: _PoolEntry) -> ProxyPool:
     if not entry.urls:
         raise ConfigurationError(
             f"PROXY_POOLS: pool {name} has no urls; give it one such as http://user:password@host:port"
         )
-    proxies: dict[Exit, Route] = {}
+    proxies: dict[Proxy, Route] = {}
     known: set[str] = set()
     ids: set[str] = set()
     for place, given in enumerate(entry.urls, 1):
@@ -108,8 +109,8 @@ def _proxy_pool(name: str, entry: _PoolEntry) -> Pool:
         while (id_ := f"{name}:{key}" + (f"-{same}" if same else "")) in ids:
             same += 1
         ids.add(id_)
-        proxies[Exit(label, name, entry.kind, id_, weighted.weight)] = route
-    return ProxyPool(name, entry.kind, proxies)
+        proxies[Proxy(label, name, entry.kind, id_, weighted.weight)] = route
+    return ListedPool(name, entry.kind, proxies)
 
 
 def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
@@ -143,9 +144,9 @@ def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
     return Route(f"http://{host}:{port}", authorization), user
 
 
-def _tor_pool(name: str, settings: BaseSettings, urls: list[str | _Weighted]) -> Pool:
+def _tor_pool(name: str, settings: BaseSettings, urls: list[str | _Weighted]) -> ProxyPool:
     # It brings stem, which takes a while to import.
-    from moviecrawler.identity.tor_pool import TorPool  # noqa: PLC0415
+    from moviecrawler.proxies.tor_pool import TorPool  # noqa: PLC0415
 
     if urls:
         raise ConfigurationError(f"PROXY_POOLS: pool {name} of kind tor has urls; remove them, and set TOR_TUNNEL")

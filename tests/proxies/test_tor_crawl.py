@@ -6,8 +6,8 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, reset
-from tests.identity.over_tor import crawl
-from tests.identity.tor_fakes import FakeControl, FakeTunnel
+from tests.proxies.over_tor import crawl
+from tests.proxies.tor_fakes import FakeControl, FakeTunnel
 from tests.services.https import NAME, HttpsFront
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from scrapy import Request
 from scrapy.http import Response
 
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.identity.keys import Keys
-from moviecrawler.identity.policy import SiteBanPolicy
 from moviecrawler.items import Site
+from moviecrawler.proxies.keys import Keys
+from moviecrawler.proxies.policy import SiteBanPolicy
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from tests.crawling import counts, crawl, reset
-from tests.identity.fleets import attempts, crawl_imdb, tell, write_pools
+from tests.proxies.fleets import attempts, crawl_imdb, tell, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.shared import PAGES
 

@@ -10,7 +10,7 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished
-from tests.identity.fleets import TITLES, attempts, crawl_imdb, write_pools
+from tests.proxies.fleets import TITLES, attempts, crawl_imdb, write_pools
 from tests.services.forward_proxy import ForwardProxy, Mode, ProxyFleet
 from tests.services.https import HttpsFront
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.identity.tor import TorCircuits, TorError, TorOptions
-from moviecrawler.identity.tor_tunnel import Tunnel, connected
+from moviecrawler.proxies.tor import TorCircuits, TorError, TorOptions
+from moviecrawler.proxies.tor_tunnel import Tunnel, connected
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
-from tests.identity.over_tor import crawl
-from tests.identity.tor_fakes import Host, authorization
+from tests.proxies.over_tor import crawl
+from tests.proxies.tor_fakes import Host, authorization
 from tests.services.https import HttpsFront
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from scrapy.http import Response
 
-from moviecrawler.identity.exits import Route, basic_authorization
-from moviecrawler.identity.samples import LARGEST, MOST, keep_sample
+from moviecrawler.middlewares.refusal_samples import LARGEST, MOST, keep_sample
+from moviecrawler.proxies.pools import Route, basic_authorization
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "https://www.imdb.com/title/tt0111161/"
