@@ -38,6 +38,16 @@ GONE_SETTINGS = {
     "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
 }
 """Settings of earlier versions that nothing reads now, each with what to do instead."""
+_MOVED_CLASSES = {
+    "moviecrawler.identity.": "moviecrawler.proxies.",
+    "moviecrawler.middlewares.identity.IdentityMiddleware": "moviecrawler.proxies.middleware.ProxyMiddleware",
+    "moviecrawler.middlewares.traffic.": "moviecrawler.proxies.traffic.",
+}
+"""How paths of classes began that settings may name, and how they begin now."""
+_CLASS_SETTINGS = (
+    "PROXY_BAN_POLICY",
+    *("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS", "ADDONS"),
+)
 
 _LARGEST_LIST = 16 * 1024 * 1024
 """Bytes of a file of titles: a million of them."""
@@ -48,6 +58,12 @@ def check_settings(settings: BaseSettings) -> None:
     for name, instead in GONE_SETTINGS.items():
         if settings.get(name) or os.environ.get(name):
             logger.warning("The setting %s is gone: %s", name, instead)
+    for name in _CLASS_SETTINGS:
+        value = settings.get(name)
+        text = value if isinstance(value, str) else " ".join(map(str, value))
+        for old, new in _MOVED_CLASSES.items():
+            if old in text:
+                raise ConfigurationError(f"{name} names {old}, which has moved; write {new} in its place")
     for name in _URLS:
         if not _is_base_url(settings[name]):
             raise ConfigurationError(

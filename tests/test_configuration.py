@@ -68,6 +68,21 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PROXY_BAN_POLICY", "moviecrawler.identity.policy.SiteBanPolicy"),
+        ("DOWNLOADER_MIDDLEWARES", {"moviecrawler.middlewares.identity.IdentityMiddleware": None}),
+    ],
+)
+def test_a_setting_that_names_a_class_by_its_former_path_says_the_new_one(
+    settings: Settings, name: str, value: object
+) -> None:
+    settings.set(name, value)
+    with pytest.raises(ConfigurationError, match=rf"^{name} names .*, which has moved; write moviecrawler\.proxies\."):
+        check_settings(settings)
+
+
+@pytest.mark.parametrize(
     ("spider", "arguments", "told"),
     [
         (ImdbSpider, {"lists": "top"}, "unknown argument 'lists'"),
