@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from moviecrawler.catalogue.lanes import Turns
+    from moviecrawler.catalogue.lanes import DeficitRoundRobin
     from moviecrawler.catalogue.rows import IdSource, Wanted
     from moviecrawler.items import Site
 
@@ -57,7 +57,7 @@ class Claims(Outcomes):
     """Gives workers titles to fetch."""
 
     def claim(
-        self, site: Site, size: int, *, worker: str, lease: timedelta, turns: Turns, now: datetime
+        self, site: Site, size: int, *, worker: str, lease: timedelta, round_robin: DeficitRoundRobin, now: datetime
     ) -> list[Claim]:
         """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
@@ -74,7 +74,7 @@ class Claims(Outcomes):
                 )
                 for candidate in cursor.fetchall():
                     queues[candidate[0]].append(candidate)
-                chosen = [found.title_id for found in choose(missing, turns=turns, now=now, **queues)]
+                chosen = [found.title_id for found in choose(missing, round_robin=round_robin, now=now, **queues)]
                 if not chosen:
                     break
                 cursor.execute(

@@ -12,7 +12,7 @@ from moviecrawler.items import Site
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from moviecrawler.catalogue.lanes import Turns
+    from moviecrawler.catalogue.lanes import DeficitRoundRobin
     from moviecrawler.catalogue.rows import State
     from moviecrawler.catalogue.store import CatalogueStore
 
@@ -93,14 +93,14 @@ def figures(store: CatalogueStore, now: datetime, fresh_since: date) -> list[Sit
     return list(figures.values())
 
 
-def due(store: CatalogueStore, site: Site, size: int, turns: Turns, now: datetime) -> list[DueTitle]:
+def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[DueTitle]:
     """Return the titles that would be claimed next, without claiming them."""
     with store.transaction() as cursor:
         cursor.execute(_CANDIDATES, {"site": site, "now": now, "size": size})
         queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
         for candidate in cursor.fetchall():
             queues[candidate[0]].append(candidate)
-        chosen = choose(size, turns=turns, now=now, **queues)
+        chosen = choose(size, round_robin=round_robin, now=now, **queues)
         cursor.execute(
             "SELECT t.title_id, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due"
             " FROM title_sites s JOIN titles t USING (title_id) WHERE s.site = %s AND s.title_id = ANY (%s)",

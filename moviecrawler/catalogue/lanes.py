@@ -171,7 +171,7 @@ class Shares:
 
 
 @dataclass(slots=True)
-class Turns:
+class DeficitRoundRobin:
     """The fractions of titles that two queues are still owed, so that batches of one title share as well as large ones.
 
     One of these belongs to one worker. A queue that has nothing isn't owed more than a title or two for it later.
@@ -182,7 +182,7 @@ class Turns:
     """A new worker begins with a boosted title, if there is one."""
     stale: float = 0.0
 
-    def owe(self, size: int) -> None:
+    def add(self, size: int) -> None:
         """Count a batch of so many titles."""
         self.boosted += self.shares.boosted * size
         self.stale += self.shares.stale * size
@@ -194,7 +194,13 @@ class Turns:
 
 
 def choose(
-    size: int, *, boosted: Sequence[C], unread: Sequence[C], stale: Sequence[C], turns: Turns, now: datetime
+    size: int,
+    *,
+    boosted: Sequence[C],
+    unread: Sequence[C],
+    stale: Sequence[C],
+    round_robin: DeficitRoundRobin,
+    now: datetime,
 ) -> list[C]:
     """Return at most `size` titles, in the order in which to fetch them; as many as there are.
 
@@ -202,21 +208,21 @@ def choose(
     come before stale ones, but for the share of these; and within that share, a stale title goes before an unread one
     only when it is at least as popular, or has been overdue for PATIENCE. What a queue leaves goes to the others.
     """
-    turns.owe(size)
-    first = list(boosted[: min(int(turns.boosted), size)])
+    round_robin.add(size)
+    first = list(boosted[: min(int(round_robin.boosted), size)])
     taken = {title.title_id for title in first}
     unread = [title for title in unread if title.title_id not in taken]
     taken.update(title.title_id for title in unread)
     waiting = [title for title in stale if title.title_id not in taken]
     room = size - len(first)
-    ahead = _ahead_of_unread(waiting, unread, room, most=int(turns.stale), now=now)
+    ahead = _ahead_of_unread(waiting, unread, room, most=int(round_robin.stale), now=now)
     chosen = [*first, *unread[: room - len(ahead)], *ahead]
     taken = {title.title_id for title in chosen}
     for title in (*waiting, *boosted):  # what is left, when unread ones are few
         if len(chosen) < size and title.title_id not in taken:
             chosen.append(title)
             taken.add(title.title_id)
-    turns.took(len(first), len(ahead))
+    round_robin.took(len(first), len(ahead))
     return chosen
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.database import as_json, storable
 from moviecrawler.catalogue.lanes import boost_left, next_due, release_of
 from moviecrawler.catalogue.sightings import Sightings
 from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.database.connection import as_json, storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

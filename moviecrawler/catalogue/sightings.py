@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from moviecrawler.catalogue.database import Database, as_json, storable
 from moviecrawler.catalogue.slugs import slug_key
+from moviecrawler.database.connection import Database, as_json, storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,12 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.claims import Claims
-from moviecrawler.catalogue.database import storable
 from moviecrawler.catalogue.lanes import ABSENT_FOR
+from moviecrawler.database.connection import open_database, storable
+from moviecrawler.database.titles import rejoin
+from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from scrapy.settings import BaseSettings
 
     from moviecrawler.items import Site
 
@@ -61,3 +65,17 @@ SELECT count(*) FROM title_sites s
 WHERE s.site = %(site)s AND (s.last_success >= %(since)s OR s.state = 'absent' AND s.next_due >= %(since)s + %(absent_for)s)
     AND NOT EXISTS (SELECT FROM records r WHERE r.site = s.site AND r.site_id = s.site_id AND r.source = 'dataset')
 """
+
+
+def open_catalogue(settings: BaseSettings) -> CatalogueStore:
+    """Return the catalogue of the database that DATABASE_URL names; it is connected with its first use.
+
+    Raises ConfigurationError when none is named.
+    """
+    url = settings.get("DATABASE_URL")
+    if not url:
+        raise ConfigurationError(
+            "DATABASE_URL is not set, and the catalogue is in Postgres; set it to one such as"
+            " postgresql://user:password@localhost:5432/movies"
+        )
+    return CatalogueStore(lambda: open_database(url), rejoin)

@@ -51,8 +51,8 @@ def boost_titles(ids: Sequence[str], weight: float) -> int:
     # The catalogue's modules and psycopg2 cost memory that most nodes need not spend.
     import psycopg2  # noqa: PLC0415
 
-    from moviecrawler.catalogue.database import read_url  # noqa: PLC0415
     from moviecrawler.catalogue.store import CatalogueStore  # noqa: PLC0415
+    from moviecrawler.database.connection import read_url  # noqa: PLC0415
 
     parameters = read_url(url)
 

@@ -18,10 +18,11 @@ from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
-from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, Turns, outlook
+from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
 from moviecrawler.catalogue.options import CatalogueOptions
 from moviecrawler.catalogue.selection import Selection
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.tmdb_import import HOME as TMDB
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY, WikidataCrosswalk
@@ -29,13 +30,12 @@ from moviecrawler.catalogue.wikidata_import import SERVICE as WIKIDATA
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_settings
 from moviecrawler.console.output import Console
+from moviecrawler.database.rematch import rematch
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.options import site_budget
 from moviecrawler.frontier.runs import printable
 from moviecrawler.items import Site, TitleKind
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.pipelines.rematch import rematch
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.catalogue.lanes import Outlook
     from moviecrawler.catalogue.store import CatalogueStore
-    from moviecrawler.pipelines.rematch import Standing
+    from moviecrawler.database.rematch import Standing
 
     Source = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
 
@@ -167,7 +167,7 @@ class Catalogue(Console):
     def _due(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         sites, limit = arguments
         shares = CatalogueOptions.from_settings(self.settings).shares
-        found = {site: due(store, site, limit, Turns(shares), utc_now()) for site in sites}
+        found = {site: due(store, site, limit, DeficitRoundRobin(shares), utc_now()) for site in sites}
         if opts.json:
             _print_json({site: [row._asdict() for row in rows] for site, rows in found.items()})
             return

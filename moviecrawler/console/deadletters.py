@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
-from moviecrawler.frontier.letters import DeadLetter, dead_letters, drop
+from moviecrawler.frontier.dead_letters import DeadLetter, dead_letters, drop
 from moviecrawler.frontier.queue import requeue
 from moviecrawler.frontier.report import asking, budgets
 from moviecrawler.frontier.runs import printable

@@ -47,7 +47,7 @@ class Match(Console):
     def _catalogue(self) -> Iterator[Title]:
         # A list against a list needs no database, and no client of one.
         from moviecrawler.catalogue.known_titles import known_titles  # noqa: PLC0415
-        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415
+        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 
         if not self.settings.get("DATABASE_URL"):
             raise ConfigurationError(

@@ -19,7 +19,7 @@ from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
 from moviecrawler.frontier.options import redis_parameters
-from moviecrawler.frontier.queue import trouble_of
+from moviecrawler.frontier.queue import describe_error
 from moviecrawler.items import Site
 from moviecrawler.proxies.health import Figures, Quarantine, state_of
 from moviecrawler.proxies.options import ProxyOptions
@@ -81,7 +81,7 @@ class Proxies(Console):
         except ConfigurationError as error:
             raise UsageError(str(error), print_help=False) from None
         except redis.exceptions.RedisError as error:
-            self._fail(f"Redis at REDIS_URL can't be asked: {trouble_of(error)}")
+            self._fail(f"Redis at REDIS_URL can't be asked: {describe_error(error)}")
 
     def _exits(self) -> Iterator[tuple[ProxyPool, Proxy]]:
         """Yield the exits of all pools; this machine's own address only where a site may be asked from it by PROXY_ORDER."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
+from moviecrawler.database.connection import connect
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
-from moviecrawler.pipelines.postgres import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

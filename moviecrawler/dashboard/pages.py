@@ -20,7 +20,7 @@ from moviecrawler.cluster.webservice import from_elsewhere
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.rendering import STATIC, render
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.queue import trouble_of
+from moviecrawler.frontier.queue import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -123,7 +123,7 @@ class Asked:
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
-            trouble = f"Redis can't be asked: {trouble_of(error)}"
+            trouble = f"Redis can't be asked: {describe_error(error)}"
         except AwayError as error:
             trouble = str(error)
         trouble = trouble[:1].upper() + trouble[1:]

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.formats import when
@@ -17,7 +18,6 @@ from moviecrawler.dashboard.plots import Spark, spark
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Site
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.urls import HOMES, title_url
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from moviecrawler.dashboard.formats import safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.dashboard.rejected import KEPT, fetch_again, forget_rejected, is_place, page_of_rejected
 from moviecrawler.dashboard.telling import SILENT
+from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.letters import Place, page_of_dead_letters
 from moviecrawler.frontier.queue import requeue
 from moviecrawler.frontier.runs import printable
 from moviecrawler.urls import HOMES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moviecrawler.dashboard.rejected import RejectedItem
     from moviecrawler.dashboard.sources import Frontier
     from moviecrawler.dashboard.telling import ProcessFigures
-    from moviecrawler.frontier.letters import DeadLetter
+    from moviecrawler.frontier.dead_letters import DeadLetter
 
 _ROWS = 50
 """Dead letters, and items, on a page."""

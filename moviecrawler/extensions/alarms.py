@@ -186,7 +186,7 @@ class Alarms:
                     self._overdue = await asyncio.to_thread(self._count_overdue)
 
     def _count_overdue(self) -> tuple[int, int]:
-        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
         catalogue = open_catalogue(self.crawler.settings)
         try:

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.lanes import Turns
+from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.options import SITEMAP, TRENDING, CatalogueOptions
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import Sighting
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.options import site_budget
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.signals import item_settled, lease_ended, list_missed, site_refused, store_opened, titles_listed
 from moviecrawler.urls import HOMES
 
@@ -50,13 +49,13 @@ logger = logging.getLogger(__name__)
 
 _TOLD = "catalogue_told"
 """Where a request says that it was counted as failed, as more than one signal may tell."""
-_EVERY = 2.0
+_WRITE_INTERVAL_SECONDS = 2.0
 """Seconds between two writes, and so the longest that an outcome waits."""
-_AT_ONCE = 200
+_WRITE_BATCH = 200
 """Outcomes in one write."""
-_MOST_WAITING = 20_000
+_MAX_WAITING_OUTCOMES = 20_000
 """Outcomes that are kept while the database is away. What is lost beyond makes titles due again, no more."""
-_QUEUED_FOR = timedelta(hours=24)
+_QUEUED_CLAIM_LEASE = timedelta(hours=24)
 """For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
 
 T = TypeVar("T")
@@ -81,7 +80,7 @@ class CatalogueRecorder:
         self.crawler = crawler
         self.options = options
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.turns = Turns(options.shares)
+        self.round_robin = DeficitRoundRobin(options.shares)
         self.held: set[int] = set()
         """Titles that were claimed and of which no outcome was written."""
         self.fetching: set[int] = set()
@@ -194,7 +193,7 @@ class CatalogueRecorder:
                 queued = self.sent if self.crawler.settings.get("REDIS_URL") else set()
                 await self.call(CatalogueStore.release, self.worker, but=queued)
                 if queued:
-                    await self.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_FOR, queued)
+                    await self.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
             await self.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
@@ -328,7 +327,7 @@ class CatalogueRecorder:
 
     def _add(self, what: Callable[[CatalogueStore], object] | SiteOutcome) -> None:
         self._waiting.append(what)  # type: ignore[arg-type]
-        if len(self._waiting) > _MOST_WAITING:
+        if len(self._waiting) > _MAX_WAITING_OUTCOMES:
             self._waiting.popleft()
 
     def _next_batch(self) -> list[Any]:
@@ -336,7 +335,7 @@ class CatalogueRecorder:
         batch = [self._waiting.popleft()]
         while (
             isinstance(batch[-1], SiteOutcome)
-            and len(batch) < _AT_ONCE
+            and len(batch) < _WRITE_BATCH
             and self._waiting
             and isinstance(self._waiting[0], SiteOutcome)
         ):
@@ -345,7 +344,7 @@ class CatalogueRecorder:
 
     async def _write_now_and_then(self) -> None:
         while True:
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_WRITE_INTERVAL_SECONDS)
             await self.flush()
             now = utc_now()
             if self.held and not timedelta() <= now - self._last_extended < self.options.lease / 4:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WITHIN = 10.0
+_TIMEOUT_SECONDS = 10.0
 """Seconds for an answer."""
-_ANSWERS = 5
+_MAX_ANSWERS = 5
 """Answers of the site whose dates are looked at."""
 
 
@@ -63,7 +63,7 @@ class ClockWatch:
             if settings.get(name):
                 try:
                     before = datetime.now(UTC)
-                    async with asyncio.timeout(_WITHIN):
+                    async with asyncio.timeout(_TIMEOUT_SECONDS):
                         told = await ask(settings[name])
                     after = datetime.now(UTC)
                 except (MovieCrawlerError, OSError, TimeoutError) as error:
@@ -89,7 +89,7 @@ class ClockWatch:
             )
             clock.restore()
             self._crawler.stats.set_value("clock/ahead", 0.0)
-        elif len(self._differences) < _ANSWERS:
+        elif len(self._differences) < _MAX_ANSWERS:
             return
         self._crawler.signals.disconnect(self.response_received, signals.response_received)
 
@@ -123,7 +123,7 @@ async def _ask_postgres(url: str) -> datetime:
 def _postgres_time(url: str) -> datetime:
     import psycopg2  # noqa: PLC0415 - only a crawl with a Postgres needs its client
 
-    from moviecrawler.pipelines.postgres import connect  # noqa: PLC0415 - as above
+    from moviecrawler.database.connection import connect  # noqa: PLC0415 - as above
 
     try:
         with closing(connect(url)) as connection, connection.cursor() as cursor:

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_READ_EVERY: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap": timedelta(days=30)}
+_READ_INTERVALS: dict[Reading, timedelta] = {"lists": timedelta(hours=20), "sitemap": timedelta(days=30)}
 """Less than a day, so that a crawl that is started daily reads lists daily."""
-_POLL = 0.25
+_POLL_SECONDS = 0.25
 """Seconds between two looks at how much is left to fetch."""
-_POLL_BUDGET = 1.0
+_BUDGET_POLL_SECONDS = 1.0
 """Seconds between two looks at whether more may be claimed today."""
-_POLL_IDLE = 5.0
+_IDLE_POLL_SECONDS = 5.0
 """Seconds between two looks at whether a title has become due."""
-_LONGEST_PAUSE = 30.0
+_MAX_PAUSE_SECONDS = 30.0
 
 
 class _Plan(Protocol):
@@ -92,7 +92,7 @@ class DueTitles:
         That is when nothing is due, the site has refused us, or the budget of the day is spent.
         """
         idle = 0.0
-        pause = _POLL
+        pause = _POLL_SECONDS
         has_begun = False
         while not self._enough() and not self.recorder.closed:
             try:
@@ -101,21 +101,21 @@ class DueTitles:
                 if budget == 0:
                     if self._day_is_over():
                         return
-                    await asyncio.sleep(_POLL_BUDGET)
+                    await asyncio.sleep(_BUDGET_POLL_SECONDS)
                     continue
                 if not stopped and not has_begun:
                     has_begun = True
                     async for request in self._lists():
                         yield request
                 claims, more = ([], False) if stopped else await self._claim(budget)
-                pause = _POLL
+                pause = _POLL_SECONDS
             except TransientStoreError as error:
                 if self.recorder.closed:
                     return
                 self._is_unsure = True
                 logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
                 continue
             if claims:
                 idle = 0.0
@@ -125,10 +125,10 @@ class DueTitles:
                         self.recorder.sent.add(request.cb_kwargs["due"]["title_id"])
                 await self._room()
             elif more:
-                await asyncio.sleep(_POLL)
+                await asyncio.sleep(_POLL_SECONDS)
             elif idle < self.options.idle:
-                await asyncio.sleep(min(_POLL_IDLE, self.options.idle))
-                idle += min(_POLL_IDLE, self.options.idle)
+                await asyncio.sleep(min(_IDLE_POLL_SECONDS, self.options.idle))
+                idle += min(_IDLE_POLL_SECONDS, self.options.idle)
             else:
                 return
 
@@ -199,7 +199,7 @@ class DueTitles:
         """Yield the requests for the site's current lists, if no worker has read them today."""
         if not self.options.lists or self.spider.reads_elsewhere:
             return
-        for reading, every in _READ_EVERY.items():
+        for reading, every in _READ_INTERVALS.items():
             names = self.spider.current_lists.get(reading, [])
             begins = await self.recorder.call(
                 CatalogueStore.begin_reading, self.spider.site, reading, len(names), every, utc_now()
@@ -227,7 +227,9 @@ class DueTitles:
             size = min(size, budget)
         terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.options.lease, "now": utc_now()}
         site = self.spider.site
-        claims = await self.recorder.call(CatalogueStore.claim, site, size, turns=self.recorder.turns, **terms)
+        claims = await self.recorder.call(
+            CatalogueStore.claim, site, size, round_robin=self.recorder.round_robin, **terms
+        )
         more = False
         if not claims:
             more = await self.recorder.call(CatalogueStore.is_reading, site, utc_now())
@@ -246,7 +248,7 @@ class DueTitles:
             await scheduler.until_low(self.options.batch)
             return
         while self._is_full() and not self.recorder.closed:  # noqa: ASYNC110 - on what the engine does
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _is_full(self) -> bool:
         # What the site refuses us is not fetched from there, and has not to be waited for.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WITHIN = 10.0  # seconds
+_TIMEOUT_SECONDS = 10.0  # seconds
 _JOB = "moviecrawler"
 _LABELS = ("site", "run")
 """Of all metrics."""
@@ -219,7 +219,7 @@ class Metrics:
                 "site": self._site,
                 "run": self._run,
             },
-            timeout=_WITHIN,
+            timeout=_TIMEOUT_SECONDS,
             handler=default_handler if self._user is None else self._authorised,
         )
 
@@ -268,7 +268,7 @@ class Metrics:
         buffered = _sums(stats, _BUFFERED, ("store",))
         ended: _Figures = {}
         if self._reason is not None:
-            within_budget = getattr(self._crawler.spider, "tops_up", False)
+            within_budget = getattr(self._crawler.spider, "refills", False)
             ended = {(): float(ended_by_itself(self._reason, within_budget=within_budget))}
         return {
             "moviecrawler_crawl_start_time_seconds": ((), {(): self._started}),

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 OUTCOMES = ("stored", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
-_FRAME = 0.2  # seconds between two looks at the figures
-_ASK_EVERY = 1.0  # seconds between two looks at those of all workers
+_REDRAW_SECONDS = 0.2  # seconds between two looks at the figures
+_REPORT_POLL_SECONDS = 1.0  # seconds between two looks at those of all workers
 
 
 class Progress:
@@ -46,7 +46,7 @@ class Progress:
     def __init__(self, crawler: Crawler, mode: str, interval: float) -> None:
         self.crawler = crawler
         self.mode = mode
-        self.interval = interval if mode == "lines" else _FRAME
+        self.interval = interval if mode == "lines" else _REDRAW_SECONDS
         self.started = time.monotonic()
         self.shown: dict[str, Any] = {}
         self.bar: tqdm[Any] | None = None
@@ -105,7 +105,7 @@ class Progress:
                     self.rate = self.rate or Rate(report.started_at)
                     self.rate.update(report.ended, report.active_until)
                     self.run = report
-            await asyncio.sleep(max(self.interval, _ASK_EVERY))
+            await asyncio.sleep(max(self.interval, _REPORT_POLL_SECONDS))
 
     def figures(self) -> dict[str, int]:
         """Return how many titles were asked for, and how many ended in each way."""
@@ -137,7 +137,7 @@ class Progress:
                 logger.info("%s", line["line"], extra={"spider": self.crawler.spider})
         elif reason is None and figures != self.shown:
             self.shown = figures
-            per_minute = 60 * done / max(time.monotonic() - self.started, _FRAME)
+            per_minute = 60 * done / max(time.monotonic() - self.started, _REDRAW_SECONDS)
             logger.info(
                 "%d of %d titles done (%.0f a minute): %s",
                 done,

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST_REASONS = 200
+_MAX_REASONS = 200
 """That are told apart; what comes after is counted as others."""
-_SHOWN = 3
+_MAX_SHOWN = 3
 _MEGABYTE = 1_000_000
-_WITHIN = 15.0  # seconds for the catalogue's answer
+_TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer
 _NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
 """What makes each reason another one: addresses and ids."""
 _NEXT_DUE = """
@@ -65,7 +65,7 @@ class Summary:
         if isinstance(item, Miss):
             reasons = self._reasons.setdefault(item.outcome, Counter())
             reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
-            reasons[reason if reason in reasons or len(reasons) < _MOST_REASONS else "others"] += 1
+            reasons[reason if reason in reasons or len(reasons) < _MAX_REASONS else "others"] += 1
 
     async def spider_closed(self, reason: str) -> None:
         """Log them."""
@@ -94,8 +94,8 @@ class Summary:
     def _missed(self, outcome: str, stats: dict[str, Any]) -> str:
         total = stats.get(f"titles/{outcome}", 0)
         reasons = self._reasons.get(outcome, Counter())
-        shown = [f"{count:,} {why}" for why, count in reasons.most_common(_SHOWN)]
-        more = total - sum(count for _, count in reasons.most_common(_SHOWN))
+        shown = [f"{count:,} {why}" for why, count in reasons.most_common(_MAX_SHOWN)]
+        more = total - sum(count for _, count in reasons.most_common(_MAX_SHOWN))
         if shown and more > 0:
             shown.append(f"{more:,} for other reasons")
         return f"{total:,}" + (f" ({'; '.join(shown)})" if shown else "")
@@ -108,7 +108,8 @@ class Summary:
         # What no page of the site has a place for is no news.
         fields = sorted(places.silent.items(), key=lambda item: (item[1] == places.pages, -item[1]))
         shown = [
-            f"{number:,} silent of {name}, such as {places.examples[name].site_id}" for name, number in fields[:_SHOWN]
+            f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
+            for name, number in fields[:_MAX_SHOWN]
         ]
         more = len(places.silent) - len(shown)
         return f"{places.partial:,} ({'; '.join(shown)}{f'; and {more} more fields' if more else ''})"
@@ -124,7 +125,7 @@ class Summary:
         scheduler = shared_scheduler(self._crawler)
         if self._crawler.settings.get("DATABASE_URL"):
             try:
-                async with asyncio.timeout(_WITHIN):
+                async with asyncio.timeout(_TIMEOUT_SECONDS):
                     return await asyncio.to_thread(self._ask_catalogue)
             except (MovieCrawlerError, TimeoutError):
                 return "the catalogue can't be asked"
@@ -136,7 +137,7 @@ class Summary:
         return "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
 
     def _ask_catalogue(self) -> str:
-        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
         catalogue = open_catalogue(self._crawler.settings)
         try:

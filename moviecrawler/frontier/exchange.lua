@@ -8,7 +8,7 @@
 -- KEYS  1 state  2 workers  3 leases of this worker  4-6 requests by level  7-8 dupefilter by parity of the generation
 --       9 dead letters  10 failed  11 nodes  12 what the rounds have queued  13 budget  14 circuit  15 hangs
 -- ARGV  1 MessagePack map:
---   born        nonce of the run, as opened
+--   run_id      nonce of the run, as opened (the state calls it `born`)
 --   worker, node
 --   join        whether the worker begins here, with no leases
 --   leave       whether it ends here
@@ -28,7 +28,7 @@
 --   hangs       times that its page made a worker hang, after which a request is set aside
 --   want        how many requests to hand out
 --   regardless  whether to hand them out even while the site refuses us, as they will not be sent to it
---   bell        channel that tells workers without work when there is some, or nothing is left
+--   wakeup      channel that tells workers without work when there is some, or nothing is left
 --   gap (ms, 0 for none), burst, per_day (0 for no limit)
 -- Returns {JSON of what `Reply` holds, entry, ms until it may be sent, entry, ms, …}
 
@@ -37,7 +37,7 @@ local given = cmsgpack.unpack(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-if redis.call('HGET', state, 'born') ~= given.born then
+if redis.call('HGET', state, 'born') ~= given.run_id then
     return redis.error_reply('GONE the run is not the one that was opened')
 end
 
@@ -417,7 +417,7 @@ if open_after <= 0 and (queued > 0 or open_before > 0) then
     redis.call('HSET', state, 'idle_at', string.format('%.0f', now))
 end
 if sharing > 1 and (waiting > 0 and waiting_before <= 0 or open == 0 or given.answered) then
-    redis.call('PUBLISH', given.bell, '')
+    redis.call('PUBLISH', given.wakeup, '')
 end
 local gone = redis.call('ZRANGEBYSCORE', workers, '-inf', now, 'LIMIT', 0, 4)
 local reply = {

@@ -92,9 +92,9 @@ class Keys:
         return self._of_run("hangs")
 
     @property
-    def bell(self) -> str:
+    def wakeup(self) -> str:
         """Channel on which workers that wait hear that something is queued, that nothing is left, or that the site answers again."""
-        return self._of_run("bell")
+        return self._of_run("wakeup")
 
     # --- Of the site --------------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class _Item:
     told: dict[str, Outcome] = field(default_factory=dict)
 
 
-class Ledger:
+class LeaseTracker:
     """Follows each lease from request to durable items, by Scrapy's signals and the stores'.
 
     A title's request promises an item. One that ended without is kept until another page of this worker yields an item

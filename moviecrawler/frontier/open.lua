@@ -19,15 +19,15 @@ if redis.call('HSETNX', state, 'born', ARGV[1]) == 1 then
     redis.call('ZADD', KEYS[3], now, ARGV[2])
 end
 redis.call('ZADD', KEYS[4], now, ARGV[2])
-local born = redis.call('HGET', state, 'born')
+local run_id = redis.call('HGET', state, 'born')
 local digest, step = ARGV[4], ARGV[5]
 if digest == '' then
-    return {born, 'wait'}
+    return {run_id, 'wait'}
 end
 local field = 'seeded:' .. digest
 if step == 'done' then
     redis.call('HSET', state, field, 'done ' .. string.format('%.0f', now))
-    return {born, 'done'}
+    return {run_id, 'done'}
 end
 
 local counted = redis.call('HMGET', state, 'total', 'done', 'failed')
@@ -43,7 +43,7 @@ end
 
 if step == 'again' then
     begin_round()
-    return {born, 'seed'}
+    return {run_id, 'seed'}
 end
 local seeder = redis.call('HGET', state, field)
 local done_at = seeder and tonumber(seeder:match('^done (%d+)$'))
@@ -66,16 +66,16 @@ if done_at then
     if over_at and asked_at > over_at then
         begin_round()
     elseif over_at or now - done_at < tonumber(ARGV[6]) then
-        return {born, 'done'}
+        return {run_id, 'done'}
     end
     -- Else it was begun long ago and never came to its end: what is left of it is known.
 elseif seeder then
     -- A worker that died while it seeded is replaced; what it queued is known.
     if seeder ~= ARGV[3] and redis.call('ZSCORE', KEYS[2], seeder) then
-        return {born, 'wait'}
+        return {run_id, 'wait'}
     end
 else
     begin_round()
 end
 redis.call('HSET', state, field, ARGV[3])
-return {born, 'seed'}
+return {run_id, 'seed'}

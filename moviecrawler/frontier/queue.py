@@ -31,12 +31,12 @@ BOOSTED, LISTS, TITLES = range(3)
 LEVELS = (BOOSTED, LISTS, TITLES)
 MOST_HANGS = 2
 """Times that a page may make a worker hang, until it is set aside. Each costs a worker a minute, and says for certain which page it was."""
-_CONNECT_WITHIN = 5.0  # seconds
-_ANSWER_WITHIN = 5.0  # seconds
-_LISTEN = 60.0  # seconds between two looks at whether the connection is still there
-_MS = 1000
-_REVIVED_AT_ONCE = 500
-_SLACK = 1.05
+_CONNECT_TIMEOUT_SECONDS = 5.0  # seconds
+_ANSWER_TIMEOUT_SECONDS = 5.0  # seconds
+_LISTEN_CHECK_SECONDS = 60.0  # seconds between two looks at whether the connection is still there
+_MILLISECONDS = 1000
+_REVIVE_BATCH = 500
+_SPACING_FACTOR = 1.05
 """Requests are spaced by so much more than the budget asks for, as some come late and would crowd the next ones."""
 
 
@@ -129,7 +129,7 @@ def connect(url: str, **parameters: Any) -> Any:
     `redis_cls` may be redis.asyncio's RedisCluster. A command that fails is not tried again here, as a script may have run.
     Raises ValueError, and ConfigurationError for a class that there is not or a URL that a cluster can't have.
     """
-    usual = {"socket_connect_timeout": _CONNECT_WITHIN, "socket_timeout": _ANSWER_WITHIN}
+    usual = {"socket_connect_timeout": _CONNECT_TIMEOUT_SECONDS, "socket_timeout": _ANSWER_TIMEOUT_SECONDS}
     given = {"redis_cls": redis.asyncio.Redis, **parameters}
     try:
         given["redis_cls"] = load_object(given["redis_cls"])
@@ -145,7 +145,7 @@ def connect(url: str, **parameters: Any) -> Any:
         ) from None
 
 
-def trouble_of(error: Exception, otherwise: str = "") -> str:
+def describe_error(error: Exception, otherwise: str = "") -> str:
     """Return why Redis can't do what it was asked, with what to do where that is certain, and else what is usually to be done."""
     if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
         return 'it is a Redis Cluster; set REDIS_PARAMS to {"redis_cls": "redis.asyncio.RedisCluster"}'
@@ -188,14 +188,14 @@ class SharedQueue:
         self._options = options
         self._digest = digest
         self._limit = limit
-        self._born = ""
+        self._run_id = ""
         self._scripts: dict[str, AsyncScript] = {
             name: _script(client, name) for name in ("open", "exchange", "reap", "revive")
         }
 
     async def open(self, nonce: str) -> None:
         """Begin the run, or join it; `nonce` is new with each call."""
-        self._born = (await self._open(nonce, "", "ask"))[0]
+        self._run_id = (await self._open(nonce, "", "ask"))[0]
 
     async def seeding(
         self, step: Literal["ask", "done", "again"] = "ask", *, ago: float = 0.0
@@ -208,11 +208,19 @@ class SharedQueue:
 
     async def _open(self, nonce: str, digest: str, step: str, ago: float = 0.0) -> list[Any]:
         options = self._options
-        asked_at = options.asked_at or min(-ago, -1 / _MS)
+        asked_at = options.asked_at or min(-ago, -1 / _MILLISECONDS)
         answer = await self._run(
             "open",
             [self.keys.state, self.keys.workers, self.keys.runs, self.keys.current, self.keys.round],
-            [nonce, self.keys.run, self.worker, digest, step, round(options.window * _MS), round(asked_at * _MS)],
+            [
+                nonce,
+                self.keys.run,
+                self.worker,
+                digest,
+                step,
+                round(options.window * _MILLISECONDS),
+                round(asked_at * _MILLISECONDS),
+            ],
         )
         return [part.decode() for part in answer]
 
@@ -220,13 +228,13 @@ class SharedQueue:
         """Tell and ask everything in one step. Raises RunGoneError, or OutOfMemoryError when nothing of it was done."""
         options, budget = self._options, self._options.budget
         arguments = {
-            "born": self._born,
+            "run_id": self._run_id,
             "worker": self.worker,
             "node": options.node,
             "join": batch.join,
             "leave": batch.leave,
-            "lease": round(options.lease * _MS),
-            "window": round(options.window * _MS),
+            "lease": round(options.lease * _MILLISECONDS),
+            "window": round(options.window * _MILLISECONDS),
             "pushes": batch.pushes,
             "first": False if batch.first is None else batch.first,
             "digest": self._digest,
@@ -238,12 +246,12 @@ class SharedQueue:
             "unsent": batch.unsent,
             "refusal": batch.refusal or False,
             "answered": batch.answered,
-            "bell": self.keys.bell,
+            "wakeup": self.keys.wakeup,
             "deliveries": options.deliveries,
             "hangs": MOST_HANGS,
             "want": batch.want,
             "regardless": batch.regardless,
-            "gap": _MS / budget.per_second * _SLACK if budget.per_second else 0,
+            "gap": _MILLISECONDS / budget.per_second * _SPACING_FACTOR if budget.per_second else 0,
             "burst": budget.burst,
             "per_day": budget.per_day or 0,
         }
@@ -283,9 +291,9 @@ class SharedQueue:
     async def revive(self) -> int:
         """Queue the requests that have failed once more, if the run has nothing else to do; return how many."""
         keys = [self.keys.state, self.keys.failed, *map(self.keys.requests, LEVELS), self.keys.round]
-        revived = more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 0, self._digest])
-        while more == _REVIVED_AT_ONCE:
-            more = await self._run("revive", keys, [_REVIVED_AT_ONCE, 1, self._digest])
+        revived = more = await self._run("revive", keys, [_REVIVE_BATCH, 0, self._digest])
+        while more == _REVIVE_BATCH:
+            more = await self._run("revive", keys, [_REVIVE_BATCH, 1, self._digest])
             revived += more
         return int(revived)
 
@@ -297,10 +305,10 @@ class SharedQueue:
     async def listen(self, heard: Callable[[], None]) -> None:
         """Call `heard` when the wait for requests may be over, until Redis fails or this is cancelled."""
         async with self.server.pubsub() as channel:
-            await channel.subscribe(self.keys.bell)
+            await channel.subscribe(self.keys.wakeup)
             while True:
                 # With the answer to the subscription, too: before it, something may have been missed.
-                if await channel.get_message(timeout=_LISTEN) is not None:
+                if await channel.get_message(timeout=_LISTEN_CHECK_SECONDS) is not None:
                     heard()
 
     async def eviction(self) -> str | None:

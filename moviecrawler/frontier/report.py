@@ -12,7 +12,7 @@ import redis.exceptions
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import FrontierOptions, redis_parameters
-from moviecrawler.frontier.queue import LEVELS, connect, trouble_of
+from moviecrawler.frontier.queue import LEVELS, connect, describe_error
 from moviecrawler.frontier.runs import RunReport
 from moviecrawler.urls import HOMES
 
@@ -51,7 +51,7 @@ async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
     try:
         yield client
     except redis.exceptions.RedisError as error:
-        raise FrontierAwayError(f"Redis at REDIS_URL can't be asked: {trouble_of(error)}") from error
+        raise FrontierAwayError(f"Redis at REDIS_URL can't be asked: {describe_error(error)}") from error
     finally:
         await client.aclose()
 

@@ -25,9 +25,9 @@ from moviecrawler.frontier.circuit import SharedCircuit
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.leases import META, REFUSED, Ledger
+from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
 from moviecrawler.frontier.options import FrontierOptions, redis_parameters
-from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, trouble_of
+from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, describe_error
 from moviecrawler.frontier.seeds import Seeds
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
@@ -47,24 +47,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_POLL = 1.0
+_POLL_SECONDS = 1.0
 """Seconds between two looks for seeds and into a queue that holds nothing for now, and the longest that anything waits to be told."""
-_QUIET = 5.0
+_LISTENING_POLL_SECONDS = 5.0
 """Seconds between two looks into an empty queue by a worker that hears when something comes in."""
-_HEARTBEAT = 10.0
+_HEARTBEAT_SECONDS = 10.0
 """Seconds between two heartbeats of a worker with nothing to tell; less when a lease is short."""
-_IN_VAIN = 0.25
+_EMPTY_POLL_SECONDS = 0.25
 """The shortest time between two looks of which the first brought nothing, though requests were waiting."""
-_COALESCE = 0.02
+_COALESCE_SECONDS = 0.02
 """Seconds that an exchange waits for more to tell."""
-_SEEDS_EVERY = 5.0
+_SEEDS_POLL_SECONDS = 5.0
 """Seconds between two looks for seeds from outside, by a worker that is not idle."""
-_FIRST_RETRY, _LONGEST_RETRY = 0.2, 5.0
-_DRAIN = 7.0
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 0.2, 5.0
+_DRAIN_SECONDS = 7.0
 """Seconds after the start of an ending after which what is still in flight goes back to the queue, and is not waited for."""
-_LAST_WORDS = 5.0
+_CLOSE_SECONDS = 5.0
 """Seconds that a closing worker tries to reach Redis."""
-_MOST_PUSHES = 1000
+_MAX_PENDING_PUSHES = 1000
 """Requests on their way to Redis above which no more are made of the arguments or of seeds."""
 
 
@@ -96,7 +96,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._closed = False
         self._pages = 0
         self._under_way = False  # whether any request has ended
-        self._rung = False  # whether to ask Redis at once, as there may be something for a worker that waits
+        self._wakeup_received = False  # whether to ask Redis at once, as there may be something for a worker that waits
         self._listening = False
         self._in_vain = False  # whether the last exchange asked for requests, and got none
         self._was_running = False
@@ -133,8 +133,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self.circuit = SharedCircuit(spider.site, self._wake.set)
         self._slot = EngineSlot(self.crawler.engine)
         self._slot.on_request_ended(self._request_ended)
-        self.ledger = Ledger(self._finish)
-        self.ledger.connect(self.crawler.signals)
+        self.tracker = LeaseTracker(self._finish)
+        self.tracker.connect(self.crawler.signals)
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
         self.df = SharedDupeFilter(self.server, self.keys.dupefilter(0), settings.getbool("DUPEFILTER_DEBUG"))
         self.shared = SharedQueue(
@@ -155,7 +155,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 told = "Redis throws keys away when it is full (%s), and with them what is queued; set maxmemory-policy to noeviction"
                 self._log(logging.WARNING, told, policy)
         except redis.exceptions.RedisError as error:
-            why = trouble_of(error, "; start it, or remove REDIS_URL")
+            why = describe_error(error, "; start it, or remove REDIS_URL")
             self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s", why)
             self.crawler.signals.connect(self._close_at_once, signals.spider_opened)
         else:
@@ -168,7 +168,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request, or keep it here: a retry or a redirect of one that is held, or one bound to this process."""
         if META in request.meta:
-            if not self.ledger.hand_over(request):
+            if not self.tracker.hand_over(request):
                 return False  # its lease is another worker's now
             self.queue.push_local(request)
         elif request.meta.get("site") != self.spider.site:
@@ -188,8 +188,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def next_request(self) -> Request | None:
         """Return a request that may be sent now."""
         request = self.queue.pop() if self._ending is None or self.queue.local else None
-        if request is not None and META in request.meta and request.meta[META] not in self.ledger.leases:
-            self.ledger.take(request)
+        if request is not None and META in request.meta and request.meta[META] not in self.tracker.leases:
+            self.tracker.take(request)
             self._pages += 1
             if is_title(request):
                 # A worker answers for the titles that it was handed, whoever found them.
@@ -210,12 +210,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._closed = True
         if self._task is not None:
             self._wake.set()
-            await asyncio.wait({self._task}, timeout=_LAST_WORDS)
+            await asyncio.wait({self._task}, timeout=_CLOSE_SECONDS)
             self._task.cancel()
             self._listener.cancel()
             self._give_back_all()
             try:
-                async with asyncio.timeout(_LAST_WORDS):
+                async with asyncio.timeout(_CLOSE_SECONDS):
                     while self.queue.pushes or self.queue.ends:
                         await self._exchange(Batch())
                     await self.seeds.settle()
@@ -233,7 +233,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _request_ended(self, request: Request) -> None:
         self._under_way = True
         self._bound.discard(request)
-        self.ledger.ended(request)
+        self.tracker.ended(request)
 
     def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
         self.queue.end(lease.id, how, reason)
@@ -248,20 +248,20 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                 if reason == REFUSED:
                     self.stats.inc_value("titles/blocked", -1)
         self.crawler.signals.send_catch_log(lease_ended, request=lease.request, how=how, reason=reason)
-        if self.queue.ends >= self.options.batch or not self.ledger.leases:
+        if self.queue.ends >= self.options.batch or not self.tracker.leases:
             self._wake.set()
 
     def _give_back_all(self) -> None:
         self.queue.give_back_ready()
-        for lease in list(self.ledger.leases.values()):
+        for lease in list(self.tracker.leases.values()):
             self._finish(lease, "back")
-        self.ledger.forget()
+        self.tracker.forget()
 
     # --- Seeding ------------------------------------------------------------------------------------------------------
 
     async def seeding(self) -> Literal["seed", "wait", "done"]:
         """Ask whether this worker is to queue what its arguments name; `wait` while another one does, or Redis is away."""
-        if self.spider.tops_up:
+        if self.spider.refills:
             return "seed"
         try:
             answer = await self.shared.seeding(ago=process_age())
@@ -288,24 +288,24 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _mark_seeded(self) -> None:
         self._seeded_at = self._loop.time()
         # Whether anything is left, only what is asked from now on tells.
-        self._rung = True
+        self._wakeup_received = True
         self._wake.set()
 
     async def seeded(self) -> None:
         """Tell that it is queued, once it is; what only this process can do must be done, too."""
         bound = bool(self._bound)
         while self._seeded_at is None:
-            await asyncio.sleep(_COALESCE)
-            if not (self.queue.pushes or self._bound or (bound and self.ledger.unsettled)):
+            await asyncio.sleep(_COALESCE_SECONDS)
+            if not (self.queue.pushes or self._bound or (bound and self.tracker.unsettled)):
                 with suppress(redis.exceptions.RedisError):
-                    if not self.spider.tops_up:
+                    if not self.spider.refills:
                         await self.shared.seeding("done")
                     self._mark_seeded()
             self._wake.set()
 
     async def room(self) -> None:
         """Wait while many requests are on their way to Redis."""
-        while self.queue.pushes > _MOST_PUSHES:
+        while self.queue.pushes > _MAX_PENDING_PUSHES:
             await self._next_exchange()
 
     @property
@@ -341,7 +341,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             try:
                 await self.shared.seeding("again")
             except redis.exceptions.RedisError:  # which the exchanges tell
-                await asyncio.sleep(_POLL)
+                await asyncio.sleep(_POLL_SECONDS)
             else:
                 return
 
@@ -350,7 +350,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             return False
         if self._done_since is not None and self._last_seeds < self._done_since:
             return True  # this crawl is over unless there are some
-        return now - self._last_seeds >= (_POLL if self._is_idle() else _SEEDS_EVERY)
+        return now - self._last_seeds >= (_POLL_SECONDS if self._is_idle() else _SEEDS_POLL_SECONDS)
 
     async def _take_seeds(self) -> None:
         """Queue what others have pushed."""
@@ -369,16 +369,16 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
 
     async def _exchange_forever(self) -> None:
         failing_since: float | None = None
-        pause = _FIRST_RETRY
+        pause = _FIRST_RETRY_SECONDS
         while not self._closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._next_look()):
                     await self._wake.wait()
-            await asyncio.sleep(_COALESCE)
+            await asyncio.sleep(_COALESCE_SECONDS)
             self._wake.clear()
             try:
                 await self._turn()
-                failing_since, pause = None, _FIRST_RETRY
+                failing_since, pause = None, _FIRST_RETRY_SECONDS
             except RunGoneError as error:
                 self._end("frontier_gone", f"{error}: what this crawl had queued is lost; start it again")
             except redis.exceptions.RedisError as error:
@@ -390,7 +390,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
                     self._end("frontier_unreachable", f"Redis could not be used for {self.options.patience:g} s")
                 await self.shared.disconnect()
                 await asyncio.sleep(pause)
-                pause = min(_LONGEST_RETRY, 2 * pause)
+                pause = min(_LONGEST_RETRY_SECONDS, 2 * pause)
             except Exception:
                 logger.exception("The frontier failed", extra={"spider": self.spider})
                 self._end("frontier_failed", "see the error above")
@@ -402,29 +402,31 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             with suppress(redis.exceptions.RedisError, OSError):
                 await self.shared.listen(self._heard)
             self._listening = False
-            await asyncio.sleep(_LONGEST_RETRY)
+            await asyncio.sleep(_LONGEST_RETRY_SECONDS)
 
     def _heard(self) -> None:
         self._listening = True
         if self._is_idle():
-            self._rung = True
+            self._wakeup_received = True
             self._wake.set()
 
     def _next_look(self) -> float:
         """Return the seconds until something is due without being told."""
         if self.queue.ready:
             wait = self.queue.next_due - self._loop.time()
-            return min(_POLL, wait) if wait > 0 else _POLL  # what is due is taken when the engine has room
-        return min(_POLL, self._poll())
+            return (
+                min(_POLL_SECONDS, wait) if wait > 0 else _POLL_SECONDS
+            )  # what is due is taken when the engine has room
+        return min(_POLL_SECONDS, self._poll())
 
     def _poll(self) -> float:
         """Return the seconds between two looks into the queue, which has nothing for this worker now."""
         reply = self.queue.reply
         if reply is not None and not reply.waiting and self._listening:
-            return _QUIET
+            return _LISTENING_POLL_SECONDS
         if reply is None or reply.shut or not reply.waiting:
-            return _POLL
-        return max(_IN_VAIN if self._in_vain else _COALESCE, min(_POLL, reply.start / 1000))
+            return _POLL_SECONDS
+        return max(_EMPTY_POLL_SECONDS if self._in_vain else _COALESCE_SECONDS, min(_POLL_SECONDS, reply.start / 1000))
 
     async def _turn(self) -> None:
         """Do what is due."""
@@ -432,12 +434,12 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if self.crawler.engine.running:
             self._was_running = True  # it is not yet while stores and extensions are opened
         elif self._was_running and self._ending is None:
-            self._ending, self._drained_at = "shutdown", now + _DRAIN
+            self._ending, self._drained_at = "shutdown", now + _DRAIN_SECONDS
         if self._ending is not None:
             self.queue.give_back_ready()
             if now >= self._drained_at:
-                if self.ledger.leases:
-                    self._log(logging.WARNING, "Giving back %d requests in flight", len(self.ledger.leases))
+                if self.tracker.leases:
+                    self._log(logging.WARNING, "Giving back %d requests in flight", len(self.tracker.leases))
                     self._give_back_all()
                 self._slot.abandon()
         elif self._too_old(now):
@@ -476,15 +478,15 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         return not nothing or self._loop.time() - self._last_exchange >= self._poll()
 
     def _exchange_due(self, now: float) -> bool:
-        beat = min(self._poll() if self._is_idle() else _HEARTBEAT, self.options.lease / 4)
+        beat = min(self._poll() if self._is_idle() else _HEARTBEAT_SECONDS, self.options.lease / 4)
         to_tell = self.queue.pushes or self.queue.ends or self.circuit.tell_refusal or self.circuit.tell_answered
-        return bool(to_tell) or self._rung or self._more_due() or now - self._last_exchange >= beat
+        return bool(to_tell) or self._wakeup_received or self._more_due() or now - self._last_exchange >= beat
 
     async def _exchange(self, batch: Batch) -> None:
         circuit = self.circuit
         batch.refusal, batch.answered = circuit.tell_refusal, circuit.tell_answered
         began = self._loop.time()
-        self._rung = False
+        self._wakeup_received = False
         reply = await self.queue.exchange(batch)
         now = self._last_exchange = self._loop.time()
         self.stats.max_value("frontier/longest", round(now - began, 4))
@@ -502,9 +504,9 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         if reply.lost:
             self.stats.inc_value("frontier/lost")
             # Other workers answer for these titles now.
-            held = sum(is_title(lease.request) for lease in self.ledger.leases.values())
+            held = sum(is_title(lease.request) for lease in self.tracker.leases.values())
             self.stats.inc_value("titles/asked", -held)
-            self.ledger.forget()
+            self.tracker.forget()
         self.stats.inc_value("frontier/handed_out", len(reply.handed_out))
         self.stats.inc_value("dupefilter/filtered", reply.dropped)
         self._heed(reply)
@@ -534,10 +536,10 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             f"{reply.reason}; nothing is handed out for {reply.shut / 3_600_000:.1f} h, and what is queued stays queued"
         )
         if reply.spent:
-            patience = max(self.options.patience, self.spider.stays)
+            patience = max(self.options.patience, self.spider.idle_timeout)
             if reply.shut / 1000 > patience and self._is_idle() and not self._nothing_left():
                 # Of what is due, as much was done as may be.
-                self._end("budget_spent", why, logging.INFO if self.spider.tops_up else logging.ERROR)
+                self._end("budget_spent", why, logging.INFO if self.spider.refills else logging.ERROR)
             return
         self.queue.give_back_ready()
         if reply.shut / 1000 > self.options.patience:
@@ -546,7 +548,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     # --- Endings ------------------------------------------------------------------------------------------------------
 
     def _is_idle(self) -> bool:
-        return not (self.queue.ready or self.queue.local or self.ledger.leases)
+        return not (self.queue.ready or self.queue.local or self.tracker.leases)
 
     def _nothing_left(self) -> bool:
         """Return whether the run is done."""
@@ -564,7 +566,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
     def _end(self, reason: str, why: str | None = None, level: int = logging.ERROR) -> None:
         if self._ending is not None:
             return
-        self._ending, self._drained_at = reason, self._loop.time() + _DRAIN
+        self._ending, self._drained_at = reason, self._loop.time() + _DRAIN_SECONDS
         if why is not None:
             self._log(level, "%s", why)
         self._close_task = self._loop.create_task(self.crawler.engine.close_spider_async(reason=reason))
@@ -573,7 +575,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         """Keep the spider open while the run has requests, here or on other nodes."""
         if self.queue.local:
             return  # another handler has just found something to do
-        self.ledger.give_up()
+        self.tracker.give_up()
         now = self._loop.time()
         if not self._nothing_left():
             self._idle_since = now

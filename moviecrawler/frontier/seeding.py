@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-_ASK_AGAIN = 1.0
+_POLL_SECONDS = 1.0
 """Seconds between two looks at how far another worker is."""
 
 
@@ -33,7 +33,7 @@ class SeedOnceMiddleware:
         scheduler = shared_scheduler(self.crawler)
         assert scheduler is not None  # noqa: S101 - both are switched on together
         while (answer := await scheduler.seeding()) == "wait":  # noqa: ASYNC110 - on another process
-            await asyncio.sleep(_ASK_AGAIN)
+            await asyncio.sleep(_POLL_SECONDS)
         if answer == "seed":
             async for request in start:
                 yield request

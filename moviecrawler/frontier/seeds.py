@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST = 100
+_MAX_SEEDS = 100
 """Seeds that are taken at once."""
-_LONGEST_NAME = 200
+_MAX_NAME_CHARS = 200
 """Characters of a bad seed's name among the dead letters."""
 _KINDS = {"list", "set", "zset", "none"}
 """Types of keys that seeds are taken from; of the last, there are none."""
@@ -55,7 +55,7 @@ class Seeds:
         """
         self.round_trips += 1
         kind, others, *members = await self._take(
-            keys=[self._keys.start_urls, self._keys.taken_seeds], args=[_MOST, round(lease * 1000)]
+            keys=[self._keys.start_urls, self._keys.taken_seeds], args=[_MAX_SEEDS, round(lease * 1000)]
         )
         self._warn_of_kind(kind.decode())
         for member in members:
@@ -80,7 +80,7 @@ class Seeds:
         for member, reason in bad.items():
             seed = member.partition(b"\n")[2]
             head = msgspec.json.encode({"reason": f"a bad seed: {reason}", "at": None})
-            name = f"seed {seed.decode(errors='replace')[:_LONGEST_NAME]}"
+            name = f"seed {seed.decode(errors='replace')[:_MAX_NAME_CHARS]}"
             pipe.hset(self._keys.dead_letters, name, head + b"\n" + seed)
         pipe.zrem(self._keys.taken_seeds, *taken)
         await pipe.execute()

@@ -28,9 +28,9 @@ class SharedSpider(Protocol):
     """Hosts that a request which was read from the queue may be for."""
     seed_key: str
     """The same for all workers that were given the same titles and lists."""
-    tops_up: bool
+    refills: bool
     """Whether every worker runs its `start`, which queues more as the queue runs low, instead of one for all."""
-    stays: float
+    idle_timeout: float
     """Seconds that it waits for more to do, when there is nothing."""
     has_other_source: bool
     """Whether titles that the site refuses us are read elsewhere."""

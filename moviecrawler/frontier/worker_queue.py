@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PUSHES = 500
+_PUSH_BATCH = 500
 """At most in one exchange, so that no other worker waits long."""
-_LATE = 0.1
+_LATE_SECONDS = 0.1
 """Seconds after the moment that the budget has for a request, after which it is too late for it."""
 BOOST_PRIORITY, LIST_PRIORITY = 100, 1
 """The least priorities of requests on the two upper levels."""
@@ -107,7 +107,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
             if self.shared.spaced:
                 # What is late by much would crowd what others send now: its turn is over, and it gets another one.
                 now = asyncio.get_running_loop().time()
-                self._give_back(sum(due < now - _LATE for due, _, _ in self._ready))
+                self._give_back(sum(due < now - _LATE_SECONDS for due, _, _ in self._ready))
             return request
         return None
 
@@ -190,7 +190,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         Raises RedisError or RunGoneError; then it is told again.
         """
         batch.join = self._join
-        batch.pushes, batch.first = list(islice(self._pushes, _PUSHES)), self._accepted
+        batch.pushes, batch.first = list(islice(self._pushes, _PUSH_BATCH)), self._accepted
         batch.spent, batch.unsent = self._spent, self._unsent
         ends = self._ends_after(len(batch.pushes))
         batch.ends = [*ends, *((orphan, "back", "") for orphan in self._orphans)]

@@ -13,7 +13,7 @@ import redis.asyncio
 from scrapy.utils.misc import load_object
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.queue import trouble_of
+from moviecrawler.frontier.queue import describe_error
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.books import KEPT_FOR, MOST_EVENTS, Alarm, Book, BookError, Day, Event, today
 from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example
@@ -181,4 +181,6 @@ def _errors_translated() -> Iterator[None]:
     try:
         yield
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException) as error:
-        raise BookError(f"alarms and what is known of pages can't be read or written: {trouble_of(error)}") from error
+        raise BookError(
+            f"alarms and what is known of pages can't be read or written: {describe_error(error)}"
+        ) from error

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GRACE = 5.0
+_CLOSE_GRACE_SECONDS = 5.0
 """Seconds that a store which did not take everything in time is given to close."""
-_LOOK_EVERY = 0.5
+_ROOM_POLL_SECONDS = 0.5
 """Seconds between two looks at whether the crawl ends, by an item that waits for room."""
-_STUCK_FOR = 60.0
+_STUCK_SECONDS = 60.0
 """Seconds after which a worker of a shared crawl ends whose store can neither write nor spool, so that others get its titles."""
 
 
@@ -190,7 +190,7 @@ class BatchingPipeline:
             await self._spool(unsettled)
         # A store that took everything may finish in its own time.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: self._ended), _GRACE if unsettled else None)
+            await asyncio.wait_for(self._until(lambda: self._ended), _CLOSE_GRACE_SECONDS if unsettled else None)
 
     async def _admit(self, record: Record) -> None:
         size = len(record.encoded)
@@ -211,7 +211,7 @@ class BatchingPipeline:
                 return
             self._settled.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), _LOOK_EVERY)
+                await asyncio.wait_for(self._settled.wait(), _ROOM_POLL_SECONDS)
 
     def _hold(self, record: Record) -> None:
         self._held[record] = None
@@ -308,7 +308,7 @@ class BatchingPipeline:
         logger.error(told, self.store.name, error, self._data_dir)
         self._stats.inc_value(self._stat("stuck"))
         if self._crawler is not None and self._crawler.settings.get("REDIS_URL"):
-            self._loop.call_later(_STUCK_FOR, self._end_if_stuck)
+            self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)
 
     def _end_if_stuck(self) -> None:
         if not self._stuck or self._crawler is None or is_closing(self._crawler.engine):

@@ -96,16 +96,16 @@ WHERE excluded.checked_at >= misses.checked_at OR misses.checked_at > ?
 """
 _END_MISS = "DELETE FROM misses WHERE site = ? AND site_id = ? AND (checked_at <= ? OR checked_at > ?)"
 
-_LOCK_WAIT = 10.0
+_LOCK_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for another process's batch before it counts as a failed try."""
-_EXPORT_WAIT = 600.0
+_EXPORT_TIMEOUT_SECONDS = 600.0
 """Seconds to wait, at the end, for another process's export."""
-_HURRIED = 5.0
+_HURRIED_EXPORT_SECONDS = 5.0
 """Seconds that waiting and exporting may take each, when the process was told to end."""
-_SOONEST = 2.0
-_AFTER_FAILURE = 60.0
+_MIN_EXPORT_INTERVAL_SECONDS = 2.0
+_RETRY_EXPORT_SECONDS = 60.0
 """Seconds until files that could not be replaced are tried again."""
-_SHARE = 20
+_EXPORT_SHARE = 20
 """Exports take a twentieth of the time at most."""
 
 
@@ -137,7 +137,7 @@ class CsvStore(Store):
         """Open `movies.sqlite3`, and make it when it is missing."""
         path = self._folder / "movies.sqlite3"
         try:
-            connection = sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None)
+            connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
             try:
                 _prepare(connection, path)
             except BaseException:
@@ -181,7 +181,7 @@ class CsvStore(Store):
             return
         try:
             if self._export_pending():
-                self._export(_HURRIED if self.hurried else _EXPORT_WAIT)
+                self._export(_HURRIED_EXPORT_SECONDS if self.hurried else _EXPORT_TIMEOUT_SECONDS)
             if self._export_pending():
                 logger.warning("The CSV files in %s lack what is new; the next crawl writes them first", self._folder)
         finally:
@@ -194,7 +194,7 @@ class CsvStore(Store):
 
     def _check_time(self, began: float) -> None:
         """Break off an export that keeps a process from ending, which may be told to end while it exports."""
-        if self.hurried and time.monotonic() - began > _HURRIED:
+        if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
             raise OutOfTimeError
 
     def _export_pending(self) -> bool:
@@ -221,13 +221,13 @@ class CsvStore(Store):
             logger.warning(
                 "The CSV files in %s could not be replaced, and are as old as before: %s", self._folder, error
             )
-            least_pause = _AFTER_FAILURE
+            least_pause = _RETRY_EXPORT_SECONDS
         self._next_export = time.monotonic() + max(least_pause, pause_after_export(time.monotonic() - started))
 
 
 def pause_after_export(seconds: float) -> float:
     """Return the seconds until the next export may begin, after one that took `seconds`."""
-    return max(_SOONEST, _SHARE * seconds)
+    return max(_MIN_EXPORT_INTERVAL_SECONDS, _EXPORT_SHARE * seconds)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -236,8 +236,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise ConfigurationError(f"{path} was made by a newer version of moviecrawler; update, or move the file away")
     # SQLite itself doesn't wait when two processes do this to a new file at once.
     with ProcessLock(path.with_name("open.lock")) as lock:
-        if not lock.acquire(_LOCK_WAIT):
-            raise TransientStoreError(f"another process has been opening {path} for {_LOCK_WAIT:g} s")
+        if not lock.acquire(_LOCK_TIMEOUT_SECONDS):
+            raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s")
         connection.execute("PRAGMA journal_mode = WAL")
     # A commit is on the disk when it returns: a batch is told durable only then.
     connection.execute("PRAGMA synchronous = FULL")

@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 
 REJECTED = "rejected.jsonl"
 """Items that were refused, one JSON object a line: `store`, `reason` and `item`."""
-_LARGEST_REJECTED = 64 * 1024 * 1024
+_MAX_REJECTED_BYTES = 64 * 1024 * 1024
 """Bytes after which another file is begun. The one before is kept, so that there are two at most."""
-_LONGEST_LINE = 1024 * 1024
+_MAX_LINE_BYTES = 1024 * 1024
 """Bytes of an item there; of a larger one, so many characters of each text and members of each list are kept."""
-_LONGEST_TEXT = 1_000
-_LONGEST_LIST = 100
-_LOCK_WAIT = 10.0
+_MAX_TEXT_CHARS = 1_000
+_MAX_LIST_ITEMS = 100
+_LOCK_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for another process that begins a new file."""
 
 
@@ -85,7 +85,7 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         # The item may be here because of just that value: json escapes lone surrogates and takes numbers of any size.
         line = json.dumps({**entry, "item": _plain(item)}, default=repr).encode()
-    if len(line) > _LONGEST_LINE:
+    if len(line) > _MAX_LINE_BYTES:
         line = json.dumps(_cut({**entry, "item": _plain(item)}), default=lambda value: _cut(repr(value))).encode()
     try:
         _turn_over(data_dir / REJECTED)
@@ -102,23 +102,23 @@ def _plain(item: Any) -> Any:
 
 def _cut(value: Any) -> Any:
     """Return a value of JSON whose texts and lists are short enough for a line."""
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return f"{value[:_LONGEST_TEXT]}… ({len(value):,} characters)"
+    if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
+        return f"{value[:_MAX_TEXT_CHARS]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {_cut(name): _cut(part) for name, part in islice(value.items(), _LONGEST_LIST)}
+        return {_cut(name): _cut(part) for name, part in islice(value.items(), _MAX_LIST_ITEMS)}
     if isinstance(value, list):
-        more = [f"… ({len(value):,} in all)"] if len(value) > _LONGEST_LIST else []
-        return [*map(_cut, value[:_LONGEST_LIST]), *more]
+        more = [f"… ({len(value):,} in all)"] if len(value) > _MAX_LIST_ITEMS else []
+        return [*map(_cut, value[:_MAX_LIST_ITEMS]), *more]
     return value
 
 
 def _turn_over(path: Path) -> None:
     """Begin a new file when this one is full."""
-    if not path.exists() or path.stat().st_size < _LARGEST_REJECTED:
+    if not path.exists() or path.stat().st_size < _MAX_REJECTED_BYTES:
         return
     with ProcessLock(path.with_suffix(".lock")) as lock:
         # Another process may have done it meanwhile: then this file is new, and must not take the place of the full one.
-        if lock.acquire(_LOCK_WAIT) and path.stat().st_size >= _LARGEST_REJECTED:
+        if lock.acquire(_LOCK_TIMEOUT_SECONDS) and path.stat().st_size >= _MAX_REJECTED_BYTES:
             path.replace(path.with_suffix(".1.jsonl"))
 
 

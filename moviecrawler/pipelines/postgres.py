@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import time
 import uuid
 from contextlib import closing, contextmanager
@@ -17,19 +16,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import psycopg2
-from psycopg2.extensions import make_dsn
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.database import read_url
 from moviecrawler.catalogue.merging import complete, is_partial
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
-from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.database.connection import connect, errors_translated, in_one_line, read_url
+from moviecrawler.database.migrations import migrate
+from moviecrawler.database.sql import read_sql
+from moviecrawler.database.titles import Stored, apply_plan, hash_keys, plan_titles, read_stored, settle, still_holds
+from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.migrations import migrate
-from moviecrawler.pipelines.sql import read_sql
 from moviecrawler.pipelines.store import Store
-from moviecrawler.pipelines.titles import Stored, apply_plan, hash_keys, plan_titles, read_stored, settle, still_holds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -48,7 +46,6 @@ _RIGHTS = read_sql("rights.sql")
 _WRITE_MOVIES = read_sql("write_movies.sql")
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
-_TIMES = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s'"
 _UNJOINED = (
     "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s"
     " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"
@@ -60,34 +57,12 @@ _LEFT_UNJOINED = (
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
 _COPY = "COPY incoming (record_id, title_id, was_read, match_keys, item) FROM STDIN"
 
-_LOOK_EVERY = 60.0
+_UNJOINED_POLL_SECONDS = 60.0
 """Seconds between two looks for records that nobody has compared."""
-_MOST_LEFT = 500
+_MAX_UNJOINED = 500
 """Such records that are compared beside a batch."""
-_PLANS = 3
+_MAX_PLANS = 3
 """Times that titles are compared without keeping others from writing, when these have written the same ones meanwhile."""
-
-_DEFAULTS = {
-    "application_name": "moviecrawler",
-    "client_encoding": "UTF8",
-    "connect_timeout": "10",  # seconds
-    # A peer that is gone without a word is found out within a minute: seconds, and milliseconds for the last.
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
-}
-"""Of every connection; what the URL itself sets goes before it."""
-_REFUSED = re.compile(
-    '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
-)
-"""What is said of those who will never be let in. A server sends a code as well, which libpq keeps to itself."""
-_REJECTIONS = (
-    psycopg2.DataError,
-    psycopg2.IntegrityError,
-    psycopg2.errors.CardinalityViolation,  # an item that says two things of one, such as two values of a score
-    psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
-)
 
 
 class PostgresPipeline(BatchingPipeline):
@@ -135,7 +110,7 @@ class PostgresStore(Store):
                 raise RejectedError("a movie without site_id or scraped_at can't be stored")
         connection = self._connected()
         changed: dict[int, Stored] = {}
-        with _errors_translated():
+        with errors_translated():
             with connection, connection.cursor() as cursor:
                 _lock_titles(cursor)
                 for number, part in enumerate(_each_title_once(records)):
@@ -209,10 +184,10 @@ class PostgresStore(Store):
         if time.monotonic() < self._next_look:
             return []
         with connection, connection.cursor() as cursor:
-            cursor.execute(_LEFT_UNJOINED, {"owner": self._owner, "most": _MOST_LEFT, "but": list(but)})
+            cursor.execute(_LEFT_UNJOINED, {"owner": self._owner, "most": _MAX_UNJOINED, "but": list(but)})
             found = cursor.fetchall()
             if not found:
-                self._next_look = time.monotonic() + _LOOK_EVERY
+                self._next_look = time.monotonic() + _UNJOINED_POLL_SECONDS
                 return []
             cursor.execute(_UNJOINED, ([record_id for record_id, _, _ in found], self._owner))
             return read_stored(cursor, [site for _, site, _ in found], [site_id for _, _, site_id in found])
@@ -231,16 +206,16 @@ class PostgresStore(Store):
                 self._join(records[middle:])
                 return
             told = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
-            logger.warning(told, records[0].movie.site, records[0].movie.site_id, _one_line(str(error)))
+            logger.warning(told, records[0].movie.site, records[0].movie.site_id, in_one_line(str(error)))
             with self._connected() as connection, connection.cursor() as cursor:
                 _lock_titles(cursor)
                 settle(cursor, (), [records[0].record_id])
                 cursor.execute(_JOINED, ([records[0].record_id], self._owner))
-        self._next_look = time.monotonic() + _LOOK_EVERY
+        self._next_look = time.monotonic() + _UNJOINED_POLL_SECONDS
 
     def _join_at_once(self, records: Sequence[Stored]) -> None:
         connection = self._connected()
-        for _ in range(_PLANS):
+        for _ in range(_MAX_PLANS):
             with _without_transaction(connection), connection.cursor() as cursor:
                 plan = plan_titles(cursor, records)
             with connection, connection.cursor() as cursor:
@@ -256,44 +231,12 @@ class PostgresStore(Store):
             cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
 
 
-def connect(url: str) -> Connection:
-    """Connect to a database.
-
-    Raises ConfigurationError when the URL is malformed or the server refuses it for good, TransientStoreError when it
-    can't be reached now. Neither shows the password.
-    """
-    parameters = read_url(url)
-    try:
-        return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
-    except (psycopg2.OperationalError, UnicodeDecodeError) as error:
-        # A server that talks another language does so in an encoding of its own before it knows ours.
-        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
-        reason = _one_line(text)
-        if _REFUSED.search(reason):
-            raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
-        raise TransientStoreError(reason) from None
-
-
-def open_database(url: str) -> Connection:
-    """Connect to a database, and bring its schema up to date. Raises what `connect` raises."""
-    connection = connect(url)
-    try:
-        with _errors_translated():
-            migrate(connection)
-            with connection, connection.cursor() as cursor:
-                cursor.execute(_TIMES)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:
     """Return the rows of the view `scoreboard`, all or the first `limit`, in the order in which they are shown.
 
     There are none in a database without the tables. Raises what `connect` raises.
     """
-    with closing(connect(url)) as connection, _errors_translated(), connection, connection.cursor() as cursor:
+    with closing(connect(url)) as connection, errors_translated(), connection, connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = '10min'")
         try:
             cursor.execute(_SCOREBOARD, {"limit": limit})
@@ -304,7 +247,7 @@ def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:
 
 
 def _prepare(connection: Connection) -> None:
-    with _errors_translated():
+    with errors_translated():
         try:
             migrate(connection)
             with connection, connection.cursor() as cursor:
@@ -314,7 +257,7 @@ def _prepare(connection: Connection) -> None:
                     cursor.execute(_SESSION)
         except (psycopg2.ProgrammingError, psycopg2.errors.ReadOnlySqlTransaction) as error:
             raise ConfigurationError(
-                f"the database that DATABASE_URL names doesn't let us make our tables: {_one_line(str(error))}"
+                f"the database that DATABASE_URL names doesn't let us make our tables: {in_one_line(str(error))}"
             ) from error
     if refused:
         user = connection.info.user
@@ -328,7 +271,9 @@ def _lock_titles(cursor: Cursor) -> None:
     try:
         cursor.execute("SELECT lock_titles()")
     except psycopg2.errors.QueryCanceled as error:
-        raise TransientStoreError(f"other processes have been writing all the time: {_one_line(str(error))}") from error
+        raise TransientStoreError(
+            f"other processes have been writing all the time: {in_one_line(str(error))}"
+        ) from error
 
 
 @contextmanager
@@ -364,20 +309,3 @@ def _copy_row(record_id: int, title_id: int, was_read: bool, keys: Sequence[int]
     """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
     return f"{record_id}\t{title_id}\t{was_read}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
-
-
-@contextmanager
-def _errors_translated() -> Iterator[None]:
-    try:
-        yield
-    except _REJECTIONS as error:
-        # Its detail may repeat the whole row.
-        raise RejectedError(_one_line(error.diag.message_primary or str(error))) from error
-    except psycopg2.errors.QueryCanceled as error:
-        raise TooSlowError(_one_line(str(error))) from error
-    except psycopg2.Error as error:
-        raise TransientStoreError(_one_line(str(error)) or type(error).__name__) from error
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # It tells where it found credentials, each time that a client is made.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
-_PART = 16 * 1024 * 1024
+_PART_BYTES = 16 * 1024 * 1024
 """Bytes; larger objects are uploaded in parts of this size. S3 asks for 5 MiB at least."""
 _GZIP = 31  # zlib's window size with a gzip header and trailer
 _TOO_LARGE = frozenset({"EntityTooLarge", "KeyTooLongError"})
@@ -119,7 +119,7 @@ class Bucket:
     def put(self, key: str, data: bytes, content_type: str) -> None:
         """Write an object as a whole, which the endpoint checks by its CRC-32. Raises TransientStoreError or RejectedError."""
         with _errors_translated():
-            if len(data) <= _PART:
+            if len(data) <= _PART_BYTES:
                 self._client.put_object(**self._object(key), Body=data, ContentType=content_type, **_checksum(data))
             else:
                 self._put_in_parts(key, data, content_type)
@@ -131,8 +131,8 @@ class Bucket:
         this = {**self._object(key), "UploadId": upload["UploadId"]}
         try:
             parts = []
-            for number, begin in enumerate(range(0, len(data), _PART), 1):
-                part = data[begin : begin + _PART]
+            for number, begin in enumerate(range(0, len(data), _PART_BYTES), 1):
+                part = data[begin : begin + _PART_BYTES]
                 checksum = _checksum(part)
                 sent = self._client.upload_part(**this, PartNumber=number, Body=part, **checksum)
                 parts.append({"PartNumber": number, "ETag": sent["ETag"], **checksum})

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-_ABANDONED_AFTER = 86_400.0
+_ABANDONED_SECONDS = 86_400.0
 """Seconds after which nobody writes a draft of a spool file any more."""
-_CHUNK = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 """Bytes that are written at once to find out whether there is room."""
 
 
@@ -53,7 +53,7 @@ class Spool:
     def check_room(self, size: int) -> None:
         """Raise OSError when a file of so many bytes could not be written now. Nothing stays behind."""
         self._folder.mkdir(exist_ok=True)
-        chunk = os.urandom(min(size, _CHUNK))  # zeros take no room on some file systems
+        chunk = os.urandom(min(size, _CHUNK_BYTES))  # zeros take no room on some file systems
         with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
             while size > 0:
                 size -= file.write(chunk[:size])
@@ -70,7 +70,7 @@ class Spool:
             raise OSError(str(error)) from error
         for draft in self._folder.glob(f".{self._store}-*.draft"):
             with suppress(OSError):
-                if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
+                if time.time() - draft.stat().st_mtime > _ABANDONED_SECONDS:
                     draft.unlink()
         return sorted(self._folder.glob(f"{self._store}-*.jsonl"))
 

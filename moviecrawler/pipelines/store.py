@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_FIRST_DELAY = 0.2
-_LONGEST_DELAY = 30.0
+_FIRST_RETRY_SECONDS = 0.2
+_MAX_RETRY_SECONDS = 30.0
 _ENDLESS = 10**9
 """More than any limit can be, and than a lock can wait."""
 
@@ -73,8 +73,8 @@ class Limits:
 
 def backoff(attempt: int, chance: float) -> float:
     """Return the seconds to wait after the attempt of that number (from 1); `chance`, 0 to 1, spreads many processes."""
-    doubled: float = _FIRST_DELAY * 2 ** min(attempt - 1, 16)
-    return min(_LONGEST_DELAY, doubled) * (0.5 + chance / 2)
+    doubled: float = _FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 16)
+    return min(_MAX_RETRY_SECONDS, doubled) * (0.5 + chance / 2)
 
 
 @dataclass(slots=True, eq=False)

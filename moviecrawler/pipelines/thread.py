@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_IDLE_AFTER_ERROR = 60.0
-_SLOW_TRIES = 3
+_IDLE_RETRY_SECONDS = 60.0
+_MAX_SLOW_TRIES = 3
 """Times that an item is tried again, alone, which takes a store too long, before it is rejected."""
 
 
@@ -158,7 +158,7 @@ class StoreThread:
             return self._store.idle()
         except Exception:  # what is done besides writing must not stop the writing
             logger.exception("%s failed while idle", self._store.name)
-            return _IDLE_AFTER_ERROR
+            return _IDLE_RETRY_SECONDS
 
     def _next_batch(self, pause: float | None) -> list[Record] | None:
         """Return a batch when one is due, an empty one after `pause` seconds without, None at the end."""
@@ -202,7 +202,7 @@ class StoreThread:
         except TooSlowError as error:
             reason = f"takes too long: {error}"
             logger.warning("%s: a batch of %d %s", self._store.name, len(batch), reason)
-            if len(batch) == 1 and batch[0].slow < _SLOW_TRIES:
+            if len(batch) == 1 and batch[0].slow < _MAX_SLOW_TRIES:
                 # The server may be slow for another reason.
                 batch[0].slow += 1
                 self._sleep(backoff(batch[0].slow + 3, random.random()))  # noqa: S311 - no secret

@@ -25,7 +25,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE
 from moviecrawler.frontier.options import redis_parameters
-from moviecrawler.frontier.queue import trouble_of
+from moviecrawler.frontier.queue import describe_error
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
@@ -192,7 +192,7 @@ class ProxyMiddleware:
             self._log(logging.ERROR, "%s", error)
             raise CloseSpider("identity_unreachable") from None
         except redis.exceptions.RedisError as error:
-            why = trouble_of(error, "; start it, or remove REDIS_URL")
+            why = describe_error(error, "; start it, or remove REDIS_URL")
             self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s", why)
             raise CloseSpider("identity_unreachable") from None
 

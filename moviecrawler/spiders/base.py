@@ -120,9 +120,9 @@ class MovieSpider(scrapy.Spider):
     allowed_domains: list[str]
     has_other_source = False
     """Whether titles that the site refuses us are read elsewhere."""
-    tops_up = False
+    refills = False
     """Whether each worker of a shared crawl runs `start`, and not one for all."""
-    stays = 0.0
+    idle_timeout = 0.0
     """Seconds that it waits for titles to become due, or for a new day's budget, when nothing may be fetched."""
     plan: Plan
     seed_key: str
@@ -178,7 +178,7 @@ class MovieSpider(scrapy.Spider):
                 raise ConfigurationError(
                     f"lane and {name} are given, but the catalogue names the titles; remove {name}"
                 )
-        from moviecrawler.pipelines.catalogue import open_catalogue  # noqa: PLC0415 - imports Postgres' client
+        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
 
         open_catalogue(settings)
         return Plan(titles=[], list_name=None, limit=parse_limit(arguments.get("limit")), lane=lane)
@@ -194,9 +194,9 @@ class MovieSpider(scrapy.Spider):
         plan = cls.check(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
-        spider.tops_up = plan.lane is not None
-        if spider.tops_up:
-            spider.stays = CatalogueOptions.from_settings(crawler.settings).idle
+        spider.refills = plan.lane is not None
+        if spider.refills:
+            spider.idle_timeout = CatalogueOptions.from_settings(crawler.settings).idle
         others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
         spider.seed_key = repr((plan.titles, others))
         spider.home = crawler.settings[cls.home_setting]

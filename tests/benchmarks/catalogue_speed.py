@@ -20,13 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.lanes import Turns
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.lanes import DeficitRoundRobin
+from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.movies import Catalogue
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -78,8 +78,9 @@ def best(run: Callable[[], object], times: int = 10) -> tuple[float, float]:
     return statistics.median(taken), max(taken)
 
 
-def claim(store: CatalogueStore, site: str, worker: str = "w") -> list[int]:
-    claims = store.claim(site, BATCH, worker=worker, lease=timedelta(hours=2), turns=Turns(), now=utc_now())  # type: ignore[arg-type]
+def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
+    terms: dict[str, Any] = {"lease": timedelta(hours=2), "round_robin": DeficitRoundRobin(), "now": utc_now()}
+    claims = store.claim(site, BATCH, worker=worker, **terms)
     return [each.title_id for each in claims]
 
 

@@ -26,11 +26,11 @@ from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.state import NodeInfo, Process
 from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.dashboard.rejected import taken_down
+from moviecrawler.database.connection import open_database
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.places import Seen
 from moviecrawler.monitors.redis_book import RedisBook
-from moviecrawler.pipelines.postgres import open_database
 from tests.cluster.nodes import cluster
 from tests.dashboard.filling import fill
 from tests.services.postgres import PostgresServer, execute, new_database

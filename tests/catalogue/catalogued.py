@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.catalogue.lanes import Turns
+from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
@@ -46,7 +46,7 @@ def bring_in(store: CatalogueStore, *rows: ImportRow, source: str = "test", now:
 def claim(
     store: CatalogueStore, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
 ) -> list[str]:
-    claims = store.claim(site, size, worker=worker, lease=LEASE, turns=Turns(), now=now)
+    claims = store.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
     return [claim.ids[0] for claim in claims]
 
 

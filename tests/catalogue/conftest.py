@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.catalogue.store import open_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

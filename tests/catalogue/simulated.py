@@ -110,7 +110,7 @@ class OneSite:
         self.site = site
         self.scenario = scenario
         self.random = random.Random(f"{scenario.seed} {site}")  # noqa: S311 - repeatable
-        self.turns = lanes.Turns(scenario.shares)
+        self.round_robin = lanes.DeficitRoundRobin(scenario.shares)
         self.boosted, self.unread, self.stale = map(Shelf, (model.boosted_order, model.unread_order, model.stale_order))
         self.later: list[tuple[datetime, int, SiteState]] = []
         self.states: dict[int, SiteState] = {}
@@ -196,7 +196,7 @@ class OneSite:
         boosted = self.boosted.take(size, lambda state: state.boost_due is not None and state.boost_due <= now)
         unread = self.unread.take(size, lambda state: model.is_unread(state) and state.next_due <= now)
         stale = self.stale.take(size, lambda state: not model.is_unread(state) and state.next_due <= now)
-        chosen = lanes.choose(size, boosted=boosted, unread=unread, stale=stale, turns=self.turns, now=now)
+        chosen = lanes.choose(size, boosted=boosted, unread=unread, stale=stale, round_robin=self.round_robin, now=now)
         taken = {state.title_id for state in chosen}
         for shelf, states in ((self.boosted, boosted), (self.unread, unread), (self.stale, stale)):
             for state in states:

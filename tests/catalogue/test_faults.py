@@ -18,8 +18,8 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy

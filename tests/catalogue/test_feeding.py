@@ -17,9 +17,9 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import ScoreKind
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue import lanes
-from moviecrawler.catalogue.lanes import Counts, Shares, Turns, choose, outlook
+from moviecrawler.catalogue.lanes import Counts, DeficitRoundRobin, Shares, choose, outlook
 from tests.catalogue import model
 from tests.catalogue.model import SiteState
 
@@ -180,8 +180,12 @@ def due(first: int, count: int, popularity: float = 50.0, overdue: timedelta = t
     return [Due(title_id, popularity, NOW - overdue) for title_id in range(first, first + count)]
 
 
-def drawn(size: int, boosted: list[Due], unread: list[Due], stale: list[Due], turns: Turns | None = None) -> list[int]:
-    chosen = choose(size, boosted=boosted, unread=unread, stale=stale, turns=turns or Turns(), now=NOW)
+def drawn(
+    size: int, boosted: list[Due], unread: list[Due], stale: list[Due], round_robin: DeficitRoundRobin | None = None
+) -> list[int]:
+    chosen = choose(
+        size, boosted=boosted, unread=unread, stale=stale, round_robin=round_robin or DeficitRoundRobin(), now=NOW
+    )
     return [title.title_id for title in chosen]
 
 
@@ -223,9 +227,9 @@ def test_a_title_in_two_queues_is_drawn_once() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 25, 100])
 def test_shares_are_kept_over_batches_of_any_size(size: int) -> None:
-    turns, counted = Turns(Shares(boosted=0.5, stale=0.2)), {1: 0, 2: 0, 3: 0}
+    round_robin, counted = DeficitRoundRobin(Shares(boosted=0.5, stale=0.2)), {1: 0, 2: 0, 3: 0}
     for _ in range(1_000 // size):
-        for title_id in drawn(size, due(100, size), due(200, size), due(300, size), turns):
+        for title_id in drawn(size, due(100, size), due(200, size), due(300, size), round_robin):
             counted[title_id // 100] += 1
     total = sum(counted.values())
     assert counted[1] == pytest.approx(0.5 * total, abs=1)
@@ -233,10 +237,10 @@ def test_shares_are_kept_over_batches_of_any_size(size: int) -> None:
 
 
 def test_what_a_queue_could_not_use_is_not_owed_to_it() -> None:
-    turns = Turns(Shares(boosted=0.5, stale=0.2))
+    round_robin = DeficitRoundRobin(Shares(boosted=0.5, stale=0.2))
     for _ in range(100):
-        drawn(10, [], due(200, 10), [], turns)
-    assert len([title_id for title_id in drawn(10, due(100, 10), due(200, 10), [], turns) if title_id < 200]) <= 6
+        drawn(10, [], due(200, 10), [], round_robin)
+    assert len([title_id for title_id in drawn(10, due(100, 10), due(200, 10), [], round_robin) if title_id < 200]) <= 6
 
 
 DUE = st.lists(

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import analyse, load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.catalogue.store import open_catalogue
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ import psycopg2
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.lanes import Turns
+from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.rows import ImportRow, Sighting
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.errors import TransientStoreError
-from moviecrawler.pipelines.catalogue import open_catalogue
 from tests.catalogue.catalogued import DAY, LEASE, NOW, bring_in, claim, outcome, page, row, state, title_id, write
 from tests.services.postgres import execute
 
@@ -35,7 +34,7 @@ def given(number: int, site_id: str) -> ImportRow:
 
 
 def claims_of(store: CatalogueStore, *, worker: str = "w", **fields: Any) -> list[Claim]:
-    return store.claim(SITE, 5, worker=worker, lease=LEASE, turns=Turns(), now=fields.get("now", NOW))
+    return store.claim(SITE, 5, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=fields.get("now", NOW))
 
 
 def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
@@ -180,7 +179,7 @@ def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: CatalogueStore)
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: CatalogueStore) -> None:
     bring_in(store, row(1), row(2))
     assert claim(store, 1) == ["tt1000001"]
-    known = store.claim("imdb", 1, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    known = store.claim("imdb", 1, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
     # Of the first one, the answer never arrived.
     kept = store.extend("w", NOW + 2 * LEASE, [found.title_id for found in known])
     assert kept == {found.title_id for found in known}
@@ -200,7 +199,7 @@ def test_a_database_that_goes_away_in_mid_claim_keeps_no_title_from_anybody(
     bring_in(store, *(row(number) for number in range(1, 4)))
     with closing(psycopg2.connect(database_url)) as other, closing(_Dying(database_url)) as dying:
         with pytest.raises(TransientStoreError):
-            dying.store.claim("imdb", 2, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+            dying.store.claim("imdb", 2, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
         other.autocommit = True
         # They are claimed, but the worker never heard of it.
         assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by = 'w'") == [(2,)]

@@ -16,15 +16,14 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue import lanes
 from moviecrawler.catalogue.claims import MOST_CLAIMS
 from moviecrawler.catalogue.figures import due, figures, reviews
-from moviecrawler.catalogue.lanes import Shares, Turns
+from moviecrawler.catalogue.lanes import DeficitRoundRobin, Shares
 from moviecrawler.catalogue.loading import begin_import, end_import, load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
+from moviecrawler.database.sql import migrations
 from moviecrawler.items import Credit
-from moviecrawler.pipelines.catalogue import open_catalogue
-from moviecrawler.pipelines.sql import migrations
 from tests.catalogue import model
 from tests.catalogue.catalogued import (
     DAY,
@@ -177,7 +176,7 @@ def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, databas
     states = [SiteState(site="imdb", **dict(zip(columns, each, strict=True))) for each in found]
     ids: dict[Any, Any] = dict(execute(database_url, "SELECT title_id, imdb_id FROM titles"))  # type: ignore[arg-type]
     orders = {"boosted": model.boosted_order, "unread": model.unread_order, "stale": model.stale_order}
-    turns = Turns(Shares(boosted=0.4, stale=0.3))
+    round_robin = DeficitRoundRobin(Shares(boosted=0.4, stale=0.3))
     expected: list[str] = []
     left = list(states)
     for _ in range(20):
@@ -185,12 +184,12 @@ def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, databas
             name: sorted((s for s in left if model.queue_of(s, NOW) == name or _also(s, name)), key=order)[:5]
             for name, order in orders.items()
         }
-        chosen = lanes.choose(5, turns=turns, now=NOW, **queues)
+        chosen = lanes.choose(5, round_robin=round_robin, now=NOW, **queues)
         expected += [ids[s.title_id] for s in chosen]
         left = [s for s in left if s not in chosen]
     got: list[str] = []
-    turns = Turns(Shares(boosted=0.4, stale=0.3))
-    while claims := store.claim("imdb", 5, worker="w", lease=LEASE, turns=turns, now=NOW):
+    round_robin = DeficitRoundRobin(Shares(boosted=0.4, stale=0.3))
+    while claims := store.claim("imdb", 5, worker="w", lease=LEASE, round_robin=round_robin, now=NOW):
         got += [found.ids[0] for found in claims]
     assert len(got) > 30
     assert got == expected
@@ -330,7 +329,7 @@ def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, datab
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="The Quiet Mill", original_title="Der stille Müller"))
     bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
-    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
     assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
     assert found.wanted is not None
     assert (found.wanted.title, found.wanted.original_title) == ("The Quiet Mill", "Der stille Müller")
@@ -442,7 +441,7 @@ def test_a_doubtful_page_waits_for_a_person(store: CatalogueStore, database_url:
 def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="The Quiet Mill"))
     bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
-    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
     gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
     store.record([gone])
     assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
@@ -528,9 +527,9 @@ def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: CatalogueSto
     (found,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
     doubtful = listed("m/dune", found.title_id, got_id="m/dune", decision="review")
     store.record([doubtful])
-    assert store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW) == []
+    assert store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW) == []
     assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
-    (again,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, turns=Turns(), now=NOW)
+    (again,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
     assert (again.ids, again.wanted) == (["m/dune"], None)
     assert state(database_url, "tt1000001", "rottentomatoes")["id_source"] == "given"
 
@@ -714,7 +713,7 @@ def test_the_figures_count_each_title_once(store: CatalogueStore) -> None:
 
 def test_what_is_due_is_shown_and_not_claimed(store: CatalogueStore) -> None:
     bring_in(store, row(1), row(2))
-    shown = [(found.queue, found.site_id, found.title) for found in due(store, "imdb", 1, Turns(), NOW)]
+    shown = [(found.queue, found.site_id, found.title) for found in due(store, "imdb", 1, DeficitRoundRobin(), NOW)]
     assert shown == [("unread", "tt1000001", "Title 1")]
     assert claim(store) == ["tt1000001", "tt1000002"]
 

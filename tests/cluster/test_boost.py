@@ -12,9 +12,9 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.cluster.boost import boost_titles
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.pipelines.catalogue import open_catalogue
 from tests.cluster.nodes import Node, cluster
 from tests.services.postgres import execute
 

@@ -18,9 +18,9 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
 from moviecrawler.commands.catalogue import Command
-from moviecrawler.pipelines.catalogue import open_catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, counts, reset, scrapy
 from tests.services.postgres import execute

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from moviecrawler.pipelines.catalogue import open_catalogue
+from moviecrawler.catalogue.store import open_catalogue
 from tests import crawling
 from tests.catalogue.catalogued import bring_in, page, row, write
 

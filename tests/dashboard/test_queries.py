@@ -17,7 +17,7 @@ from moviecrawler.dashboard.counts import count
 from moviecrawler.dashboard.database import Database
 from moviecrawler.dashboard.search import popular, read_title, tsquery
 from moviecrawler.dashboard.search import search as search_titles
-from moviecrawler.pipelines.postgres import open_database
+from moviecrawler.database.connection import open_database
 from tests.dashboard.filling import fill
 from tests.services.postgres import execute, new_database
 

@@ -68,8 +68,8 @@ def test_store_that_is_locked_is_an_alarm_while_it_is(replica: ReplicaProcess, t
         settings = {**FAST, "ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", "ALARM_STALLED": "600"}
         options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         slow_store = (
-            "import sys, moviecrawler.pipelines.csv as csv, moviecrawler.pipelines.base as base;"
-            "csv._LOCK_WAIT = 0.05; base._LONGEST_DELAY = 0.2;"
+            "import sys, moviecrawler.pipelines.csv as csv, moviecrawler.pipelines.store as store;"
+            "csv._LOCK_TIMEOUT_SECONDS = 0.05; store._MAX_RETRY_SECONDS = 0.2;"
             f"sys.argv = ['scrapy', 'crawl', 'imdb', '-a', 'ids={IDS}', '-s', 'STORE_BUFFER_ITEMS=5',"
             f" '-s', 'STORE_BATCH_ITEMS=5'] + {options!r};"
             "from scrapy.cmdline import execute; execute()"

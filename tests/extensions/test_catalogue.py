@@ -15,13 +15,12 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
+from moviecrawler.database.titles import rejoin
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.catalogue import open_catalogue
-from moviecrawler.pipelines.titles import rejoin
 from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.services.postgres import execute
@@ -164,7 +163,7 @@ def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
 
 def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = crawl.recorder
-    monkeypatch.setattr("moviecrawler.extensions.catalogue._EVERY", 0.01)
+    monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_INTERVAL_SECONDS", 0.01)
     recorder._last_extended = utc_now() + timedelta(days=1)  # by the clock as it was then
     statement = "UPDATE title_sites SET claimed_by = %s, claimed_until = %s WHERE site = 'imdb' RETURNING title_id"
     ((title_id,),) = execute(crawl.database_url, statement, recorder.worker, utc_now())

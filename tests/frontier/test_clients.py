@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.queue import connect, trouble_of
+from moviecrawler.frontier.queue import connect, describe_error
 
 CLUSTER = {"redis_cls": "redis.asyncio.RedisCluster"}
 NOWHERE = "redis://:hunter2@127.0.0.1:1/0"
@@ -28,7 +28,7 @@ def test_redis_that_is_away_is_a_redis_error_without_its_password(parameters: di
     with pytest.raises(redis.exceptions.RedisError) as error:
         asyncio.run(ask())
     assert "hunter2" not in str(error.value)
-    assert trouble_of(error.value, "; start it").endswith("; start it")
+    assert describe_error(error.value, "; start it").endswith("; start it")
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/2", "unix:///run/redis.sock"])
@@ -40,4 +40,4 @@ def test_url_that_no_cluster_has_is_refused(url: str) -> None:
 
 
 def test_cluster_that_is_asked_as_if_it_were_one_server_is_told() -> None:
-    assert "set REDIS_PARAMS to " in trouble_of(redis.exceptions.MovedError("14485 127.0.0.1:7001"), "; start it")
+    assert "set REDIS_PARAMS to " in describe_error(redis.exceptions.MovedError("14485 127.0.0.1:7001"), "; start it")

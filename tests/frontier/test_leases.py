@@ -9,7 +9,7 @@ from scrapy.http import Response
 from scrapy.signalmanager import SignalManager
 from twisted.python.failure import Failure
 
-from moviecrawler.frontier.leases import META, Ledger
+from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_settled, list_missed, store_opened
 
@@ -25,13 +25,13 @@ def miss(outcome: Any) -> Miss:
 
 
 class Crawl:
-    """A ledger, and what Scrapy and two stores tell it."""
+    """A tracker, and what Scrapy and two stores tell it."""
 
     def __init__(self) -> None:
         self.ends: list[tuple[str, str]] = []
-        self.ledger = Ledger(lambda lease, how, _: self.ends.append((lease.id, how)))
+        self.tracker = LeaseTracker(lambda lease, how, _: self.ends.append((lease.id, how)))
         self.manager = SignalManager()
-        self.ledger.connect(self.manager)
+        self.tracker.connect(self.manager)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
 
@@ -42,7 +42,7 @@ class Crawl:
     def take(self, lease: str = "a", site_id: str | None = "tt1") -> Request:
         known = {} if site_id is None else {"site_id": site_id}
         request = Request(f"https://www.imdb.com/{lease}", cb_kwargs=known, meta={META: lease})
-        self.ledger.take(request)
+        self.tracker.take(request)
         return request
 
     def passed(self, item: Any, request: Request | None) -> None:
@@ -61,12 +61,12 @@ def crawl() -> Crawl:
 def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     crawl.passed(item, request)
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     crawl.settled(item, "csv")
     assert crawl.ends == []
     crawl.settled(item, "postgres")
     assert crawl.ends == [("a", "done")]
-    assert not crawl.ledger.unsettled
+    assert not crawl.tracker.unsettled
 
 
 def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
@@ -74,20 +74,20 @@ def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
     crawl.settled(item, "csv", "postgres")
     crawl.passed(item, request)
     assert crawl.ends == []
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     assert crawl.ends == [("a", "done")]
 
 
 def test_item_of_an_earlier_run_is_no_request_s(crawl: Crawl) -> None:
     crawl.send(item_settled, item=movie(), store="csv", outcome="durable", reason=None, earlier=True)
-    assert not crawl.ledger.unsettled
+    assert not crawl.tracker.unsettled
 
 
 def test_equal_items_are_told_apart(crawl: Crawl) -> None:
     requests, items = [crawl.take("a"), crawl.take("b")], [movie(), movie()]
     for request, item in zip(requests, items, strict=True):
         crawl.passed(item, request)
-        crawl.ledger.ended(request)
+        crawl.tracker.ended(request)
     crawl.settled(items[1], "csv", "postgres")
     assert crawl.ends == [("b", "done")]
 
@@ -99,7 +99,7 @@ def test_archived_page_is_an_item_like_others(crawl: Crawl) -> None:
     )
     crawl.passed(page, request)
     crawl.passed(item, request)
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     crawl.settled(item, "csv", "postgres")
     assert crawl.ends == []
     crawl.settled(page, "archive")
@@ -113,7 +113,7 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
     if early:
         crawl.settled(item, "postgres", outcome=outcome)
     crawl.passed(item, request)
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     crawl.settled(item, "csv")
     if not early:
         crawl.settled(item, "postgres", outcome=outcome)
@@ -126,7 +126,7 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     request, item = crawl.take(), miss(outcome)
     crawl.passed(item, request)
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     crawl.settled(item, "csv", "postgres")
     assert crawl.ends == [("a", how)]
 
@@ -136,7 +136,7 @@ def test_dropped_item_is_a_failure(crawl: Crawl) -> None:
     crawl.send(
         signals.item_dropped, item=movie(), response=Response(request.url, request=request), exception=ValueError()
     )
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     assert crawl.ends == [("a", "failed")]
 
 
@@ -148,25 +148,25 @@ def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object) -> None:
         failure=Failure(ValueError("odd")),  # type: ignore[no-untyped-call]
         response=Response(request.url, request=request),
     )
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     assert crawl.ends == [("a", "dead")]
 
 
 def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     retry = request.copy()
-    assert crawl.ledger.hand_over(retry)
-    crawl.ledger.ended(request)
+    assert crawl.tracker.hand_over(retry)
+    crawl.tracker.ended(request)
     crawl.passed(item, retry)
-    crawl.ledger.ended(retry)
+    crawl.tracker.ended(retry)
     crawl.settled(item, "csv", "postgres")
     assert crawl.ends == [("a", "done")]
-    assert not crawl.ledger.hand_over(retry.copy())
+    assert not crawl.tracker.hand_over(retry.copy())
 
 
 def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     assert crawl.ends == []
     crawl.passed(item, Request("https://datasets.imdbws.com/"))
     crawl.settled(item, "csv", "postgres")
@@ -175,15 +175,15 @@ def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> Non
 
 def test_title_without_any_item_is_a_dead_letter_in_the_end(crawl: Crawl) -> None:
     request, other = crawl.take("a"), crawl.take("b", "tt2")
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     crawl.passed(movie("tt2"), other)
-    crawl.ledger.ended(other)
-    crawl.ledger.give_up()
+    crawl.tracker.ended(other)
+    crawl.tracker.give_up()
     assert crawl.ends == [("a", "dead")]
 
 
 def test_list_is_done_when_it_was_read(crawl: Crawl) -> None:
-    crawl.ledger.ended(crawl.take(site_id=None))
+    crawl.tracker.ended(crawl.take(site_id=None))
     assert crawl.ends == [("a", "done")]
 
 
@@ -196,17 +196,17 @@ def test_list_that_was_missed_is_kept_or_set_aside(
 ) -> None:
     request = crawl.take(site_id=None)
     crawl.send(list_missed, url=request.url, reason=reason, refused=refused)
-    crawl.ledger.ended(request)
+    crawl.tracker.ended(request)
     assert crawl.ends == ends
-    crawl.ledger.give_up()
+    crawl.tracker.give_up()
     assert crawl.ends == (ends or [("a", "done")])
 
 
 def test_lost_leases_are_not_told_of(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     crawl.passed(item, request)
-    crawl.ledger.forget()
-    crawl.ledger.ended(request)
+    crawl.tracker.forget()
+    crawl.tracker.ended(request)
     crawl.settled(item, "csv", "postgres")
     assert crawl.ends == []
-    assert not crawl.ledger.unsettled
+    assert not crawl.tracker.unsettled

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 import redis.exceptions
 
+from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.letters import dead_letters
 from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import (
     BOOSTED,

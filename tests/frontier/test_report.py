@@ -15,8 +15,8 @@ import redis
 from redis.asyncio.connection import AbstractConnection
 
 from moviecrawler.frontier import report
+from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.letters import Place, page_of_dead_letters
 from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import SharedQueue, connect
 from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, read_runs

@@ -16,9 +16,9 @@ import redis
 from scrapy.utils.test import get_crawler
 
 from moviecrawler import settings as project
+from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.letters import dead_letters
 from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.frontier.queue import LEVELS, Batch, SharedQueue, connect
 from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed

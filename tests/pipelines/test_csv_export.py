@@ -84,7 +84,7 @@ def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
 ) -> None:
     written(tmp_path, make_movie(0))
     with monkeypatch.context() as patched:
-        patched.setattr("moviecrawler.pipelines.csv._HURRIED", -1.0)
+        patched.setattr("moviecrawler.pipelines.csv._HURRIED_EXPORT_SECONDS", -1.0)
         made.clear()
         written(tmp_path, *(make_movie(number) for number in range(1, 1300)), hurried=True)
     assert len(made) == 500

@@ -19,12 +19,13 @@ import pytest
 from moviecrawler.catalogue.merging import complete
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.database.connection import open_database
+from moviecrawler.database.sql import migrations
 from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
-from moviecrawler.pipelines.postgres import PostgresStore, open_database
+from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
-from moviecrawler.pipelines.sql import migrations
 from moviecrawler.pipelines.store import Record, Store
 from tests.catalogue.readings import reading
 from tests.monitors.movies import movie

@@ -27,11 +27,12 @@ import psycopg2
 import pytest
 from scrapy.exceptions import CloseSpider
 
+from moviecrawler.database.connection import connect
+from moviecrawler.database.migrations import migrate
+from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.migrations import migrate
-from moviecrawler.pipelines.postgres import PostgresStore, connect
-from moviecrawler.pipelines.sql import is_additive, migrations
+from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import BEGIN, LIMIT, make_movie, running
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -289,7 +290,7 @@ def test_processes_that_start_together_migrate_once(empty_database_url: str) -> 
 
 def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {**migrations(), 9999: "CREATE TABLE half (n integer); SELECT 1 / 0"}
-    monkeypatch.setattr("moviecrawler.pipelines.migrations.migrations", lambda: broken)
+    monkeypatch.setattr("moviecrawler.database.migrations.migrations", lambda: broken)
     with closing(psycopg2.connect(empty_database_url)) as connection, pytest.raises(psycopg2.Error):
         migrate(connection)
     assert execute(empty_database_url, "SELECT to_regclass('records'), to_regclass('half')") == [(None, None)]

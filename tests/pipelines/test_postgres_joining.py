@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from moviecrawler.database.connection import connect
+from moviecrawler.database.titles import plan_titles
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
-from moviecrawler.pipelines.titles import plan_titles
 from tests.pipelines.runs import LIMIT, make_movie, running
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from moviecrawler.database.titles import Plan, Stored
     from moviecrawler.items import Movie
-    from moviecrawler.pipelines.titles import Plan, Stored
 
 
 def on_metacritic(number: int, title: str) -> Movie:
@@ -138,7 +139,7 @@ def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
 ) -> None:
     session = postgres._SESSION
     monkeypatch.setattr(postgres, "_SESSION", session.replace("statement_timeout = '60s'", "statement_timeout = '1s'"))
-    monkeypatch.setattr("moviecrawler.pipelines.thread._SLOW_TRIES", 0)
+    monkeypatch.setattr("moviecrawler.pipelines.thread._MAX_SLOW_TRIES", 0)
     with closing(PostgresStore(database_url)) as store:
         store.open()
     execute(
@@ -168,7 +169,7 @@ def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkey
     )
     with closing(PostgresStore(database_url)) as store:
         store.open()
-        with closing(postgres.connect(database_url)) as other, other.cursor() as cursor:
+        with closing(connect(database_url)) as other, other.cursor() as cursor:
             cursor.execute("SELECT lock_titles()")
             with pytest.raises(TransientStoreError, match="other processes have been writing"):
                 store_movies(store, make_movie(1))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.database.connection import open_database
+from moviecrawler.database.rematch import Change, rematch
+from moviecrawler.database.titles import rejoin
 from moviecrawler.items import Credit
-from moviecrawler.pipelines.postgres import open_database
-from moviecrawler.pipelines.rematch import Change, rematch
-from moviecrawler.pipelines.titles import rejoin
 from tests.catalogue.catalogued import NOW, bring_in, outcome, page, row, write
 from tests.services.postgres import execute
 

@@ -19,7 +19,7 @@ from scrapy import Request
 from scrapy.http import TextResponse
 
 from moviecrawler.errors import TransientStoreError
-from moviecrawler.frontier.leases import META, Ledger
+from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.replica.process import ReplicaProcess
@@ -128,15 +128,15 @@ def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(
     async def crawl() -> None:
         with largest_file(100):
             async with running(store, tmp_path, close_seconds=0.2) as run:
-                ledger = Ledger(lambda lease, how, _: ended.append((lease.id, how)))
-                ledger.connect(run.crawler.signals)
+                tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
+                tracker.connect(run.crawler.signals)
                 run.crawler.signals.send_catch_log(store_opened, store="memory")
                 request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
-                ledger.take(request)
+                tracker.take(request)
                 movie = make_movie(1)
                 await run.pipeline.process_item(movie)
-                ledger._item_passed(movie, TextResponse(request.url, request=request))
-                ledger.ended(request)
+                tracker._item_passed(movie, TextResponse(request.url, request=request))
+                tracker.ended(request)
         assert run.outcomes() == {"tt0000001": "lost"}
         assert "neither stored nor spooled" in (run.settled[0][2] or "")
 
@@ -147,7 +147,7 @@ def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(
 def test_rejected_items_turn_over_and_their_lines_have_a_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moviecrawler.pipelines.files._LARGEST_REJECTED", 2_000)
+    monkeypatch.setattr("moviecrawler.pipelines.files._MAX_REJECTED_BYTES", 2_000)
     for number in range(20):
         assert append_rejected(tmp_path, "memory", f"reason {number}", make_movie(number))
     kept = [tmp_path / name for name in ("rejected.1.jsonl", "rejected.jsonl")]

@@ -367,7 +367,7 @@ def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
 def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
     store: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moviecrawler.pipelines.base._GRACE", 0.1)
+    monkeypatch.setattr("moviecrawler.pipelines.base._CLOSE_GRACE_SECONDS", 0.1)
     gate = threading.Event()
     store.before_write = lambda _: gate.wait(LIMIT)
 

@@ -15,8 +15,8 @@ import msgspec
 import psycopg2
 import pytest
 
+from moviecrawler.database.migrations import migrate
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.migrations import migrate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ from moviecrawler.catalogue.matching import verify
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.catalogue.wanted import wanted_titles
+from moviecrawler.database.sql import read_sql
+from moviecrawler.database.titles import apply_plan, plan_titles, read_stored
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.sql import read_sql
-from moviecrawler.pipelines.titles import apply_plan, plan_titles, read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
+from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
-from moviecrawler.pipelines.sql import read_sql
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ _NEW_TITLE = "INSERT INTO titles DEFAULT VALUES RETURNING title_id"
 
 _STANDING = "SELECT record_id, title_id FROM records WHERE record_id = ANY (%s) AND NOT placed_by_hand"
 
-_MOST = 100
+_MAX_RECORDS = 100
 """Records that one search may lead to."""
-_MOST_WORDS = 24
+_MAX_WORDS = 24
 """Words of a title by whose beginnings others are searched for."""
-_MOST_COMPARED = 500
+_MAX_COMPARED = 500
 """Records found by them whose titles are compared with one's own."""
-_ASKED_AT_ONCE = 1_000
+_SEARCH_BATCH = 1_000
 """Searches in one statement, so that none takes long."""
 _BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
 """Whose title a group of records goes to."""
@@ -112,12 +112,12 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     asked = [
         (record, _hashes(common, _all_but(sites[record.record_id])))
         for record in changed
-        for common in keys[record.record_id][1][:_MOST_WORDS]
+        for common in keys[record.record_id][1][:_MAX_WORDS]
     ]
     similar = {
         title_id
         for record, candidates in _search(cursor, asked, unmatched=True).items()
-        for found in candidates[:_MOST_COMPARED]
+        for found in candidates[:_MAX_COMPARED]
         if spelt_alike(record.movie, found.titles)
         for title_id in (record.title_id, found.title_id)
     }
@@ -210,13 +210,14 @@ def _search(
     """
     askers = {record.record_id: record for record, _ in asked}
     found: dict[Stored, list[_Candidate]] = defaultdict(list)
-    for begin in range(0, len(asked), _ASKED_AT_ONCE):
+    for begin in range(0, len(asked), _SEARCH_BATCH):
         questions = [
             {"asker": record.record_id, "site": record.movie.site, "keys": keys}
-            for record, keys in asked[begin : begin + _ASKED_AT_ONCE]
+            for record, keys in asked[begin : begin + _SEARCH_BATCH]
         ]
         cursor.execute(
-            _CANDIDATES, {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MOST}
+            _CANDIDATES,
+            {"asked": msgspec.json.encode(questions).decode(), "unmatched": unmatched, "most": _MAX_RECORDS},
         )
         for record_id, title_id, title, original_title in cursor.fetchall():
             candidate = _Candidate(title_id, [title, original_title] if original_title else [title])

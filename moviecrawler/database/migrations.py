@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.pipelines.sql import is_additive, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

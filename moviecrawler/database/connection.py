@@ -1,0 +1,161 @@
+"""The connection to Postgres: how it is made, what its errors mean, and what may be written there."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg2
+from psycopg2.extensions import make_dsn, parse_dsn
+from psycopg2.extras import NamedTupleCursor
+
+from moviecrawler.database.migrations import migrate
+from moviecrawler.errors import ConfigurationError, RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.texts import on_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
+
+    from moviecrawler.items import Site
+
+
+_FORM = "postgresql://user:password@host:5432/database"
+
+
+_TIMES = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s'"
+_DEFAULTS = {
+    "application_name": "moviecrawler",
+    "client_encoding": "UTF8",
+    "connect_timeout": "10",  # seconds
+    # A peer that is gone without a word is found out within a minute: seconds, and milliseconds for the last.
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""Of every connection; what the URL itself sets goes before it."""
+_REFUSED = re.compile(
+    '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
+)
+"""What is said of those who will never be let in. A server sends a code as well, which libpq keeps to itself."""
+_REJECTIONS = (
+    psycopg2.DataError,
+    psycopg2.IntegrityError,
+    psycopg2.errors.CardinalityViolation,  # an item that says two things of one, such as two values of a score
+    psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
+)
+
+
+def read_url(url: str) -> dict[str, str]:
+    """Return the parameters of DATABASE_URL.
+
+    Raises ConfigurationError for one that is malformed, or of which a part of the password would be taken for something else: libpq's
+    sentences would show that part.
+    """
+    _, _, rest = url.partition("://")
+    authority, *others = re.split(r"[/?#]", rest, maxsplit=1)
+    try:
+        found = parse_dsn(url) if url.startswith(("postgresql://", "postgres://")) else {}
+    except psycopg2.ProgrammingError:
+        found = {}
+    port = found.get("port", "")
+    misplaced = authority.count("@") > 1 or any("@" in other for other in others)
+    if misplaced or not found.get("dbname") or not (port.replace(",", "") or "0").isdigit():
+        raise ConfigurationError(
+            f"DATABASE_URL is not of the form {_FORM}; write signs such as @ / : ? in a password as %40 %2F %3A %3F"
+        )
+    return found
+
+
+def connect(url: str) -> Connection:
+    """Connect to a database.
+
+    Raises ConfigurationError when the URL is malformed or the server refuses it for good, TransientStoreError when it
+    can't be reached now. Neither shows the password.
+    """
+    parameters = read_url(url)
+    try:
+        return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
+    except (psycopg2.OperationalError, UnicodeDecodeError) as error:
+        # A server that talks another language does so in an encoding of its own before it knows ours.
+        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+        reason = in_one_line(text)
+        if _REFUSED.search(reason):
+            raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
+        raise TransientStoreError(reason) from None
+
+
+def open_database(url: str) -> Connection:
+    """Connect to a database, and bring its schema up to date. Raises what `connect` raises."""
+    connection = connect(url)
+    try:
+        with errors_translated():
+            migrate(connection)
+            with connection, connection.cursor() as cursor:
+                cursor.execute(_TIMES)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def errors_translated() -> Iterator[None]:
+    """Raise a store's own errors in place of psycopg2's."""
+    try:
+        yield
+    except _REJECTIONS as error:
+        # Its detail may repeat the whole row.
+        raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
+    except psycopg2.errors.QueryCanceled as error:
+        raise TooSlowError(in_one_line(str(error))) from error
+    except psycopg2.Error as error:
+        raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
+
+
+def in_one_line(text: str) -> str:
+    """Return a server's words without line breaks."""
+    return " ".join(text.split())
+
+
+class Database:
+    """One connection to the catalogue's tables, made when it is first needed, and again when it is lost."""
+
+    def __init__(self, connect: Callable[[], Connection], rejoin: Callable[[Any, Site, Sequence[str]], None]) -> None:
+        """Take what connects to a database that has the tables, and what joins records anew: cursor, site, ids."""
+        self._connect = connect
+        self._rejoin = rejoin
+        self._connection: Connection | None = None
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Give a cursor, and commit when all went well."""
+        try:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._connect()
+            with self._connection as connection, connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
+                yield cursor
+        except (psycopg2.DataError, psycopg2.IntegrityError) as error:
+            raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
+        except psycopg2.Error as error:
+            raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
+
+
+def storable(text: str) -> str:
+    """Return a text without what the database takes nowhere; pages say what they like."""
+    return on_one_line(text).encode(errors="replace").decode()
+
+
+def as_json(rows: Sequence[dict[str, Any]]) -> str:
+    """Return rows as a JSON array."""
+    return msgspec.json.encode(rows).decode()
