@@ -2,7 +2,7 @@
 
 Since 2022 all facts are in the JSON of a page's `__NEXT_DATA__` script, as objects of IMDb's GraphQL API: a title page
 has two about its title, `aboveTheFoldData` and `mainColumnData`, its sub-pages one, `contentData.entityMetadata`. What
-such an object says is read by `imdb_objects`; pages without that script are read by `imdb_markup`.
+such an object says is read by `imdb_objects`; pages without that script are read by `legacy.imdb_titles` and `legacy.imdb_lists`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from moviecrawler.extract import imdb_markup
 from moviecrawler.extract.embedded import (
     ShapeError,
     decode_json,
@@ -27,7 +26,6 @@ from moviecrawler.extract.embedded import (
     stated_addresses,
 )
 from moviecrawler.extract.findings import NotTold, looked
-from moviecrawler.extract.imdb_dom import Document
 from moviecrawler.extract.imdb_objects import (
     TITLE_ID,
     brief_genres,
@@ -38,6 +36,8 @@ from moviecrawler.extract.imdb_objects import (
     read_known_movie,
     read_movie,
 )
+from moviecrawler.extract.legacy import imdb_lists, imdb_titles
+from moviecrawler.extract.legacy.imdb_document import Document
 from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Listing, Page
 from moviecrawler.urls import site_of
@@ -183,7 +183,7 @@ def _title_page(body: bytes, url: str | None, kind: str) -> Page:
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
-        return imdb_markup.title(body, url)
+        return imdb_titles.title(body, url)
     return Page(site="imdb", kind=kind, movie=_movie(body, url, sources))
 
 
@@ -194,7 +194,7 @@ def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
     if not is_json(body) and any(map(found.is_open, _ALWAYS_TOLD)):
         document = looked(lambda: Document(body, url))
         if document is not None:
-            imdb_markup.look_for_facts(found, document, "data")
+            imdb_titles.look_for_facts(found, document, "data")
     return found.done()
 
 
@@ -215,7 +215,7 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
     """Read a title's page of credits. Raises ExtractionError as `title` does."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.full_credits(body, url)
+        return imdb_titles.full_credits(body, url)
     content = props.get("contentData")
     if content is None:
         return _title_page(body, url, "fullcredits")
@@ -228,7 +228,7 @@ def episodes(body: bytes, url: str | None = None) -> Page:
     """Read one season of a series: the series as `movie`, its episodes as `listing`."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.episodes(body, url)
+        return imdb_lists.episodes(body, url)
     found = dig(props, "contentData", "section", "episodes")
     entries = []
     for row in _rows(found, "items"):
@@ -261,7 +261,7 @@ def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
     def read(body: bytes, url: str | None = None) -> Page:
         props = page_props(body)
         if props is None:
-            return imdb_markup.title(body, url)
+            return imdb_titles.title(body, url)
         return Page(site="imdb", kind=kind, movie=_read_entity(props))
 
     return read
@@ -284,7 +284,7 @@ def chart(body: bytes, url: str | None = None) -> Page:
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.listing(body, url)
+        return imdb_lists.listing(body, url)
     releases = dig(props.get("pageData"), "topGrossingReleases")
     if releases is not None:
         # A release that is not bound to a title yet has none.
@@ -305,7 +305,7 @@ def search(body: bytes, url: str | None = None) -> Page:
     """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.listing(body, url)
+        return imdb_lists.listing(body, url)
     found = dig(props.get("searchResults"), "titleResults")
     entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
     listing = Listing(site="imdb", entries=entries, total=_total(found), next=dig_text(found, "endCursor"))
@@ -317,7 +317,7 @@ def find(body: bytes, url: str | None = None) -> Page:
     """Read the titles of a page of `/find`. Raises ExtractionError."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.listing(body, url)
+        return imdb_lists.listing(body, url)
     found = props.get("titleResults")
     entries = [_search_entry(row) for row in _rows(found, "results")]
     listing = Listing(site="imdb", entries=entries, next=dig_text(found, "nextCursor"))
@@ -329,7 +329,7 @@ def calendar(body: bytes, url: str | None = None) -> Page:
     """Read the titles of the calendar of releases, each with its date. Raises ExtractionError."""
     props = page_props(body)
     if props is None:
-        return imdb_markup.listing(body, url)
+        return imdb_lists.listing(body, url)
     entries = [read_entry(row, None) for group in _rows(props, "groups") for row in _rows(group, "entries")]
     return Page(site="imdb", kind="calendar", listing=Listing(site="imdb", entries=entries))
 

@@ -1,7 +1,7 @@
 """Metacritic's pages since 2026, whose facts are JSON: the payload of Nuxt 3, and the answers of its JSON host.
 
 A page is composed of components, the same in a page's `__NUXT_DATA__` and in the answer of
-`backend.metacritic.com/composer/…`. Pages without such a payload are left to `metacritic_markup`.
+`backend.metacritic.com/composer/…`. Pages without such a payload are left to `legacy.metacritic_titles`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from moviecrawler.extract import metacritic_lists, metacritic_markup
 from moviecrawler.extract.devalue import Devalue
 from moviecrawler.extract.embedded import (
     ShapeError,
@@ -29,6 +28,7 @@ from moviecrawler.extract.embedded import (
     told,
 )
 from moviecrawler.extract.findings import Findings, looked
+from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
     SUMMARIES,
@@ -83,7 +83,7 @@ def kind_of(body: bytes, url: str | None) -> str | None:
         is_theirs = url is not None or b"backend.metacritic.com/" in body or b'-score-summary"' in body
         return "backend" if is_theirs else None
     addresses = [address for address in stated_addresses(body) if site_of(address) == "metacritic"]
-    is_bare = metacritic_markup.is_bare(body)
+    is_bare = metacritic_titles.is_bare(body)
     if not addresses and is_bare:
         # A picture has a "url", too.
         stated = (found["url"].decode(errors="replace") for found in _JSON_LD_ADDRESS.finditer(body))
@@ -143,9 +143,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     found = None if payload is None else looked(lambda: _from_payload(payload))
     if found is None:
         is_details = kind.endswith("-details")
-        return Page(site="metacritic", kind=kind, movie=metacritic_markup.title(body, url, details=is_details))
+        return Page(site="metacritic", kind=kind, movie=metacritic_titles.title(body, url, details=is_details))
     if any(map(found.is_open, _ALWAYS_TOLD)):
-        metacritic_markup.look_beside_payload(found, body)
+        metacritic_titles.look_beside_payload(found, body)
     return Page(site="metacritic", kind=kind, movie=found.done())
 
 

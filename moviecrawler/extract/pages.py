@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
-from moviecrawler.extract.archived import original, original_url
 from moviecrawler.extract.blocks import block_sign
 from moviecrawler.extract.embedded import reader
+from moviecrawler.extract.legacy.wayback import original, original_url
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:

@@ -35,18 +35,19 @@ from moviecrawler.extract.embedded import (
     told,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
-from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, chart, search
-from moviecrawler.extract.rottentomatoes_markup import (
-    Detail,
-    Person,
-    cast_tiles,
-    details_of,
+from moviecrawler.extract.legacy.rottentomatoes_chart import chart
+from moviecrawler.extract.legacy.rottentomatoes_titles import (
     older_cast,
     older_details,
-    synopsis,
+    read_mop_ratings,
+    read_score_board,
+    read_score_panel,
+    read_scoreboard,
 )
-from moviecrawler.extract.rottentomatoes_parts import listed, name_of, score, texts, title_kind
-from moviecrawler.extract.rottentomatoes_scores import Shown, json_script, shown_on
+from moviecrawler.extract.rottentomatoes_details import Detail, Person, cast_tiles, details_of, synopsis
+from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
+from moviecrawler.extract.rottentomatoes_parts import Shown, json_script, listed, name_of, score, texts, title_kind
+from moviecrawler.extract.rottentomatoes_scorecard import read_scorecard
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_runtime, parse_year
 from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from parsel import Selector
-
-__all__ = ["READERS", "browse", "browse_json", "chart", "kind_of", "movie", "movie_trimmed", "reviews", "search", "tv"]
 
 _ROLES: tuple[Role, ...] = ("director", "writer", "creator")
 """Those that the list of details names."""
@@ -181,6 +180,24 @@ def _has(body: bytes, signs: tuple[bytes, ...]) -> bool:
 def _canonical(body: bytes) -> str | None:
     """Return the URL on the live site that the page gives as its own."""
     return next((address for address in stated_addresses(body) if site_of(address) == "rottentomatoes"), None)
+
+
+def shown_on(body: bytes, tree: Selector | None) -> Shown:
+    """Return what the first known form of a page's head shows."""
+    scorecard, hero = json_script(body, "media-scorecard-json"), json_script(body, "media-hero-json")
+    if scorecard is not None or hero is not None:
+        return read_scorecard(scorecard, looked(lambda: dig(hero, "content")))
+    old = json_script(body, "score-details-json") or json_script(body, "scoreDetails")
+    board = looked(lambda: dig(old, "scoreboard"))
+    if isinstance(board, dict):
+        return read_scoreboard(board, looked(lambda: dig_text(old, "primaryImageUrl")))
+    if tree is None:
+        return Shown()
+    if element := tree.css("score-board, score-board-deprecated"):
+        return read_score_board(element)
+    if halves := tree.css(".mop-ratings-wrap__half"):
+        return read_mop_ratings(halves)
+    return read_score_panel(tree)
 
 
 def _site_id(body: bytes, url: str | None, *data: Any) -> str | None:

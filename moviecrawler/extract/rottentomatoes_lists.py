@@ -17,20 +17,17 @@ from moviecrawler.extract.embedded import (
     script,
 )
 from moviecrawler.extract.findings import looked
-from moviecrawler.extract.rottentomatoes_parts import score, scores_of_row, text_of, title_kind
+from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, scores_of_row, text_of
 from moviecrawler.extract.trees import tree_of
-from moviecrawler.extract.values import check_year, parse_date, parse_year
-from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind
-from moviecrawler.urls import id_in_url
+from moviecrawler.extract.values import parse_date, parse_year
 
 if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.findings import NotTold
+    from moviecrawler.items import Entry, Page, Score, ScoreKind
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
-_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
-_PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
 
 
 @reader
@@ -46,7 +43,7 @@ def browse(body: bytes, url: str | None = None) -> Page:
     if not entries and script(body, "noResults") != b"true":
         raise ShapeError("entries", "a browse page without entries, and none that says that it has no results")
     page_info = script(body, "pageInfo")
-    return _page("browse", entries, _cursor(decode_json(page_info)) if page_info else None)
+    return list_page("browse", entries, _cursor(decode_json(page_info)) if page_info else None)
 
 
 @reader
@@ -66,38 +63,8 @@ def browse_json(body: bytes, url: str | None = None) -> Page:
             partial(_share, item, "tomatometer", "criticsScore"),
             partial(_share, item, "popcornmeter", "audienceScore"),
         )
-        entries.append(_entry(path, title, scores, release_date=_opening(dig_text(item, "releaseDateText"))))
-    return _page("browse-json", entries, _cursor(dig(data, "pageInfo")))
-
-
-@reader
-def chart(body: bytes, url: str | None = None) -> Page:
-    """Read a ranked list of 2014 to 2021: `/top/bestofrt/…`. Raises ExtractionError."""
-    del url
-    check_whole(body)
-    entries = []
-    # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
-    for row in tree_of(body).css("table.table tr"):
-        cells = row.css("td")
-        place = _PLACE.match(text_of(cells[0])) if cells else None
-        link = row.css('a[href*="/m/"], a[href*="/tv/"]')
-        if place is None or not link:
-            continue
-        titled = _TITLE_AND_YEAR.match(text_of(link[0]))
-        shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
-        scores = scores_of_row(partial(score, "tomatometer", shares, counts))
-        entries.append(
-            _entry(
-                link[0].attrib["href"],
-                titled["title"] if titled else text_of(link[0]),
-                scores,
-                year=check_year(int(titled["year"])) if titled else None,
-                rank=int(place[1]),
-            )
-        )
-    if not entries:
-        raise ShapeError("entries", "a chart without ranked rows")
-    return _page("chart", entries, None)
+        entries.append(new_entry(path, title, scores, release_date=_opening(dig_text(item, "releaseDateText"))))
+    return list_page("browse-json", entries, _cursor(dig(data, "pageInfo")))
 
 
 @reader
@@ -113,7 +80,7 @@ def search(body: bytes, url: str | None = None) -> Page:
         year = attributes.get("releaseyear") or attributes.get("startyear")
         link = row.css('a[slot="title"]')
         entries.append(
-            _entry(
+            new_entry(
                 link.attrib.get("href"),
                 text_of(link),
                 scores_of_row(partial(score, "tomatometer", attributes.get("tomatometerscore"))),
@@ -123,7 +90,7 @@ def search(body: bytes, url: str | None = None) -> Page:
     linked = tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]')
     if not entries and (linked or b"search-page-result" not in body):
         raise ShapeError("entries", "neither search results nor a word that there are none")
-    return _page("search", entries, None)
+    return list_page("search", entries, None)
 
 
 def _tile(tile: Selector) -> Entry:
@@ -134,7 +101,7 @@ def _tile(tile: Selector) -> Entry:
         # Older tiles have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
         shown = tile.css(f'[slot="{side}Score"]')
         scores += scores_of_row(partial(score, kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get()))
-    return _entry(
+    return new_entry(
         link.attrib.get("href"),
         text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),
         scores,
@@ -146,29 +113,6 @@ def _share(item: Any, kind: ScoreKind, key: str) -> Score | NotTold:
     return score(kind, dig(item, key, "scorePercent"))
 
 
-def _entry(
-    path: str | None,
-    title: str | None,
-    scores: list[Score],
-    *,
-    year: int | None = None,
-    rank: int | None = None,
-    release_date: str | None = None,
-) -> Entry:
-    site_id = id_in_url("rottentomatoes", path) if path else None
-    if site_id is None or not title:
-        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
-    return Entry(
-        site_id=site_id,
-        title=title,
-        kind=title_kind(site_id),
-        year=year,
-        rank=rank,
-        release_date=release_date,
-        scores=scores,
-    )
-
-
 def _opening(text: str | None) -> str | None:
     """Return the theatrical date of "Opened Feb 07, 2025"; "Re-released …" and "Streaming …" are none."""
     found = _OPENING.match(text or "")
@@ -178,9 +122,3 @@ def _opening(text: str | None) -> str | None:
 def _cursor(page_info: Any) -> str | None:
     # A last page can still name an endCursor; `hasNextPage` says whether anything stands behind it.
     return None if dig(page_info, "hasNextPage") is False else dig_text(page_info, "endCursor")
-
-
-def _page(kind: str, entries: list[Entry], following: str | None) -> Page:
-    return Page(
-        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
-    )

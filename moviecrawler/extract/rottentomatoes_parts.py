@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold
+from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, fold, script
 from moviecrawler.extract.findings import ABSENT, NotTold, looked
-from moviecrawler.extract.values import parse_count
-from moviecrawler.items import Score, ScoreKind, TitleKind
+from moviecrawler.extract.values import check_year, parse_count, parse_runtime
+from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
+
+_YEARS = re.compile(r"^(?P<first>\d{4})(?:\s*[-–—]\s*(?P<last>\d{4})?)?$")  # noqa: RUF001 - the site's dashes
+_DURATION = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
 
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
@@ -86,3 +91,70 @@ def texts(data: Any, key: str) -> list[str]:
 def title_kind(site_id: str) -> TitleKind:
     """Return what a title is by its id: `tv/…` are series, `m/…` are movies."""
     return "series" if site_id.startswith("tv/") else "movie"
+
+
+def json_script(body: bytes, script_id: str) -> Any:
+    """Return the data in a script; None when there is none or it is no JSON. Raises ShapeError when the page ends inside it."""
+    raw = script(body, script_id)
+    return looked(lambda: decode_json(raw)) if raw else None
+
+
+@dataclass(slots=True)
+class Shown:
+    """What the part of a page above its details list shows; None is what it doesn't tell."""
+
+    scores: dict[ScoreKind, Callable[[], Score | NotTold]] = field(default_factory=dict)
+    """Where each score is."""
+    title: str | None = None
+    year: int | None = None
+    end_year: int | None = None
+    is_running: bool = False
+    """Whether a series has a first year and, where its last would stand, none."""
+    runtime: int | None = None
+    certificate: str | None = None
+    genres: list[str] = field(default_factory=list)
+    plot: str | None = None
+    poster: str | None = None
+    bands_its_audience: bool = False
+    """Whether it says of the audience about how many they are, and not more: "250,000+ Ratings"."""
+
+
+def read_years_and_runtime(shown: Shown, part: str) -> None:
+    """Read a part of a line such as "2006, Crime/Drama, 2h 32m"."""
+    if years := _YEARS.match(part):
+        shown.year = looked(lambda: check_year(int(years["first"])))
+        shown.end_year = looked(lambda: check_year(int(years["last"])))
+        shown.is_running = years["last"] is None and years["first"] != part
+    elif _DURATION.match(part):
+        shown.runtime = looked(lambda: parse_runtime(part))
+
+
+def new_entry(
+    path: str | None,
+    title: str | None,
+    scores: list[Score],
+    *,
+    year: int | None = None,
+    rank: int | None = None,
+    release_date: str | None = None,
+) -> Entry:
+    """Return a row of a list. Raises ShapeError when it has no title or no link to one."""
+    site_id = id_in_url("rottentomatoes", path) if path else None
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
+    return Entry(
+        site_id=site_id,
+        title=title,
+        kind=title_kind(site_id),
+        year=year,
+        rank=rank,
+        release_date=release_date,
+        scores=scores,
+    )
+
+
+def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
+    """Return a page that is a list."""
+    return Page(
+        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
+    )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.archived import original
 from moviecrawler.extract.embedded import decode_text, json_ld
+from moviecrawler.extract.legacy.wayback import original
 from moviecrawler.extract.pages import page_record, read_page
 from tests.conftest import PROJECT
 

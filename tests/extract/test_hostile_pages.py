@@ -16,7 +16,7 @@ from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_json, reader, scripts, stated_addresses
 from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.rottentomatoes_markup import synopsis
+from moviecrawler.extract.rottentomatoes_details import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
 from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time
@@ -159,9 +159,9 @@ def patterns() -> dict[str, re.Pattern[Any]]:
                 collect(f"{name}[{key}]", part)
 
     for package in ("moviecrawler.extract", "moviecrawler.middlewares", "moviecrawler.spiders"):
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             for name, value in vars(importlib.import_module(module.name)).items():
-                collect(f"{module.name.rpartition('.')[2]}.{name}", value)
+                collect(f"{module.name}.{name}", value)
     for name, value in vars(importlib.import_module("moviecrawler.urls")).items():
         collect(f"urls.{name}", value)
     return found

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract import imdb_markup
+from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.fields import present_in
 from tests.conftest import PROJECT
 
@@ -13,7 +13,7 @@ PAGE = (PROJECT / "tests" / "pages" / "imdb" / "title-2017" / "page.html").read_
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.95])
 def test_a_page_that_was_cut_off_is_an_error(share: float) -> None:
     with pytest.raises(ExtractionError, match="ends inside"):
-        imdb_markup.title(PAGE[: int(len(PAGE) * share)], None)
+        imdb_titles.title(PAGE[: int(len(PAGE) * share)], None)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_a_page_that_was_cut_off_is_an_error(share: float) -> None:
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_silent_or_read_elsewhere(old: bytes, new: bytes, field: str) -> None:
     assert old in PAGE
-    whole = imdb_markup.title(PAGE, None).movie
-    movie = imdb_markup.title(PAGE.replace(old, new), None).movie
+    whole = imdb_titles.title(PAGE, None).movie
+    movie = imdb_titles.title(PAGE.replace(old, new), None).movie
     assert movie is not None
     assert whole is not None
     assert present_in(whole) - present_in(movie) <= {field, f"{field}.count"}
@@ -42,12 +42,12 @@ def test_a_page_that_names_two_titles_is_an_error() -> None:
     own, other = (b'property="og:url" content="http://www.imdb.com/title/tt910000' + digit for digit in (b"2", b"3"))
     assert own in PAGE
     with pytest.raises(ExtractionError) as error:
-        imdb_markup.title(PAGE.replace(own, other), None)
+        imdb_titles.title(PAGE.replace(own, other), None)
     assert error.value.field == "site_id"
 
 
 def test_a_page_of_another_kind_is_an_error() -> None:
     page = b"<html><head><title>IMDb</title></head><body><h1>Welcome</h1></body></html>"
-    for read in (imdb_markup.title, imdb_markup.full_credits, imdb_markup.listing, imdb_markup.episodes):
+    for read in (imdb_titles.title, imdb_titles.full_credits, imdb_lists.listing, imdb_lists.episodes):
         with pytest.raises(ExtractionError):
             read(page, "https://www.imdb.com/title/tt9100002/")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, fold, reader
-from moviecrawler.extract.imdb_dom import (
+from moviecrawler.extract.legacy.imdb_document import (
     LABELS,
     Document,
     all_text,

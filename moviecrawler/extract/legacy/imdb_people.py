@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold
 from moviecrawler.extract.findings import one_of_each
-from moviecrawler.extract.imdb_dom import all_text, attribute, first_text, of_class, own_text, person_id
+from moviecrawler.extract.legacy.imdb_document import all_text, attribute, first_text, of_class, own_text, person_id
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.findings import Findings
-    from moviecrawler.extract.imdb_dom import Document
+    from moviecrawler.extract.legacy.imdb_document import Document
     from moviecrawler.items import Role
 
 _NOTE = re.compile(

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, fold
 from moviecrawler.extract.findings import looked
-from moviecrawler.extract.metacritic_markup import text_of, whole_tree, worded_score
+from moviecrawler.extract.legacy.metacritic_titles import text_of, whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.values import parse_integer
 from moviecrawler.items import Entry, Listing, Score

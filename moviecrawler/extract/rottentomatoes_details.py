@@ -1,4 +1,4 @@
-"""The markup of Rotten Tomatoes' title pages, 2014 to today: the list of details, the plot, the cast.
+"""The markup of Rotten Tomatoes' title pages: the list of details, the plot, the cast.
 
 Pages of today are not parsed as a whole: only the slices that hold the details and the cast are.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-
-from parsel import Selector, SelectorList
 
 from moviecrawler.extract.embedded import ShapeError, decode_text, fold
 from moviecrawler.extract.rottentomatoes_parts import text_of
@@ -25,8 +23,6 @@ _SYNOPSIS = re.compile(
     rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
 )
 _BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
-_PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
-"""Whatever ends in a colon and has something beside it: tables and rows of other years."""
 _CLOSED_BY_HEADING = re.compile(rb"(?<!\s)\s*</p>\s*(?=<h2)", re.IGNORECASE)
 _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9-]*)[^<>]*>|<!--.*?(?:-->|$)", re.DOTALL)
 _NO_PROSE = frozenset({"script", "h2", "button"})
@@ -89,32 +85,12 @@ def details_of(body: bytes) -> dict[str, Detail] | None:
             rows.append((text_of(element), []))
         elif rows and text_of(element):
             rows[-1][1].append((text_of(element), element.attrib.get("href")))
-    return _known({label: Detail(", ".join(text for text, _ in parts), parts) for label, parts in reversed(rows)})
-
-
-def older_details(tree: Selector) -> dict[str, Detail] | None:
-    """Return the list of details of pages of 2014 to 2024; None without one."""
-    rows = {}
-    listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(".movie_info").xpath(
-        _PAIRS
+    return known_details(
+        {label: Detail(", ".join(text for text, _ in parts), parts) for label, parts in reversed(rows)}
     )
-    # Backwards, so that the first of two rows with the same label is the one that stays.
-    for row in reversed(listed):
-        label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
-        value = row.css('.meta-value, [data-qa="movie-info-item-value"]')
-        if not row.xpath("*") or row.root.tag == "dt":
-            label, value = SelectorList([row]), row.xpath("following-sibling::*[1][not(self::dt)]")
-        parts: list[tuple[str, str | None]] = []
-        for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
-            if isinstance(piece.root, str):
-                parts += [(fold(part), None) for part in piece.root.split(",") if fold(part)]
-            else:
-                parts.append((text_of(piece), piece.attrib.get("href")))
-        rows[text_of(label)] = Detail(text_of(value), parts)
-    return _known(rows)
 
 
-def _known(rows: dict[str, Detail]) -> dict[str, Detail] | None:
+def known_details(rows: dict[str, Detail]) -> dict[str, Detail] | None:
     """Return the rows that are read, by the names that they have here; None without any: the labels are others then."""
     named = {_LABELS.get(label.strip().rstrip(":").lower(), ""): detail for label, detail in rows.items()}
     return {name: detail for name, detail in named.items() if name and detail.text} or None
@@ -176,31 +152,13 @@ def cast_tiles(body: bytes) -> list[Person]:
         name = text_of(tile.css('[data-qa="person-name"]'))
         if not name or (not have_roles and text_of(tile) != name):
             raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
-        part = _part([text_of(tile.css('[data-qa="person-role"]'))])
+        part = part_of([text_of(tile.css('[data-qa="person-role"]'))])
         if part is not None:
             people.append((name, tile.attrib.get("href"), part or None))
     return people
 
 
-def older_cast(tree: Selector) -> list[Person]:
-    """Return the cast of pages of 2014 to 2024."""
-    people = []
-    tiles = tree.css(".cast-item, .cast-and-crew-item")
-    parts = tiles.css(".characters, .p--small")
-    if parts and not any(map(text_of, parts)):
-        raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
-    for tile in tiles:
-        link = tile.css(".media-body a, .metadata a")
-        name = text_of(link) or text_of(tile.css(".media-body [title]:not(.characters), .metadata p:not(.p--small)"))
-        if not name or (not parts and text_of(tile) != name):
-            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
-        part = _part(tile.css(".characters ::text, .p--small ::text").getall())
-        if part is not None:
-            people.append((name, link.attrib.get("href"), part or None))
-    return people
-
-
-def _part(lines: list[str]) -> str | None:
+def part_of(lines: list[str]) -> str | None:
     """Return whom somebody plays, "" when the page doesn't say, or None for crew, who stand among the cast since 2021.
 
     Until 2020 the lines began with "as "; then a character can be called "Director".

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig
 from moviecrawler.extract.findings import ABSENT, NotTold, looked
-from moviecrawler.extract.imdb_dom import (
+from moviecrawler.extract.legacy.imdb_document import (
     Document,
     all_text,
     attribute,

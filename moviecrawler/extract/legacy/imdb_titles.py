@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig_list, dig_text, fold, reader
 from moviecrawler.extract.findings import ABSENT, NotTold, looked
-from moviecrawler.extract.imdb_dom import Document, all_text, attribute, first_text, of_class, own_text
-from moviecrawler.extract.imdb_lists import episodes, listing
-from moviecrawler.extract.imdb_markup_people import look_for_people
-from moviecrawler.extract.imdb_markup_scores import look_for_scores
+from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
+from moviecrawler.extract.legacy.imdb_people import look_for_people
+from moviecrawler.extract.legacy.imdb_scores import look_for_scores
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Page
 from moviecrawler.urls import id_in_url
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.findings import Findings
-
-__all__ = ["episodes", "full_credits", "listing", "title"]
 
 _PAGE_KINDS = {
     "combined": "reference",

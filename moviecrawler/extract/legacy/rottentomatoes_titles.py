@@ -1,0 +1,175 @@
+"""Rotten Tomatoes' title pages of 2014 to 2024: the scores in their heads, their details and cast."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from parsel import Selector, SelectorList
+
+from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, told
+from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
+from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score, text_of
+from moviecrawler.extract.values import parse_year
+
+if TYPE_CHECKING:
+    from moviecrawler.extract.rottentomatoes_details import Person
+    from moviecrawler.items import Score, ScoreKind
+
+_COUNTED = re.compile(
+    r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
+    r"|(?<!than )(?<![\d,./])(?P<before>\d[\d,]*\+?)\s+(?:Reviews?|(?:Verified )?Ratings?)\b"
+)
+_NO_METER = re.compile(
+    r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon|want to see", re.IGNORECASE
+)
+_PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
+"""Whatever ends in a colon and has something beside it: tables and rows of other years."""
+
+# --- 2021 to 2024 ---------------------------------------------------------------------------------------------------
+
+
+def read_scoreboard(board: dict[str, Any], poster: str | None) -> Shown:
+    """Read the script of pages of 2021 to 2024: first flat ("tomatometerScore": "90"), later objects with a value."""
+    shown = Shown(
+        {
+            "tomatometer": lambda: _scored(board, "tomatometer", "tomatometer", "reviewCount"),
+            "popcornmeter": lambda: _scored(board, "popcornmeter", "audience", "ratingCount"),
+        },
+        title=looked(lambda: dig_text(board, "title")),
+        certificate=looked(lambda: dig_text(board, "rating")),
+        poster=poster,
+    )
+    _read_info(shown, looked(lambda: dig_text(board, "info")))
+    return shown
+
+
+def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) -> Score | NotTold:
+    value, count = told(dig, board, f"{key}Score"), board.get(f"{key}Count")
+    if isinstance(value, dict):
+        count, value = value.get(count_key), told(dig, value, "value")
+    if value is ABSENT:
+        return None if isinstance(count, int) and count > 0 and kind == "tomatometer" else ABSENT
+    return None if value is None else score(kind, value, count)
+
+
+def read_score_board(board: SelectorList[Selector]) -> Shown:
+    """Read the element of pages of 2021 to 2024 that lack the script."""
+    critics, audience = (text_of(board.css(f'[slot="{slot}"]')) for slot in ("critics-count", "audience-count"))
+    shown = Shown(
+        {
+            "tomatometer": lambda: score("tomatometer", board.attrib.get("tomatometerscore"), _counted(critics)),
+            "popcornmeter": lambda: score("popcornmeter", board.attrib.get("audiencescore"), _counted(audience)),
+        },
+        title=text_of(board.css("h1")) or None,
+        certificate=board.attrib.get("rating") or None,
+    )
+    _read_info(shown, text_of(board.css('[slot="info"]')))
+    return shown
+
+
+def _read_info(shown: Shown, info: str | None) -> None:
+    """Read a line such as "2006, Crime/Drama, 2h 32m", of which any part can be missing."""
+    for part in (info or "").split(", "):
+        read_years_and_runtime(shown, part)
+
+
+# --- To 2020 --------------------------------------------------------------------------------------------------------
+
+
+def read_mop_ratings(halves: SelectorList[Selector]) -> Shown:
+    """Read the two halves of the score panel of 2019 and 2020. Two of one kind are no such panel."""
+    found: dict[ScoreKind, list[Selector]] = {"tomatometer": [], "popcornmeter": []}
+    for half in halves:
+        of_audience = "audience-score" in half.attrib.get("class", "") or "Audience Score" in text_of(half)
+        found["popcornmeter" if of_audience else "tomatometer"].append(half)
+    if any(len(halves_) > 1 for halves_ in found.values()):
+        return Shown()
+    return Shown({kind: partial(_half, kind, halves_[0]) for kind, halves_ in found.items() if halves_})
+
+
+def _half(kind: ScoreKind, half: Selector) -> Score | NotTold:
+    text = text_of(half)
+    return _worded(kind, text_of(half.css(".mop-ratings-wrap__percentage")), _counted(text), text)
+
+
+def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Score | NotTold:
+    """Return a score of its text. Before a release the same place shows how many "want to see" a title: no score."""
+    if _NO_METER.search(around) and ("want to see" in around.lower() or not share):
+        return ABSENT
+    return score(kind, share or None, counted)
+
+
+def read_score_panel(tree: Selector) -> Shown:
+    """Read the score panel of 2014 to 2018."""
+    critics, audience = tree.css("#all-critics-numbers"), tree.css(".audience-score")
+    counts = text_of(tree.css("div.audience-info"))
+    heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title")
+
+    def meter(kind: ScoreKind, panel: SelectorList[Selector], counted: str) -> Score | NotTold:
+        return _worded(kind, text_of(panel.css(".meter-value")), _counted(counted), text_of(panel))
+
+    return Shown(
+        {
+            "tomatometer": lambda: meter("tomatometer", critics, text_of(critics)),
+            # The same figure can be of those who "want to see" it.
+            "popcornmeter": lambda: (
+                meter("popcornmeter", audience, counts)
+                if re.search("liked? it|want to see", text_of(audience), re.IGNORECASE)
+                else None
+            ),
+        },
+        title=fold(" ".join(heading[:1].xpath("text()").getall())) or None,
+        year=looked(lambda: parse_year(text_of(heading.css(".h3, .year")))),
+    )
+
+
+def _counted(text: str) -> str | None:
+    """Return the count in "Reviews Counted: 49", "User Ratings: 885,688" or "250,000+ Ratings"."""
+    found = _COUNTED.search(text)
+    return (found["before"] or found["behind"]) if found else None
+
+
+# --- Details and cast -----------------------------------------------------------------------------------------------
+
+
+def older_details(tree: Selector) -> dict[str, Detail] | None:
+    """Return the list of details of pages of 2014 to 2024; None without one."""
+    rows = {}
+    listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(".movie_info").xpath(
+        _PAIRS
+    )
+    # Backwards, so that the first of two rows with the same label is the one that stays.
+    for row in reversed(listed):
+        label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
+        value = row.css('.meta-value, [data-qa="movie-info-item-value"]')
+        if not row.xpath("*") or row.root.tag == "dt":
+            label, value = SelectorList([row]), row.xpath("following-sibling::*[1][not(self::dt)]")
+        parts: list[tuple[str, str | None]] = []
+        for piece in value.xpath(".//a | .//text()[not(ancestor::a)]"):
+            if isinstance(piece.root, str):
+                parts += [(fold(part), None) for part in piece.root.split(",") if fold(part)]
+            else:
+                parts.append((text_of(piece), piece.attrib.get("href")))
+        rows[text_of(label)] = Detail(text_of(value), parts)
+    return known_details(rows)
+
+
+def older_cast(tree: Selector) -> list[Person]:
+    """Return the cast of pages of 2014 to 2024."""
+    people = []
+    tiles = tree.css(".cast-item, .cast-and-crew-item")
+    parts = tiles.css(".characters, .p--small")
+    if parts and not any(map(text_of, parts)):
+        raise ShapeError("cast", "no tile says whom anybody plays, and each has a place for it")
+    for tile in tiles:
+        link = tile.css(".media-body a, .metadata a")
+        name = text_of(link) or text_of(tile.css(".media-body [title]:not(.characters), .metadata p:not(.p--small)"))
+        if not name or (not parts and text_of(tile) != name):
+            raise ShapeError("cast", "a tile without a name, or with more than the name in an unknown form")
+        part = part_of(tile.css(".characters ::text, .p--small ::text").getall())
+        if part is not None:
+            people.append((name, link.attrib.get("href"), part or None))
+    return people
