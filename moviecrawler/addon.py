@@ -30,7 +30,7 @@ _PARTS = (
     # Before HttpErrorMiddleware, so that it sees a 404 too.
     _Part(("S3_BUCKET",), "SPIDER_MIDDLEWARES", "moviecrawler.middlewares.archive.ArchiveMiddleware", 10),
     # Sees what the spider makes of a page, and keeps one that could not be read.
-    _Part(("REDIS_URL",), "SPIDER_MIDDLEWARES", "moviecrawler.dashboard.telling.FailedPages", 20),
+    _Part(("REDIS_URL",), "SPIDER_MIDDLEWARES", "moviecrawler.extensions.failed_pages.FailedPages", 20),
     # Learns how every attempt ended before a redirect is followed, and sees decompressed bodies.
     _Part(
         ("PROXY_ORDER", "WORKER_POOL"),
@@ -56,8 +56,8 @@ _PARTS = (
         "spidermon.contrib.scrapy.extensions.Spidermon",
         10,
     ),
-    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.dashboard.telling.StoreFigures", 50),
-    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.dashboard.rejected.RejectedItems", 50),
+    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.extensions.store_stats.StoreStats", 50),
+    _Part(("REDIS_URL",), "EXTENSIONS", "moviecrawler.extensions.rejected_items.RejectedItems", 50),
 )
 
 

@@ -70,7 +70,7 @@ def test_the_help_of_a_command_imports_nothing_that_its_work_needs(tmp_path: Pat
         ({"DATABASE_URL": "postgresql://db/movies"}, {"PostgresPipeline", "CatalogueRecorder"}),
         ({"MONGO_URL": "mongodb://db/movies"}, {"MongoPipeline"}),
         ({"S3_BUCKET": "lamps"}, {"S3Pipeline", "ArchivePipeline", "ArchiveMiddleware"}),
-        ({"REDIS_URL": "redis://queue"}, {"StoreFigures", "RejectedItems", "FailedPages"}),
+        ({"REDIS_URL": "redis://queue"}, {"StoreStats", "RejectedItems", "FailedPages"}),
         ({"PROXY_ORDER": "datacenter"}, {"ProxyMiddleware"}),
         ({"WORKER_POOL": "datacenter"}, {"ProxyMiddleware"}),
         ({"COOKIES_ENABLED": True}, {"CookiesMiddleware"}),

@@ -19,10 +19,12 @@ from twisted.python.threadpool import ThreadPool
 from moviecrawler.cluster.threads import reactor
 from moviecrawler.dashboard.counts import Counts, read_counts
 from moviecrawler.dashboard.database import AwayError, Database
-from moviecrawler.dashboard.keys import CrawlKeys, Keys
-from moviecrawler.dashboard.telling import ENDED_KEPT, read_figures, read_sample
+from moviecrawler.dashboard.keys import Keys
 from moviecrawler.dashboard.tokens import Tokens
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.failed_pages import read_sample
+from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.options import Budget, redis_parameters
 from moviecrawler.frontier.queue import connect
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from moviecrawler.cluster.website import Root
-    from moviecrawler.dashboard.telling import ProcessFigures, Sample
+    from moviecrawler.extensions.failed_pages import Sample
+    from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
     from moviecrawler.monitors.books import Alarm

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 
 from moviecrawler.dashboard.formats import safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.dashboard.rejected import KEPT, fetch_again, forget_rejected, is_place, page_of_rejected
-from moviecrawler.dashboard.telling import SILENT
+from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_place, page_of_rejected
+from moviecrawler.extensions.rejected_items import KEPT
+from moviecrawler.extensions.store_stats import SILENT_SECONDS
 from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import requeue
@@ -20,9 +21,9 @@ from moviecrawler.urls import HOMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moviecrawler.dashboard.rejected import RejectedItem
     from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.dashboard.telling import ProcessFigures
+    from moviecrawler.extensions.rejected_items import RejectedItem
+    from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.dead_letters import DeadLetter
 
 _ROWS = 50
@@ -70,7 +71,7 @@ class Stores(Page):
         where = _where(asked)
         now = time.time()
         told = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
-        running = [figures for figures in told if not figures.ended and now - figures.at <= SILENT]
+        running = [figures for figures in told if not figures.ended and now - figures.at <= SILENT_SECONDS]
         frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
         letters, more_letters = asked.attempt(self._letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []

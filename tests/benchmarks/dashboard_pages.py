@@ -24,9 +24,9 @@ import redis
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.state import NodeInfo, Process
-from moviecrawler.dashboard.keys import CrawlKeys
-from moviecrawler.dashboard.rejected import taken_down
 from moviecrawler.database.connection import open_database
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.places import Seen
@@ -124,7 +124,7 @@ def fill_frontier(client: redis.Redis) -> None:
         site_id = f"tt{number:07}"
         url = f"https://www.imdb.com/title/{site_id}/"
         movie = Movie(site="imdb", site_id=site_id, url=url, title="A title", kind="movie", plot="Rain. " * 1000)
-        item = taken_down("postgres", "out of range", movie, run="default", node="far01", now=now)
+        item = record_of("postgres", "out of range", movie, run="default", node="far01", now=now)
         pipe.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     pipe.execute()
 

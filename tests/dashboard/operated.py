@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from moviecrawler.dashboard.keys import CrawlKeys
-from moviecrawler.dashboard.rejected import taken_down
-from moviecrawler.dashboard.telling import Sample
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.failed_pages import Sample
+from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
 from moviecrawler.monitors.books import Alarm
@@ -261,8 +261,8 @@ def _go_wrong(made: Operated) -> None:
         title=HOSTILE,
         kind="movie",
     )
-    unreadable = taken_down("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
-    told = taken_down("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
+    unreadable = record_of("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
+    told = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
     for item in (unreadable, told):
         client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     made.ask(

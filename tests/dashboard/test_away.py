@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.keys import CrawlKeys
+from moviecrawler.extensions.crawl_keys import CrawlKeys
 from tests.cluster.nodes import Node, cluster
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moviecrawler.dashboard.keys import CrawlKeys
-from moviecrawler.dashboard.rejected import taken_down
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
 from tests.cluster.nodes import Node
 from tests.dashboard.operated import (
@@ -482,7 +482,7 @@ def test_refused_items_are_paged_through_by_links(world: Operated) -> None:
     added = []
     try:
         for number in range(120):
-            item = taken_down("csv", "no", f"line {number}", run="r", node="n", now=time.time())
+            item = record_of("csv", "no", f"line {number}", run="r", node="n", now=time.time())
             added.append(client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)}))
         page, seen = world.page("/stores"), []
         for _ in range(10):

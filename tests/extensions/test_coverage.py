@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.dashboard.keys import CrawlKeys
-from moviecrawler.dashboard.telling import read_sample
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.file_book import FileBook
 from moviecrawler.monitors.places import GONE_AFTER, WINDOW

@@ -1,4 +1,4 @@
-"""What stores refuse: told through Redis beside the file, looked at page by page, and fetched again."""
+"""What stores refuse: published in Redis beside the file, shown page by page, and fetched again."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import Any
 import msgspec
 import pytest
 import redis
+from scrapy.settings import Settings
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.keys import CrawlKeys
 from moviecrawler.dashboard.rejected import (
-    KEPT,
-    RejectedItem,
-    RejectedItems,
     fetch_again,
     find_rejected,
     forget_rejected,
     is_place,
     page_of_rejected,
-    taken_down,
 )
+from moviecrawler.extensions import publishing
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.rejected_items import KEPT, RejectedItem, RejectedItems, record_of
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.scheduler import FrontierScheduler
@@ -122,16 +121,16 @@ def test_refused_items_are_told_and_their_titles_fetched_again(
     again = run(IDS[0])
     assert again.code == 0, again.log
     assert {movie.site_id for movie in again.movies} == set(IDS)
-    # The two, and the one that the new start names; no other title.
-    fetched = {path for path in counts(replica)["paths"] if path.startswith("/title/")}
-    assert fetched == {f"/title/{site_id}/" for site_id in (IDS[0], IDS[2], IDS[5])}
+    # The two, and the one that the new start names, each once; no other title.
+    fetched = {path: number for path, number in counts(replica)["paths"].items() if path.startswith("/title/")}
+    assert fetched == {f"/title/{site_id}/": 1 for site_id in (IDS[0], IDS[2], IDS[5])}
     assert redis_client.llen("imdb:start_urls") == redis_client.xlen(CrawlKeys.REJECTED) == 0
 
 
 def test_title_is_fetched_again_by_a_crawl_whose_limit_is_reached(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    item = taken_down("csv", "no", make_movie(1, site_id=IDS[6]), run="r", node="n", now=1)
+    item = record_of("csv", "no", make_movie(1, site_id=IDS[6]), run="r", node="n", now=1)
     id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     assert isinstance(id_, bytes)
     assert ask(redis_url, fetch_again, id_.decode(), START_URLS)
@@ -141,66 +140,59 @@ def test_title_is_fetched_again_by_a_crawl_whose_limit_is_reached(
     assert redis_client.llen("imdb:start_urls") == 0
 
 
-# --- Telling ------------------------------------------------------------------------------------------------------------
+# --- Publishing ---------------------------------------------------------------------------------------------------------
 
 
-def told_by(url: str) -> tuple[RejectedItems, Any]:
+def publisher(url: str) -> tuple[RejectedItems, Any]:
     """Return the extension of a crawl on that Redis, and its client."""
     client = connect(url, socket_connect_timeout=0.5, socket_timeout=0.5)
     crawler: Any = SimpleNamespace(
-        settings={"REDIS_URL": "set"}, engine=SimpleNamespace(scheduler=FrontierScheduler(client))
+        settings=Settings({"REDIS_URL": "set", "FRONTIER_RUN": "a-run", "FRONTIER_NODE": "a-node"}),
+        engine=SimpleNamespace(scheduler=FrontierScheduler(client)),
     )
-    return RejectedItems(crawler, "a-run", "a-node"), client
+    return RejectedItems(crawler), client
 
 
-def test_what_redis_misses_is_told_when_it_is_back_and_nobody_waits_for_it() -> None:
+async def drained(items: RejectedItems) -> None:
+    assert items._task is not None
+    async with asyncio.timeout(20):
+        await items._task
+
+
+def test_items_wait_while_redis_is_away_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "PUBLISH_SECONDS", 0.1)
+
     async def run(server: RedisServer) -> None:
-        items, client = told_by(server.url)
-        items.spider_opened(None)  # type: ignore[arg-type]  # not looked at
+        items, client = publisher(server.url)
         server.stop()
         for number in range(250):
             items.item_rejected("csv", "no", make_movie(number))
-        await asyncio.sleep(0.2)
+        began = asyncio.get_running_loop().time()
+        await items.spider_closed()
+        assert asyncio.get_running_loop().time() - began < 8
         server.start()
-        async with asyncio.timeout(20):
-            await items.spider_closed(None, "finished")  # type: ignore[arg-type]
-            while items._waiting:
-                await items._tell()
-                await asyncio.sleep(0.1)
+        items.publish_soon()
+        await drained(items)
         await client.aclose()
 
     with RedisServer() as server:
         asyncio.run(run(server))
-        told = page(server.url, size=999)
-        # An answer that was lost may have been given.
-        assert {one.site_id for _, one in told} == {f"tt{number:07}" for number in range(250)}
+        # Redis may have stored some of which the answer was lost.
+        assert {one.site_id for _, one in page(server.url, size=999)} == {f"tt{number:07}" for number in range(250)}
 
 
-def test_crawl_that_ends_without_redis_waits_a_few_seconds_at_most() -> None:
-    async def run(url: str) -> float:
-        items, client = told_by(url)
-        items.spider_opened(None)  # type: ignore[arg-type]
-        items.item_rejected("csv", "no", make_movie(1))
-        began = asyncio.get_running_loop().time()
-        await items.spider_closed(None, "finished")  # type: ignore[arg-type]
-        await client.aclose()
-        return asyncio.get_running_loop().time() - began
+def test_only_the_latest_are_kept_in_redis_and_in_the_process(
+    redis_url: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "PUBLISH_SECONDS", 0.1)
 
-    with RedisServer() as server:
-        url = server.url
-    assert asyncio.run(run(url)) < 8
-
-
-def test_only_the_latest_are_kept_in_redis_and_in_the_process(redis_url: str, redis_client: redis.Redis) -> None:
     async def run() -> None:
-        items, client = told_by(redis_url)
-        for number in range(KEPT + 300):
-            items.item_rejected("csv", "no", make_movie(number))
-        assert len(items._waiting) == KEPT
-        await items._tell()
-        for number in range(5000, 5100):
-            items.item_rejected("csv", "no", make_movie(number))
-        await items._tell()
+        items, client = publisher(redis_url)
+        for first, last in ((0, KEPT + 300), (5000, 5100)):
+            for number in range(first, last):
+                items.item_rejected("csv", "no", make_movie(number))
+            assert len(items._waiting) <= KEPT
+            await drained(items)
         await client.aclose()
 
     asyncio.run(run())
@@ -226,8 +218,8 @@ HOSTILE = "half a \ud83c \x00 \x1b[2J <script>"
     ],
     ids=["movie", "senseless", "miss", "page", "text"],
 )  # fmt: skip
-def test_anything_is_taken_down_in_a_few_kilobytes(item: Any) -> None:
-    taken = taken_down("csv", HOSTILE * 100, item, run="r", node="n", now=1.0)
+def test_anything_is_record_of_in_a_few_kilobytes(item: Any) -> None:
+    taken = record_of("csv", HOSTILE * 100, item, run="r", node="n", now=1.0)
     encoded = msgspec.json.encode(taken)
     assert len(encoded) < 30_000
     assert msgspec.json.decode(encoded, type=RejectedItem) == taken
@@ -248,7 +240,7 @@ def test_anything_is_taken_down_in_a_few_kilobytes(item: Any) -> None:
     ],
 )  # fmt: skip
 def test_title_is_told_by_the_id_or_else_by_where_it_came_from(changes: dict[str, Any], title: Any) -> None:
-    assert taken_down("csv", "no", make_movie(1, **changes), run="r", node="n", now=1.0).title == title
+    assert record_of("csv", "no", make_movie(1, **changes), run="r", node="n", now=1.0).title == title
 
 
 # --- Looking ------------------------------------------------------------------------------------------------------------
@@ -256,7 +248,7 @@ def test_title_is_told_by_the_id_or_else_by_where_it_came_from(changes: dict[str
 
 def test_items_are_paged_through_each_once_while_others_come(redis_url: str, redis_client: redis.Redis) -> None:
     def add(number: int) -> None:
-        item = taken_down("csv", "no", make_movie(number), run="r", node="n", now=number)
+        item = record_of("csv", "no", make_movie(number), run="r", node="n", now=number)
         redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
 
     for number in range(25):
@@ -278,7 +270,7 @@ def test_items_are_paged_through_each_once_while_others_come(redis_url: str, red
 
 
 def test_item_is_forgotten(redis_url: str, redis_client: redis.Redis) -> None:
-    item = taken_down("csv", "no", make_movie(1, site="nowhere"), run="r", node="n", now=1)
+    item = record_of("csv", "no", make_movie(1, site="nowhere"), run="r", node="n", now=1)
     id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     assert isinstance(id_, bytes)
     assert ask(redis_url, find_rejected, id_.decode()) == item

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.dashboard.keys import CrawlKeys
-from moviecrawler.dashboard.telling import ProcessFigures, read_figures, read_sample
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.failed_pages import read_sample
+from moviecrawler.extensions.store_stats import ProcessFigures, read_figures
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl
