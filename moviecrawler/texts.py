@@ -37,3 +37,12 @@ def shortened(text: str, most: int) -> str:
         return text
     half = most // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def printable(text: str) -> str:
+    r"""Return a text of others with what could move a terminal's cursor, or hide something, escaped.
+
+    >>> printable("caf\u00e9 \x1b[31m\n")
+    'café \\x1b[31m\\n'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from scrapy.commands import ScrapyCommand
-
-if TYPE_CHECKING:
-    import argparse
+from moviecrawler.console.command import LazyCommand, option
 
 
-class Command(ScrapyCommand):
+class Command(LazyCommand):
     """One JSON object a film, in their order: its IMDb id if that is sure, how sure it is, and why."""
 
-    requires_crawler_process = False
-
-    def syntax(self) -> str:
-        """Return the arguments' form."""
-        return "RECORDS [--against TITLES]"
-
-    def short_desc(self) -> str:
-        """Return one line for the list of commands."""
-        return "Print which IMDb title each film of a list is, one JSON object a line"
+    work = "match.Match"
+    arguments = "RECORDS [--against TITLES]"
+    summary = "Print which IMDb title each film of a list is, one JSON object a line"
+    options = (option("--against", metavar="TITLES", help="IMDb titles; without it, those of the catalogue"),)
 
     def long_desc(self) -> str:
         """Return what the files hold."""
@@ -32,14 +22,3 @@ class Command(ScrapyCommand):
             " unknown. The site of TITLES is imdb, their site_id the IMDb id. Without TITLES, the titles of the catalogue"
             " are taken, in the database that DATABASE_URL names."
         )
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--against`."""
-        super().add_options(parser)
-        parser.add_argument("--against", metavar="TITLES", help="IMDb titles; without it, those of the catalogue")
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run it, in `console/match.py`."""
-        from moviecrawler.console.match import Match  # noqa: PLC0415 - Scrapy imports this module for every command
-
-        self.exitcode = Match(self).exit_code(args, opts)

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
-from scrapy.commands import ScrapyCommand
-
+from moviecrawler.console.command import LazyCommand, option
 from moviecrawler.items import Site
 
-if TYPE_CHECKING:
-    import argparse
 
-
-class Command(ScrapyCommand):
+class Command(LazyCommand):
     """No site is asked for anything. A replay that was broken off goes on where it was when it is started again."""
 
-    def syntax(self) -> str:
-        """Return the arguments' form."""
-        return "[--site SITE] [--from DATE] [--to DATE] SOURCE"
-
-    def short_desc(self) -> str:
-        """Return one line for the list of commands."""
-        return "Extract again from archived pages: s3://bucket/prefix, or a folder"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--site`, `--from` and `--to`."""
-        super().add_options(parser)
-        parser.add_argument("--site", choices=get_args(Site), help="pages of this site only")
-        parser.add_argument("--from", dest="begin", metavar="DATE", help="pages fetched on that day (UTC) or later")
-        parser.add_argument("--to", dest="end", metavar="DATE", help="pages fetched on that day (UTC) or before")
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run it, in `console/replay.py`."""
-        from moviecrawler.console.replay import Replay  # noqa: PLC0415 - Scrapy imports this module for every command
-
-        self.exitcode = Replay(self).exit_code(args, opts)
+    requires_crawler_process = True
+    work = "replay.Replay"
+    arguments = "[--site SITE] [--from DATE] [--to DATE] SOURCE"
+    summary = "Extract again from archived pages: s3://bucket/prefix, or a folder"
+    options = (
+        option("--site", choices=get_args(Site), help="pages of this site only"),
+        option("--from", dest="begin", metavar="DATE", help="pages fetched on that day (UTC) or later"),
+        option("--to", dest="end", metavar="DATE", help="pages fetched on that day (UTC) or before"),
+    )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import msgspec
-from scrapy.exceptions import UsageError
-
 from moviecrawler.clock import utc_now
-from moviecrawler.console.output import Console
+from moviecrawler.console.output import Console, print_json, take_no_argument
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.runs import printable
-from moviecrawler.monitors.books import BookError, open_book
+from moviecrawler.monitors.books import open_book
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -27,24 +23,17 @@ class Alarms(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show; exit code 1 when alarms stand or can't be read, 2 when the arguments are wrong."""
-        if args:
-            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
-        try:
-            with closing(open_book(self.settings)) as book:
-                self._show(book, opts)
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        except BookError as error:
-            print(f"scrapy alarms: {error}", file=sys.stderr)
-            self.exitcode = 1
+        take_no_argument(args)
+        with closing(open_book(self.settings)) as book:
+            self._show(book, opts)
 
     def _show(self, book: Book, opts: argparse.Namespace) -> None:
         if opts.accept is not None and book.accept(opts.accept, utc_now().timestamp()) is None:
             names = ", ".join(alarm.name for alarm in book.open_alarms()) or "none"
-            raise UsageError(f"no alarm {opts.accept!r} stands; those that do: {names}", print_help=False)
+            raise ConfigurationError(f"no alarm {opts.accept!r} stands; those that do: {names}")
         alarms, events = book.open_alarms(), book.history(opts.history) if opts.history > 0 else []
         if opts.json:
-            sys.stdout.buffer.write(msgspec.json.encode({"open": alarms, "history": events}) + b"\n")
+            print_json({"open": alarms, "history": events})
         else:
             for alarm in alarms:
                 print(f"{alarm.name}, since {_time(alarm.since)}: {printable(alarm.text)}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
-from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
 from moviecrawler.catalogue.csv_import import CsvTitles
@@ -29,13 +29,13 @@ from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY, WikidataCrossw
 from moviecrawler.catalogue.wikidata_import import SERVICE as WIKIDATA
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_settings
-from moviecrawler.console.output import Console
+from moviecrawler.console.output import Console, print_json, print_table
 from moviecrawler.database.rematch import rematch
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import site_budget
-from moviecrawler.frontier.runs import printable
 from moviecrawler.items import Site, TitleKind
 from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.texts import printable
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -66,36 +66,26 @@ class Catalogue(Console):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do what the first argument says; exit code 1 when it can't be done."""
         if not args or args[0] not in _ACTIONS:
-            raise UsageError(f"name one of {', '.join(_ACTIONS)}", print_help=False)
+            raise ConfigurationError(f"name one of {', '.join(_ACTIONS)}")
         action, *names = args
-        try:
-            check_settings(self.settings)
-            store = open_catalogue(self.settings)
-            arguments = _parse(action, names, opts)
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        try:
-            {
+        check_settings(self.settings)
+        with closing(open_catalogue(self.settings)) as store:
+            do = {
                 "import": self._import,
                 "status": self._status,
                 "boost": self._boost,
                 "due": self._due,
                 "review": self._review,
                 "rematch": self._rematch,
-            }[action](store, arguments, opts)
-        except BrokenPipeError:
-            raise  # whoever reads has seen enough
-        except (MovieCrawlerError, OSError) as error:
-            self._fail(str(error))
-        finally:
-            store.close()
+            }
+            do[action](store, _parse(action, names, opts), opts)
 
     # --- Actions ------------------------------------------------------------------------------------------------------
 
     def _import(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         if arguments[0] == "wikidata" and opts.origin is None and self.settings.getbool("ROBOTSTXT_OBEY"):
             print(BY_HAND_QUERY.rstrip())
-            self._fail(
+            self.fail(
                 "nothing is imported: the robots.txt of query.wikidata.org disallows its query service to programs like this"
                 " one; run this query at https://query.wikidata.org, save the answer as CSV and name it with --from FILE"
             )
@@ -112,7 +102,7 @@ class Catalogue(Console):
             end_import(store, name, version, utc_now())
         told = {"source": name, "unchanged": done is None, **msgspec.to_builtins(total), "damaged": source.damaged}
         if opts.json:
-            _print_json(told)
+            print_json(told, indent=2)
         elif done is None:
             print(f"{name} has not changed since the last import")
         else:
@@ -138,7 +128,7 @@ class Catalogue(Console):
             ahead = None if budget is None else outlook(counts, budget=budget, today=now.date(), shares=shares)
             rows.append((site, budget, ahead))
         if opts.json:
-            _print_json(
+            print_json(
                 [
                     {
                         **msgspec.to_builtins(site),
@@ -149,7 +139,8 @@ class Catalogue(Console):
                         "caught_up_by": None if ahead is None else ahead.caught_up_by,
                     }
                     for site, budget, ahead in rows
-                ]
+                ],
+                indent=2,
             )
         else:
             _print_status(rows, now)
@@ -158,18 +149,18 @@ class Catalogue(Console):
         ids, weight = arguments
         known = store.boost(ids, weight, utc_now())
         if opts.json:
-            _print_json({"asked": len(ids), "boosted": known})
+            print_json({"asked": len(ids), "boosted": known}, indent=2)
         else:
             print(f"{known} of {len(ids)} titles boosted by {weight:g}")
         if known < len(ids):
-            self._fail(f"{len(ids) - known} of the ids are of no title in the catalogue; import it first")
+            self.fail(f"{len(ids) - known} of the ids are of no title in the catalogue; import it first")
 
     def _due(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         sites, limit = arguments
         shares = CatalogueOptions.from_settings(self.settings).shares
         found = {site: due(store, site, limit, DeficitRoundRobin(shares), utc_now()) for site in sites}
         if opts.json:
-            _print_json({site: [row._asdict() for row in rows] for site, rows in found.items()})
+            print_json({site: [row._asdict() for row in rows] for site, rows in found.items()}, indent=2)
             return
         for site, rows in found.items():
             print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
@@ -182,15 +173,15 @@ class Catalogue(Console):
             imdb_id, site = decided
             pages = store.decide(imdb_id, site, opts.page, accept=opts.accept, now=utc_now())
             if not pages:
-                self._fail(f"nothing of {imdb_id} is under review on {site}")
+                self.fail(f"nothing of {imdb_id} is under review on {site}")
             elif opts.json:
-                _print_json({"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept})
+                print_json({"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept}, indent=2)
             else:
                 print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
             return
         rows = reviews(store, limit)
         if opts.json:
-            _print_json([row._asdict() for row in rows])
+            print_json([row._asdict() for row in rows], indent=2)
             return
         for row in rows:
             title = f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})"
@@ -207,15 +198,11 @@ class Catalogue(Console):
                 print(printable(f"    {'was':8} {_standing(change.was)}"))
                 print(printable(f"    {'is' if opts.apply else 'would be':8} {_standing(change.becomes)}"))
         if opts.json:
-            _print_json({"applied": opts.apply, "changes": msgspec.to_builtins(changes)})
+            print_json({"applied": opts.apply, "changes": msgspec.to_builtins(changes)}, indent=2)
         elif opts.apply:
             print(f"{len(changes):,} records are taken for other titles now")
         else:
             print(f"{len(changes):,} records would be taken for other titles; nothing was changed, --apply does it")
-
-    def _fail(self, sentence: str) -> None:
-        print(printable(f"scrapy catalogue: {sentence}"), file=sys.stderr)
-        self.exitcode = 1
 
 
 def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
@@ -340,9 +327,7 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
     lines.append(["pages a day needed", *(_NONE if a is None else f"{a.pages_a_day:,.0f}" for _, _, a in rows)])
     lines.append(["all fetched by", *(_by(ahead, "read_by") for _, _, ahead in rows)])
     lines.append(["nothing overdue by", *(_by(ahead, "caught_up_by") for _, _, ahead in rows)])
-    widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
-    for line in [head, *lines]:
-        print("  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]))
+    print_table([head, *lines], right=True)
     width = shutil.get_terminal_size(fallback=(100, 24)).columns
     for site, _, _ in rows:
         if site.paused_because is not None:
@@ -371,8 +356,3 @@ def _ago(then: datetime | None, now: datetime) -> str:
 def _line(text: str | None) -> str:
     """Return a text of a page in one line, with plain spaces."""
     return " ".join((text or "").split())
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-    sys.stdout.buffer.flush()

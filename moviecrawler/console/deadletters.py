@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from scrapy.exceptions import UsageError
-
-from moviecrawler.console.output import Console
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.console.output import Console, print_json
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.dead_letters import DeadLetter, dead_letters, drop
 from moviecrawler.frontier.queue import requeue
 from moviecrawler.frontier.report import asking, budgets
-from moviecrawler.frontier.runs import printable
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -32,18 +28,13 @@ class DeadLetters(Console):
         """Do it; exit code 1 when Redis can't be asked or one can't be queued, 2 when an argument or a setting is wrong."""
         action, *ids = args or ["list"]
         if action not in _ACTIONS:
-            raise UsageError(f"{action!r} is none of {', '.join(_ACTIONS)}", print_help=False)
+            raise ConfigurationError(f"{action!r} is none of {', '.join(_ACTIONS)}")
         if action != "list" and bool(ids) == opts.all:
-            raise UsageError(f"{action} takes the ids of dead letters, or --all instead", print_help=False)
+            raise ConfigurationError(f"{action} takes the ids of dead letters, or --all instead")
         if not self.settings.get("REDIS_URL"):
-            raise UsageError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters", print_help=False)
-        try:
-            budgets(self.settings)  # complains of wrong settings
-            asyncio.run(self._run(action, set(ids), opts))
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        except MovieCrawlerError as error:
-            self._fail(str(error))
+            raise ConfigurationError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters")
+        budgets(self.settings)  # complains of wrong settings
+        asyncio.run(self._run(action, set(ids), opts))
 
     async def _run(self, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
         missing = set(wanted)
@@ -58,11 +49,11 @@ class DeadLetters(Console):
                 if action in do:
                     await do[action](client, letter)
                 elif opts.json:
-                    sys.stdout.buffer.write(_json(letter) + b"\n")
+                    print_json({**asdict(letter), "request": letter.request})
                 else:
                     print(_line(letter) if action == "list" else _whole(letter))
         for one in sorted(missing):
-            self._fail(f"there is no dead letter {one}")
+            self.fail(f"there is no dead letter {one}")
         if not (count or missing or opts.json):
             print("there are no dead letters")
 
@@ -70,19 +61,11 @@ class DeadLetters(Console):
         if await requeue(client, letter.keys, letter.id):
             print(f"{letter.id} is queued again in {letter.site} ({letter.run})")
         else:
-            self._fail(f"{letter.id} can't be queued again: {letter.reason}")
+            self.fail(f"{letter.id} can't be queued again: {letter.reason}")
 
     async def _drop(self, client: Any, letter: DeadLetter) -> None:
         if await drop(client, letter):
             print(printable(f"{letter.id} is dropped from {letter.site} ({letter.run})"))
-
-    def _fail(self, sentence: str) -> None:
-        print(f"scrapy deadletters: {printable(sentence)}", file=sys.stderr)
-        self.exitcode = 1
-
-
-def _json(letter: DeadLetter) -> bytes:
-    return msgspec.json.encode({**asdict(letter), "request": letter.request})
 
 
 def _when(letter: DeadLetter) -> str:

@@ -12,12 +12,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
 from moviecrawler.catalogue.scoreboard import render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies
-from moviecrawler.console.output import Console
+from moviecrawler.console.output import Console, take_no_argument
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.replica.process import ReplicaProcess
@@ -35,15 +34,11 @@ class Demo(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the demo; exit code 1 when a spider failed."""
-        if args:
-            raise UsageError(f"the demo takes no arguments, got {' '.join(args)!r}", print_help=False)
+        take_no_argument(args)
         if opts.titles < 1:
-            raise UsageError(f"--titles is {opts.titles}; give at least 1", print_help=False)
+            raise ConfigurationError(f"--titles is {opts.titles}; give at least 1")
         folder = Path(self.settings["DATA_DIR"]) / "demo"
-        try:
-            check_data_dir(folder)
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
+        check_data_dir(folder)
         started = time.monotonic()
         with ReplicaProcess(titles=opts.titles, seed=opts.seed) as replica:
             failed = asyncio.run(_crawl_all(replica.settings, folder))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from scrapy.exceptions import UsageError
-
-from moviecrawler.console.output import Console, printing
-from moviecrawler.errors import ExtractionError
+from moviecrawler.console.output import Console, print_json
+from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.urls import site_of
 
@@ -25,17 +21,14 @@ class Extract(Console):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read every file; exit code 1 when one of them could not be read."""
         if not args:
-            raise UsageError("name at least one file", print_help=False)
+            raise ConfigurationError("name at least one file")
         if opts.url is not None and (len(args) > 1 or site_of(opts.url) is None):
-            raise UsageError(
-                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}",
-                print_help=False,
+            raise ConfigurationError(
+                f"--url takes the address of one page of the three sites, for one FILE; got {opts.url!r} for {len(args)}"
             )
-        with printing():
-            for name in args:
-                record = self._read(name, opts.url)
-                shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes
-                sys.stdout.buffer.write(msgspec.json.encode({"file": shown, **record}) + b"\n")
+        for name in args:
+            shown = os.fsencode(name).decode(errors="replace")  # a file's name may be any bytes
+            print_json({"file": shown, **self._read(name, opts.url)})
 
     def _read(self, name: str, url: str | None) -> dict[str, Any]:
         try:

@@ -1,4 +1,4 @@
-"""What the work of a command stands on: its settings, its exit code, and printing that may be cut short."""
+"""The work of a command: its settings, its exit code, its errors, and printing that may be cut short."""
 
 from __future__ import annotations
 
@@ -6,39 +6,80 @@ import io
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy.exceptions import UsageError
+
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from scrapy.commands import ScrapyCommand
 
 
 class Console:
-    """The work of one command.
-
-    `commands/` declares names, arguments and help, because Scrapy imports all of it for every command. The work, with what
-    it imports, stands in `console/` and is imported when the command runs.
-    """
+    """The work of one command, which `commands/` declares."""
 
     exitcode = 0
 
     def __init__(self, command: ScrapyCommand) -> None:
         """Take the settings and, where the command asks for one, the crawler process."""
         assert command.settings is not None  # noqa: S101 - set by Scrapy before a command runs
+        self.name = type(command).__module__.rpartition(".")[2]
         self.settings = command.settings
         self.crawler_process = command.crawler_process
 
     def exit_code(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Run it and return the command's exit code; it ends quietly when nobody reads on. Raises UsageError."""
+        """Run it and return the command's exit code; it ends quietly when nobody reads on.
+
+        Raises UsageError (exit code 2) for wrong arguments and settings.
+        """
         with printing():
-            self.run(args, opts)
+            try:
+                self.run(args, opts)
+            except BrokenPipeError:
+                raise  # whoever reads has seen enough
+            except ConfigurationError as error:
+                raise UsageError(str(error), print_help=False) from error
+            except (MovieCrawlerError, OSError) as error:
+                self.fail(str(error))
         return self.exitcode
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do the work, and set `exitcode` where it fails."""
+        """Do the work. Raises ConfigurationError for a wrong argument, and other errors of this project or OSError for exit code 1."""
         raise NotImplementedError
+
+    def fail(self, sentence: str) -> None:
+        """Print what went wrong; the exit code becomes 1."""
+        print(f"scrapy {self.name}: {printable(sentence)}", file=sys.stderr)
+        self.exitcode = 1
+
+
+def take_no_argument(args: Sequence[str]) -> None:
+    """Raise ConfigurationError when there is one."""
+    if args:
+        raise ConfigurationError(f"takes no argument {args[0]!r}")
+
+
+def print_json(value: Any, *, indent: int | None = None) -> None:
+    """Print a value as a line of JSON, or as several."""
+    line = msgspec.json.encode(value)
+    sys.stdout.buffer.write((line if indent is None else msgspec.json.format(line, indent=indent)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
+    """Print rows of cells below each other; with `right`, all but the first column stand at their right edge."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width) for cell, width in zip(others, widths[1:], strict=True)
+        ]
+        print("  ".join([first.ljust(widths[0]), *cells]).rstrip())
 
 
 @contextmanager

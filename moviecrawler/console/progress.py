@@ -10,13 +10,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
-from moviecrawler.console.output import Console
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.console.output import Console, print_json, take_no_argument
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.report import asking, budgets, read_current_runs, read_runs
-from moviecrawler.frontier.runs import Rate, RunReport, details_of, line_of, name_of, per_minute, printable
+from moviecrawler.frontier.runs import Rate, RunReport, details_of, line_of, name_of, per_minute
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -39,18 +39,11 @@ class Progress(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show; exit code 1 when Redis can't be asked, 2 when a setting is missing or wrong."""
-        if args:
-            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        take_no_argument(args)
         if not self.settings.get("REDIS_URL"):
-            raise UsageError("REDIS_URL is not set; a crawl without it shows its own progress", print_help=False)
-        try:
-            with suppress(KeyboardInterrupt):
-                asyncio.run(_show(self.settings, opts))
-        except ConfigurationError as error:
-            raise UsageError(str(error), print_help=False) from error
-        except MovieCrawlerError as error:
-            print(f"scrapy progress: {printable(str(error))}", file=sys.stderr)
-            self.exitcode = 1
+            raise ConfigurationError("REDIS_URL is not set; a crawl without it shows its own progress")
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_show(self.settings, opts))
 
 
 async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
@@ -69,7 +62,7 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
             return reports
 
         if opts.json:
-            _print_json(await look(), rates)
+            print_json({"runs": [_run(report, rates) for report in await look()]})
         elif opts.once:
             _print_lines(await look(), rates)
         elif sys.stdout.isatty():
@@ -107,26 +100,20 @@ async def _follow(look: Callable[[], Any], show: Callable[[list[RunReport]], Non
 # --- For programs -----------------------------------------------------------------------------------------------------
 
 
-def _print_json(reports: list[RunReport], rates: dict[tuple[str, ...], Rate]) -> None:
-    runs = []
-    for report in reports:
-        rate = rates[report.site, report.run]
-        nodes = {
+def _run(report: RunReport, rates: dict[tuple[str, ...], Rate]) -> dict[str, Any]:
+    rate = rates[report.site, report.run]
+    return {
+        **asdict(report),
+        "budget": msgspec.to_builtins(report.budget),
+        "nodes": {
             node: {**figures, "per_second": rates[report.site, report.run, node].per_second}
             for node, figures in report.nodes.items()
-        }
-        runs.append(
-            {
-                **asdict(report),
-                "budget": msgspec.to_builtins(report.budget),
-                "nodes": nodes,
-                "state": report.state,
-                "to_go": report.to_go,
-                "per_second": rate.per_second,
-                "seconds_left": rate.seconds_left(report.to_go),
-            }
-        )
-    sys.stdout.buffer.write(msgspec.json.encode({"runs": runs}) + b"\n")
+        },
+        "state": report.state,
+        "to_go": report.to_go,
+        "per_second": rate.per_second,
+        "seconds_left": rate.seconds_left(report.to_go),
+    }
 
 
 # --- For people -------------------------------------------------------------------------------------------------------

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from scrapy.exceptions import UsageError
 
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
-from moviecrawler.console.output import Console, printing
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.console.output import Console, print_json, printing, take_no_argument
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.postgres import read_scoreboard
 
 if TYPE_CHECKING:
@@ -33,25 +32,21 @@ class Scoreboard(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        if args:
-            raise UsageError(f"takes no argument {args[0]!r}", print_help=False)
+        take_no_argument(args)
         if opts.limit is not None and opts.limit < 1:
-            raise UsageError(f"--limit is {opts.limit}; give a number of at least 1", print_help=False)
+            raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:
             rows, place = self._read(opts.limit)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
-            self._fail(
+            self.fail(
                 f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top"
                 + (hint if (demo / "movies.csv").exists() else "")
             )
             return
-        except (OSError, MovieCrawlerError) as error:
-            self._fail(str(error))
-            return
         if not rows:
-            self._fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            self.fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
             return
         # CSV as in the files; a terminal need not know every letter.
         form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
@@ -66,10 +61,6 @@ class Scoreboard(Console):
         path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
         return scoreboard(read_movies(path)), str(path)
 
-    def _fail(self, sentence: str) -> None:
-        print(f"scrapy scoreboard: {sentence}", file=sys.stderr)
-        self.exitcode = 1
-
 
 def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
     if form == "json":
@@ -77,7 +68,7 @@ def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
             {name: int(value) if name in _WHOLE and value is not None else value for name, value in row.items()}
             for row in msgspec.to_builtins(rows)
         ]
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n")
+        print_json(shown, indent=2)
     elif form == "csv":
         writer = csv.writer(sys.stdout)
         writer.writerow(_CSV_COLUMNS)

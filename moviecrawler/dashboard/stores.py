@@ -15,7 +15,7 @@ from moviecrawler.extensions.store_stats import SILENT_SECONDS
 from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.frontier.runs import printable
+from moviecrawler.texts import printable
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from moviecrawler.frontier.options import Budget
+from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -147,12 +148,3 @@ def details_of(report: RunReport, rate: Rate) -> str:
 def per_minute(rate: Rate) -> str:
     """Return a rate as a person reads it."""
     return f"{60 * (rate.per_second or 0):,.0f}"
-
-
-def printable(text: str) -> str:
-    r"""Return a text of others with what could move a terminal's cursor, or hide something, escaped.
-
-    >>> printable("caf\u00e9 \x1b[31m\n")
-    'café \\x1b[31m\\n'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -20,8 +20,9 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import SharedQueue, connect
 from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, read_runs
-from moviecrawler.frontier.runs import Rate, RunReport, printable
+from moviecrawler.frontier.runs import Rate, RunReport
 from moviecrawler.items import Site
+from moviecrawler.texts import printable
 from tests.services.redis import RedisServer
 
 NOW = 1_000_000.0

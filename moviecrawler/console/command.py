@@ -1,0 +1,51 @@
+"""What all commands share. Scrapy imports every module of `commands/` for any command, so this module imports little."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+if TYPE_CHECKING:
+    import argparse
+
+Option = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def option(*names: str, **parameters: Any) -> Option:
+    """Return an option for `LazyCommand.options`, declared as for `ArgumentParser.add_argument`."""
+    return names, parameters
+
+
+class LazyCommand(ScrapyCommand):
+    """Declares a command. Its work, with what that imports, is a `Console` in `console/` that is imported when the command runs."""
+
+    requires_crawler_process = False
+    work: ClassVar[str]
+    """Module and class in `console/`."""
+    arguments: ClassVar[str] = ""
+    """How arguments and options are given."""
+    summary: ClassVar[str]
+    """One line for the list of commands."""
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def syntax(self) -> str:
+        """Return how arguments and options are given."""
+        return self.arguments
+
+    def short_desc(self) -> str:
+        """Return one line for the list of commands."""
+        return self.summary
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's options to Scrapy's."""
+        super().add_options(parser)
+        for names, parameters in self.options:
+            parser.add_argument(*names, **parameters)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Import the work and do it."""
+        module, _, name = self.work.partition(".")
+        work = getattr(import_module(f"moviecrawler.console.{module}"), name)
+        self.exitcode = work(self).exit_code(args, opts)
