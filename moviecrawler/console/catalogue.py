@@ -78,7 +78,11 @@ class Catalogue(Console):
                 "review": self._review,
                 "rematch": self._rematch,
             }
-            do[action](store, _parse(action, names, opts), opts)
+            arguments = _parse(action, names, opts)
+            try:
+                do[action](store, arguments, opts)
+            except ConfigurationError as error:  # a file's, the database's or a setting's, and no argument's
+                self.fail(str(error))
 
     # --- Actions ------------------------------------------------------------------------------------------------------
 

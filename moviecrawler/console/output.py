@@ -44,7 +44,7 @@ class Console:
             except BrokenPipeError:
                 raise  # whoever reads has seen enough
             except ConfigurationError as error:
-                raise UsageError(str(error), print_help=False) from error
+                raise UsageError(printable(str(error)), print_help=False) from error
             except (MovieCrawlerError, OSError) as error:
                 self.fail(str(error))
         return self.exitcode
