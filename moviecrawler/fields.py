@@ -43,6 +43,13 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
 }
 """What pages of each site tell of all kinds of titles."""
 
+ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
+    "imdb": frozenset(),
+    "metacritic": frozenset({"countries", "languages"}),  # of details and credits, to 2023
+    "rottentomatoes": frozenset(),
+}
+"""What only other pages than a title's own tell: a title's page that is silent of it has been read whole."""
+
 _UNCOUNTED: Final = frozenset({("imdb", "metascore")})
 """Scores of which a site's pages never tell the number of reviews."""
 

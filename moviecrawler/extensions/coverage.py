@@ -37,7 +37,7 @@ _STOPS = (
 class CoverageWatch:
     """Watches the title pages of the spider's site, and compares their places with those of earlier pages.
 
-    What is known of earlier pages is kept between crawls. Counts `coverage/pages`, `coverage/partial` (pages that are silent of something) and
+    What is known of earlier pages is kept between crawls. Counts `coverage/pages`, `coverage/partial` (pages that are silent of something that pages alike tell) and
     `coverage/silent/<field>`, and at the end `coverage/fields/<field>`, the pages that had a value.
     """
 
@@ -70,14 +70,15 @@ class CoverageWatch:
         """Count what was read from a page; rows of lists and of datasets are none."""
         if movie.source != "page":
             return
+        partial = self.places.partial
         self.places.take(movie)
         stats = self.crawler.stats
         assert stats is not None  # noqa: S101 - Scrapy sets it before it creates components
         stats.inc_value("coverage/pages")
-        if movie.silent:
+        if self.places.partial > partial:
             stats.inc_value("coverage/partial")
-            for name in movie.silent:
-                stats.inc_value(f"coverage/silent/{name}")
+        for name in movie.silent:
+            stats.inc_value(f"coverage/silent/{name}")
         findings = self.places.findings()
         if findings.keys() != self._found:
             self._found = findings.keys()

@@ -125,7 +125,11 @@ COUNTERS = (
         ("pool",),
     ),
     _Counter("moviecrawler_pages", "Title pages that were read.", r"coverage/pages"),
-    _Counter("moviecrawler_partial_pages", "Title pages that are silent of a field.", r"coverage/partial"),
+    _Counter(
+        "moviecrawler_partial_pages",
+        "Title pages that are silent of a field that pages alike tell.",
+        r"coverage/partial",
+    ),
     _Counter(
         "moviecrawler_silent_pages",
         "Title pages that are silent of a field, by field.",

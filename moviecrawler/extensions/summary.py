@@ -16,8 +16,9 @@ from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.progress import OUTCOMES
+from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.items import Miss
+from moviecrawler.items import Miss, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ class Summary:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
+        self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
         self._reasons: dict[str, Counter[str]] = {}
 
@@ -106,12 +107,13 @@ class Summary:
             return "0"
         places = watch.places
         # What no page of the site has a place for is no news.
-        fields = sorted(places.silent.items(), key=lambda item: (item[1] == places.pages, -item[1]))
+        told = ((name, number) for name, number in places.silent.items() if name not in ON_OTHER_PAGES[self._site])
+        fields = sorted(told, key=lambda item: (item[1] == places.pages, -item[1]))
         shown = [
             f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
             for name, number in fields[:_MAX_SHOWN]
         ]
-        more = len(places.silent) - len(shown)
+        more = len(fields) - len(shown)
         return f"{places.partial:,} ({'; '.join(shown)}{f'; and {more} more fields' if more else ''})"
 
     def _alarms(self) -> str:

@@ -18,7 +18,7 @@ from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from moviecrawler.fields import present_in, told_by
+from moviecrawler.fields import ON_OTHER_PAGES, present_in, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,7 +178,7 @@ class Places:
         self.examples: dict[str, Example] = {}
         """Field → the latest of these."""
         self.partial = 0
-        """Pages that were silent of something."""
+        """Pages that were silent of something that pages alike tell."""
         self.unread = 0
         """Title pages in a row that could not be read, until now."""
 
@@ -200,7 +200,7 @@ class Places:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
                 self._look(group, name, sign, example, new)
         self.unread = 0
-        self.partial += bool(silent)
+        self.partial += bool(self.unexpected(movie))
         if any(name.startswith("scores.") and name not in silent for name in told):
             self._scoreless = 0
             self._low.pop(ALL_SCORES, None)
@@ -222,7 +222,12 @@ class Places:
     def unexpected(self, movie: Movie) -> list[str]:
         """Return what a page is silent of although pages alike have its place, or too few of them were seen to tell."""
         levels = self._levels.get(group_of(movie), {})
-        return [name for name in movie.silent if _has_place(name, levels.get(name, NOTHING)) is not False]
+        elsewhere = ON_OTHER_PAGES[movie.site]
+        return [
+            name
+            for name in movie.silent
+            if name not in elsewhere and _has_place(name, levels.get(name, NOTHING)) is not False
+        ]
 
     def findings(self) -> dict[str, Finding]:
         """Return the fields whose place is missing."""

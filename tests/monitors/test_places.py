@@ -319,6 +319,14 @@ def test_partial_pages_are_counted_with_an_example_of_each_field() -> None:
     assert places.learnt() == Seen()
 
 
+def test_a_page_that_lacks_what_no_page_alike_tells_is_read_whole() -> None:
+    places = Places()
+    taken(places, [title(number, 0.9, "languages", "countries") for number in range(3)])  # no title page tells them
+    assert places.partial == 0
+    taken(places, [title(number, 0.9, "plot") for number in range(100)])
+    assert 0 < places.partial < 50  # no page has had a plot
+
+
 def test_what_could_not_be_kept_is_kept_with_what_comes_later() -> None:
     places, other = Places(), Places()
     pages = [title(number, 0.9, *(["plot"] if number % 3 else [])) for number in range(100)]
