@@ -144,7 +144,8 @@ CATALOGUE_LISTS = _env("CATALOGUE_LISTS", "1")
 # The Redis that workers of one crawl share; empty: each process crawls for itself. With a password in it, set it in the
 # environment only. Read by FrontierScheduler, like the rest by FrontierOptions, which says more of each.
 REDIS_URL = _env("REDIS_URL", "")
-# What its client is made with besides, a JSON object; `{"redis_cls": "redis.asyncio.RedisCluster"}` for a Redis Cluster.
+# Further arguments of redis-py's clients, a JSON object; {"sentinels": [["host", 26379]], "service_name": "mymaster"} when
+# Sentinel says where the server is. Read by `redis_parameters`.
 REDIS_PARAMS = _env("REDIS_PARAMS", "{}")
 # What queue, dupefilter and counters are kept under: crawls of one spider under two names run apart.
 FRONTIER_RUN = _env("FRONTIER_RUN", "default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
@@ -16,8 +17,8 @@ from moviecrawler.cluster.auth import Connections, Credentials, Gate, LimitedSit
 from moviecrawler.cluster.components import RedisScheduler
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import check_server, state_for
-from moviecrawler.cluster.webservice import frontier_parameters
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -34,7 +35,7 @@ def application(config: Config) -> Any:
 
 
 def _application(config: Config, options: NodeOptions) -> Any:
-    frontier_parameters()  # complains of what no spider or page could use
+    redis_parameters(os.environ)  # complains of what no spider or page could use
     check_server(state_for(options).client)
     app: Any = Application("Scrapyd")
     for interface, name, default in (

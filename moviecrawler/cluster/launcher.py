@@ -22,11 +22,11 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process, state_for
 from moviecrawler.cluster.threads import Threads, pause, reactor
-from moviecrawler.cluster.webservice import frontier_parameters
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.hangs import count_hang
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import MOST_HANGS
+from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,7 +261,7 @@ class ClusterLauncher(Service):
     def _count_hang(self, job: Job, work: Work) -> int:
         url = os.environ.get("REDIS_URL")
         if url and work.lease:
-            return count_hang(url, frontier_parameters(), FrontierKeys(job.spider, job.run), work.lease)  # type: ignore[arg-type]  # a site's spider is called as the site
+            return count_hang(url, redis_parameters(os.environ), FrontierKeys(job.spider, job.run), work.lease)  # type: ignore[arg-type]  # a site's spider is called as the site
         return self.state.count_hang(job, work.url)
 
     async def _settle(self, held: _Held, how: How, reason: str) -> None:

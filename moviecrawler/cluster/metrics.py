@@ -18,8 +18,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.cluster.webservice import ClusterResource, frontier_parameters
+from moviecrawler.cluster.webservice import ClusterResource
 from moviecrawler.monitors.redis_book import RedisBook
+from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,7 +87,7 @@ class _Cluster(Collector):
         family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
         url = os.environ.get("REDIS_URL")
         if url:
-            with closing(RedisBook(url, frontier_parameters())) as book:
+            with closing(RedisBook(url, redis_parameters(os.environ))) as book:
                 numbers = Counter((alarm.site, alarm.kind) for alarm in book.open_alarms())
             for labels, number in sorted(numbers.items()):
                 family.add_metric(labels, number)

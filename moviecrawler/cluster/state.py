@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -9,9 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
-import redis
-from redis.backoff import ConstantBackoff
-from redis.retry import Retry
+import redis.exceptions
 from twisted.logger import Logger
 
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError
@@ -19,6 +18,7 @@ from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.queue import MOST_HANGS
+from moviecrawler.redis_client import connect_blocking, redis_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -156,15 +156,14 @@ def state_for(options: NodeOptions) -> ClusterState:
 
 
 def connect(options: NodeOptions, **parameters: Any) -> Any:
-    """Return a client that gives up soon."""
-    usual: dict[str, Any] = {
+    """Return a client that gives up soon. Where nodes and spiders share a Redis, REDIS_PARAMS are those of both."""
+    usual = {
         "socket_timeout": _ANSWER_WITHIN,
         "socket_connect_timeout": _ANSWER_WITHIN,
-        # A connection that was idle while Redis restarted fails once.
-        "retry": Retry(ConstantBackoff(0.02), 1, supported_errors=(redis.exceptions.ConnectionError,)),
         "max_connections": _CONNECTIONS,
     }
-    return redis.Redis.from_url(options.redis_url, **{**usual, **parameters})
+    shared = redis_parameters(os.environ) if options.redis_url == os.environ.get("REDIS_URL") else {}
+    return connect_blocking(options.redis_url, **{**usual, **shared, **parameters})
 
 
 def check_server(client: Any) -> None:
@@ -172,8 +171,8 @@ def check_server(client: Any) -> None:
     with suppress(redis.exceptions.RedisError):
         if client.info("cluster").get("cluster_enabled"):
             raise ConfigurationError(
-                "REDIS_URL names a Redis Cluster, which nodes can't keep their jobs in, though spiders may share one; "
-                "set SCRAPYD_REDIS_URL to a single Redis"
+                "REDIS_URL names a Redis Cluster, which is not supported; set it to a single Redis or Valkey, or to one behind "
+                "Sentinel"
             )
 
 

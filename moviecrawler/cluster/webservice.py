@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import msgspec
 import redis
-from scrapy.settings import Settings
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web import http
@@ -26,9 +25,8 @@ from twisted.web.server import NOT_DONE_YET
 from moviecrawler.cluster.components import local_time
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.options import redis_parameters
-from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.report import read_current_runs, read_runs
+from moviecrawler.redis_client import connect, redis_parameters
 
 if TYPE_CHECKING:
     from twisted.web.server import Request
@@ -425,19 +423,11 @@ class Forbidden(ClusterResource):
         return http.FORBIDDEN, {"status": "error", "message": self._why}
 
 
-def frontier_parameters() -> dict[str, Any]:
-    """Return what clients of the frontier's Redis are made with: REDIS_PARAMS, as spiders are given it.
-
-    Raises ConfigurationError.
-    """
-    return redis_parameters(Settings({"REDIS_PARAMS": os.environ.get("REDIS_PARAMS")}))
-
-
 def read_frontier(url: str, *, current: bool = False) -> list[dict[str, Any]]:
     """Return the frontier's runs as plain data, or the `current` ones only. Raises redis.RedisError."""
 
     async def read() -> list[dict[str, Any]]:
-        async with aclosing(connect(url, **frontier_parameters())) as client:
+        async with aclosing(connect(url, **redis_parameters(os.environ))) as client:
             runs = (await read_current_runs(client)).runs if current else await read_runs(client)
             return [{**asdict(run), "to_go": run.to_go} for run in runs]
 

@@ -18,12 +18,11 @@ from scrapy.exceptions import UsageError
 from moviecrawler.console.output import Console
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
-from moviecrawler.frontier.options import redis_parameters
-from moviecrawler.frontier.queue import describe_error
 from moviecrawler.items import Site
 from moviecrawler.proxies.health import Figures, Quarantine, state_of
 from moviecrawler.proxies.options import ProxyOptions
-from moviecrawler.proxies.shared_health import clear_quarantines, connect, read_health
+from moviecrawler.proxies.shared_health import clear_quarantines, read_health
+from moviecrawler.redis_client import connect, describe_error, redis_parameters
 
 if TYPE_CHECKING:
     import argparse

@@ -20,7 +20,7 @@ from moviecrawler.cluster.webservice import from_elsewhere
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.rendering import STATIC, render
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.queue import describe_error
+from moviecrawler.redis_client import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -26,12 +26,12 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.options import Budget, redis_parameters
-from moviecrawler.frontier.queue import connect
+from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.monitors.books import FILE, Book, BookError, open_book
+from moviecrawler.redis_client import connect, redis_parameters
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

@@ -103,8 +103,7 @@ class ClockWatch:
     async def _ask_redis(self, url: str) -> datetime:
         import redis.exceptions  # noqa: PLC0415 - only a crawl with a Redis needs its client
 
-        from moviecrawler.frontier.options import redis_parameters  # noqa: PLC0415 - as above
-        from moviecrawler.frontier.queue import connect  # noqa: PLC0415 - as above
+        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - as above
 
         client = connect(url, **redis_parameters(self._crawler.settings))
         try:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.frontier.queue import connect
+from moviecrawler.redis_client import connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Every Redis key of the frontier: its type, what it holds and when it expires.
 
-The keys of a site share the hash tag `{site}`, so that Redis Cluster keeps them on one node and a script may use them
+The keys of a site share the hash tag `{site}`, which keeps the names of unfinished crawls valid
 together. Where scrapy-redis has a key of the same meaning, ours has its name: `requests`, `dupefilter`, `start_urls`.
 """
 

@@ -59,11 +59,6 @@ def site_budget(settings: BaseSettings, home: str) -> Budget:
         raise ConfigurationError(f"SITE_BUDGETS has a wrong budget for {home}: {error}") from None
 
 
-def redis_parameters(settings: BaseSettings) -> dict[str, Any]:
-    """Return REDIS_PARAMS: what clients of Redis are made with besides. Raises ConfigurationError."""
-    return _mapping(settings, "REDIS_PARAMS")
-
-
 def node_of(settings: BaseSettings) -> str:
     """Return the name under which this machine is known to others: FRONTIER_NODE, or else its own."""
     return settings.get("FRONTIER_NODE") or socket.gethostname()
@@ -118,6 +113,8 @@ class FrontierOptions:
     @classmethod
     def from_settings(cls, settings: BaseSettings, home: str) -> Self:
         """Read REDIS_URL, FRONTIER_RUN and so on, and the budget of the host in `home`. Raises ConfigurationError."""
+        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - imports Redis' client
+
         for name, why in _REFUSED.items():
             if settings.get(name) and str(settings[name]) not in {"0", "False", "false"}:
                 raise ConfigurationError(f"{name} is {settings[name]!r}: {why}")
@@ -139,10 +136,7 @@ class FrontierOptions:
             raise ConfigurationError(
                 f"{_PREFIX}{name} is {settings.get(_PREFIX + name)!r}: {str(error).partition(' - ')[0]}"
             ) from None
-        if "redis_cls" in parameters:
-            from moviecrawler.frontier.queue import connect  # noqa: PLC0415 - imports Redis' client
-
-            connect(options.url, **parameters)  # connects with its first use, but complains of what can't be
+        connect(options.url, **parameters)  # opens nothing, but complains of what can't be
         return options
 
     def __post_init__(self) -> None:

@@ -7,18 +7,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import redis.asyncio
 import redis.exceptions
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from scrapy.utils.misc import load_object
-from scrapy_redis.connection import get_redis
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Self
 
     from redis.commands.core import AsyncScript
 
@@ -31,8 +25,6 @@ BOOSTED, LISTS, TITLES = range(3)
 LEVELS = (BOOSTED, LISTS, TITLES)
 MOST_HANGS = 2
 """Times that a page may make a worker hang, until it is set aside. Each costs a worker a minute, and says for certain which page it was."""
-_CONNECT_TIMEOUT_SECONDS = 5.0  # seconds
-_ANSWER_TIMEOUT_SECONDS = 5.0  # seconds
 _LISTEN_CHECK_SECONDS = 60.0  # seconds between two looks at whether the connection is still there
 _MILLISECONDS = 1000
 _REVIVE_BATCH = 500
@@ -109,47 +101,6 @@ class Reply(msgspec.Struct):
     """Workers whose leases have ended."""
     handed_out: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
     """Entries, and when each may be sent."""
-
-
-class _Cluster(redis.asyncio.RedisCluster):
-    """A client of a Redis Cluster whose errors are RedisErrors, as those of a single Redis are, also when no node answers."""
-
-    async def initialize(self, *arguments: Any, **named: Any) -> Self:
-        """Learn what nodes there are."""
-        try:
-            await super().initialize(*arguments, **named)
-        except redis.exceptions.RedisClusterException as error:
-            raise redis.exceptions.ConnectionError(str(error)) from error
-        return self
-
-
-def connect(url: str, **parameters: Any) -> Any:
-    """Return scrapy-redis' client for a URL, with what suits an event loop; `parameters` are its REDIS_PARAMS.
-
-    `redis_cls` may be redis.asyncio's RedisCluster. A command that fails is not tried again here, as a script may have run.
-    Raises ValueError, and ConfigurationError for a class that there is not or a URL that a cluster can't have.
-    """
-    usual = {"socket_connect_timeout": _CONNECT_TIMEOUT_SECONDS, "socket_timeout": _ANSWER_TIMEOUT_SECONDS}
-    given = {"redis_cls": redis.asyncio.Redis, **parameters}
-    try:
-        given["redis_cls"] = load_object(given["redis_cls"])
-    except (ImportError, NameError, TypeError, ValueError) as error:
-        raise ConfigurationError(f"REDIS_PARAMS has a redis_cls that there is not: {error}") from None
-    if issubclass(given["redis_cls"], redis.asyncio.RedisCluster):
-        given["redis_cls"] = type("Cluster", (_Cluster, given["redis_cls"]), {})
-    try:
-        return get_redis(url=url, **{**usual, **given, "decode_responses": False, "retry": Retry(NoBackoff(), 0)})
-    except redis.exceptions.RedisClusterException as error:
-        raise ConfigurationError(
-            f"REDIS_URL is not that of a Redis Cluster, which REDIS_PARAMS asks for: {error}"
-        ) from None
-
-
-def describe_error(error: Exception, otherwise: str = "") -> str:
-    """Return why Redis can't do what it was asked, with what to do where that is certain, and else what is usually to be done."""
-    if isinstance(error, redis.exceptions.MovedError | redis.exceptions.ClusterCrossSlotError):
-        return 'it is a Redis Cluster; set REDIS_PARAMS to {"redis_cls": "redis.asyncio.RedisCluster"}'
-    return f"{error}{otherwise}"
 
 
 async def requeue(client: Any, keys: Keys, letter: str) -> bool:
@@ -315,9 +266,8 @@ class SharedQueue:
         """Return the policy by which Redis throws keys away when it is full, which may be queued titles; None if it doesn't."""
         self.round_trips += 1
         info = await self.server.info("memory")
-        nodes = list(info.values()) if all(isinstance(node, dict) for node in info.values()) else [info]
-        policies = [node.get("maxmemory_policy", "noeviction") for node in nodes if node.get("maxmemory")]
-        return next((policy for policy in policies if policy != "noeviction"), None)
+        policy: str = info.get("maxmemory_policy", "noeviction")
+        return policy if info.get("maxmemory") and policy != "noeviction" else None
 
     async def disconnect(self) -> None:
         """Drop all connections; a next command would make a new one."""

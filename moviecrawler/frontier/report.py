@@ -11,9 +11,10 @@ import redis.exceptions
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import FrontierOptions, redis_parameters
-from moviecrawler.frontier.queue import LEVELS, connect, describe_error
+from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport
+from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

@@ -26,11 +26,12 @@ from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
-from moviecrawler.frontier.options import FrontierOptions, redis_parameters
-from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue, connect, describe_error
+from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue
 from moviecrawler.frontier.seeds import Seeds
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
+from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.signals import lease_ended
 
 if TYPE_CHECKING:

@@ -140,8 +140,8 @@ def open_book(settings: BaseSettings) -> Book:
     """
     url = settings.get("REDIS_URL")
     if url:
-        from moviecrawler.frontier.options import redis_parameters  # noqa: PLC0415 - only shared alarms need Redis' client
-        from moviecrawler.monitors.redis_book import RedisBook  # noqa: PLC0415
+        from moviecrawler.monitors.redis_book import RedisBook  # noqa: PLC0415 - only shared alarms need Redis' client
+        from moviecrawler.redis_client import redis_parameters  # noqa: PLC0415
 
         return RedisBook(url, redis_parameters(settings))
     from moviecrawler.monitors.file_book import FileBook  # noqa: PLC0415 - only alarms of one machine need SQLite

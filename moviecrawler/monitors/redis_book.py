@@ -8,15 +8,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import redis
-import redis.asyncio
-from scrapy.utils.misc import load_object
+import redis.exceptions
 
-from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.queue import describe_error
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.books import KEPT_FOR, MOST_EVENTS, Alarm, Book, BookError, Day, Event, today
 from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example
+from moviecrawler.redis_client import connect_blocking, describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
     from moviecrawler.monitors.books import What
     from moviecrawler.monitors.places import Levels, Seen
 
-_ANSWER_WITHIN = 5.0
-"""Seconds."""
 _SILENT = "silent "
 
 
@@ -33,17 +28,7 @@ class RedisBook(Book):
     """The book of all nodes that share a Redis."""
 
     def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:
-        given = dict(parameters or {})
-        named = load_object(given.pop("redis_cls", redis.Redis))
-        self._is_cluster = issubclass(named, redis.RedisCluster | redis.asyncio.RedisCluster)
-        usual = {"socket_connect_timeout": _ANSWER_WITHIN, "socket_timeout": _ANSWER_WITHIN}
-        self._url, self._parameters = url, {**usual, **given, "decode_responses": True}
-        self._connected: Any = None
-        if not self._is_cluster:
-            try:
-                self._connected = redis.Redis.from_url(url, **self._parameters)
-            except ValueError as error:
-                raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+        self._client = connect_blocking(url, **{**(parameters or {}), "decode_responses": True})
         self._scripts: dict[str, Any] = {}
 
     def fire(self, alarm: Alarm, reminder: float) -> Literal["opened", "reminder"] | None:
@@ -147,15 +132,7 @@ class RedisBook(Book):
 
     def close(self) -> None:
         """See `Book`."""
-        if self._connected is not None:
-            self._connected.close()
-
-    @property
-    def _client(self) -> Any:
-        """The client; that of a cluster asks its nodes when it is made."""
-        if self._connected is None:
-            self._connected = redis.RedisCluster.from_url(self._url, **self._parameters)
-        return self._connected
+        self._client.close()
 
     def _run(self, name: str, keys_: list[str], arguments: list[Any]) -> Any:
         with _errors_translated():
@@ -180,7 +157,7 @@ def _json(value: Alarm | Event) -> str:
 def _errors_translated() -> Iterator[None]:
     try:
         yield
-    except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException) as error:
+    except redis.exceptions.RedisError as error:
         raise BookError(
             f"alarms and what is known of pages can't be read or written: {describe_error(error)}"
         ) from error

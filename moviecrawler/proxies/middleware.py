@@ -24,8 +24,6 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import THROTTLE_PAUSE
-from moviecrawler.frontier.options import redis_parameters
-from moviecrawler.frontier.queue import describe_error
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import POOL_META, PROXY_META
 from moviecrawler.middlewares.blocks import ROBOTS_OF, SiteBlockMiddleware, SiteStopped
@@ -38,8 +36,9 @@ from moviecrawler.proxies.options import HOME_SETTINGS, ProxyOptions
 from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, load_policy, trouble, tunnel_status
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
-from moviecrawler.proxies.shared_health import SharedHealth, connect
+from moviecrawler.proxies.shared_health import EXCHANGE_TIMEOUTS, SharedHealth
 from moviecrawler.proxies.traffic import Traffic
+from moviecrawler.redis_client import connect, describe_error, redis_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -183,7 +182,7 @@ class ProxyMiddleware:
             for pool in self.options.orders[site]:
                 await pool.open(home)
             if settings.get("REDIS_URL"):
-                client = connect(settings["REDIS_URL"], **redis_parameters(settings))
+                client = connect(settings["REDIS_URL"], **{**EXCHANGE_TIMEOUTS, **redis_parameters(settings)})
                 desk.shared = SharedHealth(
                     client, site, desk.health, 2 * settings.getfloat("DOWNLOAD_TIMEOUT"), desk.tell
                 )

@@ -8,13 +8,12 @@ import time
 import uuid
 from contextlib import suppress
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import redis.asyncio
 import redis.exceptions
 
-from moviecrawler.frontier import queue
 from moviecrawler.proxies.health import FORGIVEN_AFTER, LONGEST_QUARANTINE, Figures, Quarantine
 from moviecrawler.proxies.keys import HOUR, HOURS_KEPT, Keys
 
@@ -30,20 +29,13 @@ EVERY = 0.4
 _FIGURES_EVERY = 2.0
 """Seconds between two looks at the figures, of which there are many and which change a little."""
 _COALESCE = 0.02
-_TIMEOUT = 3.0
-"""Seconds to connect, and to get an answer."""
+EXCHANGE_TIMEOUTS = {"socket_connect_timeout": 3.0, "socket_timeout": 3.0}
+"""Seconds to connect and to get an answer, for clients that exchange: they go on alone after that."""
 _LONGEST_RETRY = 5.0
 _FIGURES = ("successes", "failures", "bans", "ms")
 _MS = 1000
 _HOURS_USED = 2
 """Hours whose figures decide how much an exit is used, the current one included."""
-
-
-def connect(url: str, **parameters: Any) -> redis.asyncio.Redis:
-    """Return the frontier's kind of client, which gives up sooner; `parameters` are its REDIS_PARAMS."""
-    usual = {"socket_connect_timeout": _TIMEOUT, "socket_timeout": _TIMEOUT, "max_connections": 2}
-    client: redis.asyncio.Redis = queue.connect(url, **{**usual, **parameters})
-    return client
 
 
 class SharedHealth:

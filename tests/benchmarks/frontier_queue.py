@@ -18,7 +18,8 @@ from typing import Any
 
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import FrontierOptions
-from moviecrawler.frontier.queue import LISTS, TITLES, Batch, Push, SharedQueue, connect
+from moviecrawler.frontier.queue import LISTS, TITLES, Batch, Push, SharedQueue
+from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 
 QUEUED, URLS, PROBES = 1_000_000, 10_000_000, 1_000_000

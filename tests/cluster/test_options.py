@@ -72,7 +72,7 @@ def test_node_does_not_start_on_a_redis_cluster(monkeypatch: pytest.MonkeyPatch)
     with RedisServer(cluster=True) as server:
         monkeypatch.setenv("REDIS_URL", server.url)
         with pytest.raises(
-            ConfigError, match=r"^REDIS_URL names a Redis Cluster, .*; set SCRAPYD_REDIS_URL to a single Redis$"
+            ConfigError, match=r"^REDIS_URL names a Redis Cluster, which is not supported; set it to a single Redis"
         ):
             application(Config({}))
 

@@ -26,9 +26,9 @@ from moviecrawler.extensions import publishing
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.rejected_items import KEPT, RejectedItem, RejectedItems, record_of
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.queue import connect
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.items import Fetch, RawPage, Site
+from moviecrawler.redis_client import connect
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, counts, crawl, reset

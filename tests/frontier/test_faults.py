@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -129,29 +128,16 @@ def test_killed_workers_lose_no_title_and_double_none(
     assert state(own_redis, "failed") == 0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "seconds"),
-    [({}, 10), ({"redis_cls": "redis.asyncio.RedisCluster"}, 3)],
-    ids=["one", "cluster"],
-)
-def test_redis_may_be_away_for_a_while(
-    replica: ReplicaProcess, ids: Path, tmp_path: Path, parameters: dict[str, str], seconds: float
-) -> None:
+def test_redis_may_be_away_for_a_while(replica: ReplicaProcess, ids: Path, tmp_path: Path) -> None:
     with (
-        RedisServer(cluster=bool(parameters)) as server,
-        Workers(
-            *("imdb", f"file={ids}"),
-            data=tmp_path,
-            replica=replica,
-            redis_url=server.url,
-            REDIS_PARAMS=json.dumps(parameters),
-        ) as workers,
+        RedisServer() as server,
+        Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=server.url) as workers,
     ):
         workers.start(2)
         wait_for(partial(have_joined, server, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         server.stop()
-        time.sleep(seconds)
+        time.sleep(10)
         server.start()
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)

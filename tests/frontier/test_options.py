@@ -50,21 +50,15 @@ def test_settings_come_from_the_command_line_as_text() -> None:
         ("SITE_BUDGETS", {"127.0.0.1": 3}, "SITE_BUDGETS has a wrong budget"),
         ("SITE_BUDGETS", "3 a day", "SITE_BUDGETS is no JSON object"),
         ("REDIS_PARAMS", "ssl", "REDIS_PARAMS is no JSON object"),
-        ("REDIS_PARAMS", {"redis_cls": "redis.Clutter"}, "REDIS_PARAMS has a redis_cls that there is not"),
-        ("REDIS_PARAMS", {"redis_cls": "redis"}, "REDIS_PARAMS has a redis_cls that there is not"),
+        ("REDIS_PARAMS", {"redis_cls": "redis.asyncio.RedisCluster"}, "REDIS_PARAMS has redis_cls, which is gone"),
+        ("REDIS_PARAMS", {"sentinels": [["host", 26379]]}, "REDIS_PARAMS takes Sentinel as "),
+        ("REDIS_PARAMS", {"sentinels": "host:26379", "service_name": "m"}, "REDIS_PARAMS takes Sentinel as "),
     ],
 )
 def test_wrong_value_is_refused_with_a_sentence(name: str, value: Any, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         options(**{name: value})
     assert sentence in str(caught.value)
-
-
-def test_redis_cluster_has_no_databases_to_choose_from() -> None:
-    cluster = '{"redis_cls": "redis.asyncio.RedisCluster"}'
-    assert options(REDIS_PARAMS=cluster).url == URL
-    with pytest.raises(ConfigurationError, match="REDIS_URL is not that of a Redis Cluster"):
-        options(REDIS_PARAMS=cluster, REDIS_URL="redis://127.0.0.1:6379/2")
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ from moviecrawler.frontier.queue import (
     Reply,
     RunGoneError,
     SharedQueue,
-    connect,
     requeue,
 )
 from moviecrawler.frontier.report import read_runs
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 
 HOUR = 3600.0

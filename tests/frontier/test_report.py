@@ -18,12 +18,12 @@ from moviecrawler.frontier import report
 from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import Budget, FrontierOptions
-from moviecrawler.frontier.queue import SharedQueue, connect
+from moviecrawler.frontier.queue import SharedQueue
 from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, read_runs
 from moviecrawler.frontier.runs import Rate, RunReport
 from moviecrawler.items import Site
+from moviecrawler.redis_client import connect
 from moviecrawler.texts import printable
-from tests.services.redis import RedisServer
 
 NOW = 1_000_000.0
 
@@ -281,22 +281,6 @@ def test_dead_letters_are_paged_through_each_once_while_others_come_and_go(
 def test_place_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no place"):
         Place.parse(text)
-
-
-def test_runs_are_read_of_a_redis_cluster() -> None:
-    with RedisServer(cluster=True) as server:
-        add(server.client, "imdb", "a", hours=2, total=3, letters=2)
-        add(server.client, "metacritic", "b", hours=2)
-        parameters = {"redis_cls": "redis.asyncio.RedisCluster"}
-
-        async def everything(client: Any) -> Any:
-            current = await read_current_runs(client)
-            earlier, _ = await read_earlier_runs(client, None, 5)
-            return current.runs, earlier, await page_of_dead_letters(client, current.runs, None, 5)
-
-        runs, earlier, (letters, place) = ask(server.url, everything, **parameters)
-        assert ([run.run for run in runs], [run.run for run in earlier], place) == (["a"], ["b"], None)
-        assert len(letters) == 2
 
 
 NESTED = "[" * 5000

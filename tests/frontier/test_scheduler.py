@@ -17,9 +17,10 @@ from moviecrawler import settings as project
 from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import Budget, FrontierOptions
-from moviecrawler.frontier.queue import Batch, Push, SharedQueue, connect
+from moviecrawler.frontier.queue import Batch, Push, SharedQueue
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 
 PAGE = Request("https://www.imdb.com/title/tt0000001/", meta={"site": "imdb"})

@@ -20,10 +20,11 @@ from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.options import FrontierOptions
-from moviecrawler.frontier.queue import LEVELS, Batch, SharedQueue, connect
+from moviecrawler.frontier.queue import LEVELS, Batch, SharedQueue
 from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed
 from moviecrawler.frontier.serialisation import decode
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.redis_client import connect
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -171,6 +172,7 @@ from scrapy.utils.project import get_project_settings
 from twisted.internet import reactor
 import redis
 from moviecrawler.frontier.seeds import Seeds
+from moviecrawler.redis_client import connect
 
 look = Seeds.look
 client = redis.Redis.from_url(sys.argv[1])

@@ -26,7 +26,6 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
 from tests.crawling import Finished, counts, reset, scrapy
 from tests.frontier.workers import Workers
-from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
@@ -136,30 +135,21 @@ def test_titles_refused_for_a_while_are_stored_once_the_site_answers(redis_url: 
         assert not client.exists("{metacritic}:circuit")
 
 
-def test_limit_is_that_of_the_crawl_not_of_each_worker_and_redis_may_be_a_cluster(
-    replica: ReplicaProcess, tmp_path: Path
+def test_limit_is_that_of_the_crawl_not_of_each_worker(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    with RedisServer(cluster=True) as server:
-        shared: dict[str, Any] = {
-            "REDIS_URL": server.url,
-            "REDIS_PARAMS": '{"redis_cls": "redis.asyncio.RedisCluster"}',
-        }
-        server.client.rpush("metacritic:start_urls", "rubbish")
-        with Workers(
-            *("metacritic", "limit=40"), data=tmp_path, replica=replica, redis_url=server.url, environment=shared
-        ) as workers:
-            workers.start(2)
-            assert workers.wait() == [0, 0], workers.log
-            assert len(workers.movies) == 40
-        assert server.client.llen("metacritic:start_urls") == 0
-        for trouble in ("Redis can't be used", "can't be kept", "is not known for now", "Traceback"):
-            assert trouble not in workers.log
-        # What is told of it comes from the same cluster.
-        assert scrapy("alarms", data=tmp_path, **shared).output == "no alarm stands\n"
-        progress = scrapy("progress", "--json", data=tmp_path, **shared)
-        assert [run["done"] > 40 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
-        assert "a bad seed" in scrapy("deadletters", data=tmp_path, **shared).output
-        assert scrapy("proxies", data=tmp_path, **shared).code == 0
+    redis_client.rpush("metacritic:start_urls", "rubbish")
+    with Workers("metacritic", "limit=40", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+        workers.start(2)
+        assert workers.wait() == [0, 0], workers.log
+        assert len(workers.movies) == 40
+    assert redis_client.llen("metacritic:start_urls") == 0
+    shared: dict[str, Any] = {"REDIS_URL": redis_url}
+    assert scrapy("alarms", data=tmp_path, **shared).output == "no alarm stands\n"
+    progress = scrapy("progress", "--json", data=tmp_path, **shared)
+    assert [run["done"] > 40 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
+    assert "a bad seed" in scrapy("deadletters", data=tmp_path, **shared).output
+    assert scrapy("proxies", data=tmp_path, **shared).code == 0
 
 
 def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(

