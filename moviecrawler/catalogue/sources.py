@@ -10,9 +10,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extract import datasets
-from moviecrawler.locks import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -47,8 +48,12 @@ class RangedDownload:
         self.part = part
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = ProcessLock(path.with_name(path.name + ".lock"))
-        mark = "" if self._lock.acquire(0) else f".{os.getpid()}"
+        self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, thread_local=False)
+        mark = ""
+        try:
+            self._lock.acquire()
+        except Timeout:
+            mark = f".{os.getpid()}"
         self._partial = path.with_name(f"{path.name}{mark}.part")
 
     def headers(self) -> dict[str, str]:

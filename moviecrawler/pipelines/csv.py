@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 import msgspec
+from filelock import FileLock, Timeout
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import complete, is_partial
@@ -20,7 +21,6 @@ from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.locks import ProcessLock
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv_export import TABLES, OutOfTimeError, export, prepare_export, transaction
 from moviecrawler.pipelines.files import check_data_dir
@@ -143,7 +143,7 @@ class CsvStore(Store):
             except BaseException:
                 connection.close()
                 raise
-        except sqlite3.OperationalError as error:
+        except (OSError, sqlite3.OperationalError) as error:
             raise TransientStoreError(f"{path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise ConfigurationError(f"{path} is damaged or no SQLite file ({error}); move it away") from error
@@ -208,12 +208,14 @@ class CsvStore(Store):
         started = time.monotonic()
         least_pause = 0.0
         try:
-            with ProcessLock(self._folder / "export.lock") as lock:
+            with FileLock(self._folder / "export.lock", timeout=longest_wait):
                 # Another process may have exported our rows while we waited for it.
-                if lock.acquire(longest_wait) and self._export_pending():
+                if self._export_pending():
                     began = time.monotonic()
                     rows = export(self._connected(), self._folder, lambda: self._check_time(began))
                     logger.debug("Exported %d titles in %.1f s", rows, time.monotonic() - began)
+        except Timeout:
+            logger.debug("Another process exports")
         except OutOfTimeError:
             logger.debug("An export was broken off, as this process is to end")
         except (OSError, sqlite3.OperationalError) as error:
@@ -235,10 +237,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if version > _VERSION:
         raise ConfigurationError(f"{path} was made by a newer version of moviecrawler; update, or move the file away")
     # SQLite itself doesn't wait when two processes do this to a new file at once.
-    with ProcessLock(path.with_name("open.lock")) as lock:
-        if not lock.acquire(_LOCK_TIMEOUT_SECONDS):
-            raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s")
-        connection.execute("PRAGMA journal_mode = WAL")
+    try:
+        with FileLock(path.with_name("open.lock"), timeout=_LOCK_TIMEOUT_SECONDS):
+            connection.execute("PRAGMA journal_mode = WAL")
+    except Timeout:
+        raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s") from None
     # A commit is on the disk when it returns: a batch is told durable only then.
     connection.execute("PRAGMA synchronous = FULL")
     if version < _VERSION:

@@ -6,18 +6,17 @@ import errno
 import json
 import logging
 import os
-import sqlite3
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.locks import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +89,7 @@ def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
     try:
         _turn_over(data_dir / REJECTED)
         _append_line(data_dir / REJECTED, line)
-    except (OSError, sqlite3.OperationalError) as error:
+    except OSError as error:
         logger.error("%s rejected an item, and %s can't be written (%s): %s", store, REJECTED, error, reason)  # noqa: TRY400 - the disk's message says it all
         return False
     return True
@@ -116,9 +115,9 @@ def _turn_over(path: Path) -> None:
     """Begin a new file when this one is full."""
     if not path.exists() or path.stat().st_size < _MAX_REJECTED_BYTES:
         return
-    with ProcessLock(path.with_suffix(".lock")) as lock:
+    with suppress(Timeout), FileLock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_SECONDS):
         # Another process may have done it meanwhile: then this file is new, and must not take the place of the full one.
-        if lock.acquire(_LOCK_TIMEOUT_SECONDS) and path.stat().st_size >= _MAX_REJECTED_BYTES:
+        if path.stat().st_size >= _MAX_REJECTED_BYTES:
             path.replace(path.with_suffix(".1.jsonl"))
 
 

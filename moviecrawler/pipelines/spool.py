@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.items import Movie
-from moviecrawler.locks import ProcessLock
 from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Spool:
         self._folder = data_dir / "spool"
         self._store = store
         self._types = {kind.__name__: kind for kind in item_types}
-        self._lock = ProcessLock(data_dir / f"spool-{store}.lock")
+        self._lock = FileLock(data_dir / f"spool-{store}.lock", timeout=0, thread_local=False)
 
     def write(self, items: Iterable[tuple[str, bytes]]) -> Path:
         """Keep items, each the name of its type and its JSON, in a new file, and return that. Raises OSError."""
@@ -63,11 +62,12 @@ class Spool:
 
         Drafts of processes that were killed are removed. Call `end_loading` afterwards. Raises OSError.
         """
+        if not self._folder.is_dir():
+            return []
         try:
-            if not self._folder.is_dir() or not self._lock.acquire(0):
-                return []
-        except sqlite3.OperationalError as error:
-            raise OSError(str(error)) from error
+            self._lock.acquire()
+        except Timeout:
+            return []
         for draft in self._folder.glob(f".{self._store}-*.draft"):
             with suppress(OSError):
                 if time.time() - draft.stat().st_mtime > _ABANDONED_SECONDS:
