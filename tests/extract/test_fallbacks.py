@@ -15,6 +15,7 @@ from tests.conftest import PROJECT
 
 PAGES = PROJECT / "tests" / "pages"
 IMDB = "https://www.imdb.com/title/tt9100777/"
+OWN = f'<link rel="canonical" href="{IMDB}">'
 
 
 def document(body: str, head: str = "") -> bytes:
@@ -174,7 +175,7 @@ RATED = """<div class="ratings_wrapper"><div class="imdbRating"><strong><span>7,
 
 
 def older(rating: str) -> bytes:
-    return document(OLDER.format(rating=rating), "<title>The Salt Road (2011) - IMDb</title>")
+    return document(OLDER.format(rating=rating), "<title>The Salt Road (2011) - IMDb</title>" + OWN)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_votes_without_a_rating_are_no_missing_rating(votes: str) -> None:
 
 def test_title_displayed_is_not_the_original_one_of_json_ld() -> None:
     data = {**FILM, "url": "/title/tt9100777/", "name": "Solens Vej", "aggregateRating": None}
-    found = item(document("", linked(data) + "<title>The Salt Road (2011) - IMDb</title>"), IMDB)
+    found = item(document("", linked(data) + "<title>The Salt Road (2011) - IMDb</title>" + OWN), IMDB)
     assert (found["title"], found["original_title"]) == ("The Salt Road", "Solens Vej")
 
 
@@ -233,6 +234,26 @@ def test_sentence_made_of_names_is_no_plot(text: str, plot: str | None) -> None:
     assert item(document("", linked(data)), IMDB)["plot"] == plot
 
 
+@pytest.mark.parametrize(
+    "body", ["<h1>Something went wrong</h1>", '<div class="title_wrapper"><h1>Page not found</h1></div>']
+)
+def test_a_page_that_does_not_name_the_title_itself_is_refused(body: str) -> None:
+    """Whatever the address says that it was fetched from."""
+    with pytest.raises(ExtractionError) as refused:
+        read_page(document(f"{body}{LINK}", "<title>404 Error - IMDb</title>"), IMDB)
+    assert refused.value.field == "site_id"
+    metacritic = document(body, '<title>Not Found - Metacritic</title><meta property="og:title" content="Not Found">')
+    with pytest.raises(ExtractionError):
+        read_page(metacritic, "https://www.metacritic.com/movie/the-salt-road/")
+
+
+def test_a_page_without_its_address_names_its_title_in_its_links() -> None:
+    page = hero().replace(OWN.encode(), b"")
+    assert item(page)["site_id"] == item(page, IMDB)["site_id"] == "tt9100777"
+    with pytest.raises(ExtractionError):
+        read_page(page, "https://www.imdb.com/title/tt9100778/")
+
+
 def test_credits_of_a_series_without_codes_in_their_links() -> None:
     tables = "".join(
         f'<h4 class="dataHeaderWithBorder">Series {words}&nbsp;</h4><table><tr><td><a href="/name/nm910000{n}/">{name}</a></td>'
@@ -243,7 +264,7 @@ def test_credits_of_a_series_without_codes_in_their_links() -> None:
     )
     heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">The Salt Road</a></h3></div>'
     body = f'{heading}<div id="fullcredits_content">{tables}</div>'
-    found = item(document(body, "<title>The Salt Road (TV Series 2011) - IMDb</title>"), IMDB + "fullcredits/")
+    found = item(document(body, "<title>The Salt Road (TV Series 2011) - IMDb</title>" + OWN), IMDB + "fullcredits/")
     assert (found["title"], found["directors"], found["writers"]) == ("The Salt Road", ["Ines Vale"], ["Al Day"])
 
 
@@ -420,7 +441,8 @@ def test_season_is_empty_only_when_it_links_to_no_episode(*, known: bool) -> Non
     if known:
         row = row.replace('"row"', '"list_item"')
     body = document(
-        f'{heading}<div class="eplist">{row}</div>', "<title>Lantern Row (TV Series 2011) - Episodes - IMDb</title>"
+        f'{heading}<div class="eplist">{row}</div>',
+        "<title>Lantern Row (TV Series 2011) - Episodes - IMDb</title>" + OWN,
     )
     if known:
         assert [entry["site_id"] for entry in page_record(read_page(body, IMDB + "episodes/"))["entries"]] == [
@@ -509,5 +531,5 @@ def test_details_are_pairs_of_a_label_and_what_stands_beside_it(row: str) -> Non
 )
 def test_year_stands_beside_the_heading_too(beside: str, years: tuple[int | None, int | None]) -> None:
     body = f'<div class="title_wrapper"><h1>The Salt Road {beside}</h1></div>'
-    found = item(document(body, "<title>The Salt Road (Part One) - IMDb</title>"), IMDB)
+    found = item(document(body, "<title>The Salt Road (Part One) - IMDb</title>" + OWN), IMDB)
     assert (found["title"], found["year"], found["end_year"]) == ("The Salt Road", *years)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import TitleKind
 
+_PAGE_OF_TITLE = re.compile(
+    r"/title/(tt\d{7,10})/(?:fullcredits|ratings|reviews|releaseinfo|plotsummary|trivia|keywords|technical)\b"
+)
+"""What a page about a title links to of the same title."""
 _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 
 _HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:[-\u2b50|][^()]*)?$")
@@ -96,14 +100,16 @@ class Document:
         return next((address for address in self._stated_addresses() if address), self.url or "")
 
     def site_id(self) -> str:
-        """Return the id of the title that the page is about."""
+        """Return the id of the title that the page is about, by its own word: where it came from is none."""
         stated = self._stated_addresses()
         page_ids = self.root.xpath("//meta[@property='pageId' or @property='imdb:pageConst']/@content").getall()
         stated += [f"/title/{page_id}" for page_id in page_ids]
         stated.append(dig_text(self.title_data, "url") or "")
         named = {title_id for address in stated if (title_id := id_in_url("imdb", address))}
-        if not named and self.url:
-            named = {id_in_url("imdb", self.url) or ""} - {""}
+        if not named:
+            # A page of an error, fetched from a title's address, links to none of its pages.
+            named = set(self.root.xpath("//a/@href").re(_PAGE_OF_TITLE))
+            named &= {id_in_url("imdb", self.url)} if self.url else named
         if len(named) != 1:
             raise ShapeError("site_id", f"the page names {' and '.join(sorted(named)) or 'no title'}")
         return named.pop()

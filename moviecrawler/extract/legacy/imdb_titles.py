@@ -206,7 +206,9 @@ def _release_date(root: Selector) -> str | None:
 
 def _stated_date(document: Document) -> str | None:
     stated = document.root.xpath("//meta[@itemprop='datePublished']/@content").getall()
-    for published in (dig_text(document.title_data, "datePublished") or "", *stated):
+    # Until 2021 the date of JSON-LD is not that of the visitor's country, which the details show.
+    linked = None if document.root.css("#titleDetails") else dig_text(document.title_data, "datePublished")
+    for published in (linked or "", *stated):
         if "-" in published:
             return parse_date(published)
     return None

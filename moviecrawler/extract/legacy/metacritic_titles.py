@@ -79,7 +79,7 @@ _SCRIPT_TAG: Final = re.compile(rb"<script\b[^<>]*>", re.IGNORECASE)
 def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     """Return the title that a page of any of these generations is about.
 
-    `url` is where it came from; the page's own address wins. `details` is for the page of details and credits: its summary is the title page's, and left to that one.
+    `url` is where it came from. `details` is for the page of details and credits: its summary is the title page's, and left to that one.
     """
     linked = next((thing for thing in json_ld(body) if thing.get("@type") in _TITLE_TYPES), None)
     if is_bare(body):
@@ -92,7 +92,7 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
         _look_in_json_ld(found, linked, is_whole=True)
         return found.done()
     page = whole_tree(body)
-    site_id = _required_id(_own_address(page) or url)
+    site_id = _required_id(_own_address(page, url))
     is_nuxt2 = bool(
         page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
     )
@@ -145,12 +145,20 @@ def is_bare(body: bytes) -> bool:
     return False
 
 
-def _own_address(page: Selector) -> str | None:
+def _own_address(page: Selector, url: str | None) -> str | None:
+    """Return the address that the page gives as its own, or `url` where it links to pages of that title. A page of an error does neither."""
     # The canonical link of a season is its series: its heading and og:url are the season's own.
     heading = page.css("h1.product_title > a, .product_page_title > a").attrib.get("href")
     own = page.css('meta[property="og:url"]::attr(content)').get()
     stated = (heading, own, page.css('link[rel="canonical"]::attr(href)').get())
-    return next((address for address in stated if address and id_in(address)), None)
+    found = next((address for address in stated if address and id_in(address)), None)
+    if (
+        found is None
+        and (asked := id_in(url))
+        and any(id_in(href) == asked for href in page.xpath("//a/@href").getall())
+    ):
+        return url
+    return found
 
 
 def _required_id(url: str | None) -> str:
