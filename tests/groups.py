@@ -51,12 +51,12 @@ class Groups:
         self._ran.update(_folders(item))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
             output["groups"] = {"left_out": dict(self._left_out), "ran": sorted(self._ran)}
-        elif exitstatus == 0 and self._missing():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self._missing():
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -66,8 +66,8 @@ class Groups:
             self._ran.update(told["ran"])
 
     def _missing(self) -> list[str]:
-        if not self._config.getoption(_REQUIRED):
-            return []
+        if not self._config.getoption(_REQUIRED) or self._config.getoption("lf"):
+            return []  # what has failed is run again without the others
         return [folder for folder in self._config.getoption(_REQUIRED) if is_here(folder) and folder not in self._ran]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

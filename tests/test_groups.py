@@ -80,7 +80,7 @@ def test_run_in_two_processes_says_the_same_and_fails_without_the_tests_that_are
         timeout=60,
         check=False,
     )
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR, ended.stdout
     assert "left out: 1 marked browser, 1 marked long" in ended.stdout
     assert f"{tmp_path / 'pages'} is here, and no test that reads it has run" in ended.stdout
 
