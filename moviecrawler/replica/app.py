@@ -15,6 +15,7 @@ import msgspec
 from aiohttp import web
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.bodies import Body
 from moviecrawler.replica.counts import Counts
 from moviecrawler.replica.datasets import LAST_MODIFIED, Dataset
 from moviecrawler.replica.faults import Fault, FaultPlan
@@ -22,7 +23,6 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.robots import robots_txt
 from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
-from moviecrawler.replica.splice import Body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -59,7 +59,7 @@ class Renames(msgspec.Struct, forbid_unknown_fields=True):
         content = body.identity()
         for old, new in self.names.items():
             content = content.replace(old.encode(), new.encode())
-        return Body.plain(content)
+        return Body(content)
 
 
 class Replica:
@@ -102,9 +102,9 @@ class Replica:
         for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
             app.router.add_get(_CONTROL + "counts", self._get_counts)
-            app.router.add_post(_CONTROL + "faults", self._set_faults)
-            app.router.add_post(_CONTROL + "clients", self._set_client_faults)
-            app.router.add_post(_CONTROL + "renames", self._set_renames)
+            app.router.add_post(_CONTROL + "faults", self._set(dict[Fault, float], self._set_faults))
+            app.router.add_post(_CONTROL + "clients", self._set(dict[str, Fault], self._set_client_faults))
+            app.router.add_post(_CONTROL + "renames", self._set(Renames, self._set_renames))
             app.router.add_post(_CONTROL + "reset", self._reset)
             app.router.add_get("/robots.txt", self._robots(site))
             app.router.add_get("/{path:.*}", self._handler(site))
@@ -167,7 +167,7 @@ class Replica:
                 return web.Response()
             case Fault.REDIRECT:
                 where = str(request.rel_url.extend_query({_REDIRECTED: "1"}))
-                return await self._send(site, request, Answer(Body.plain(b""), HTML, 302, {"Location": where}))
+                return await self._send(site, request, Answer(Body(b""), HTML, 302, {"Location": where}))
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, truncated=fault is not None)
             case _:
@@ -229,27 +229,24 @@ class Replica:
         report = {site: counts.report() for site, counts in self.counts.items()}
         return web.Response(body=msgspec.json.encode(report), content_type="application/json")
 
-    async def _set_faults(self, request: web.Request) -> web.StreamResponse:
-        try:
-            shares = msgspec.json.decode(await request.read(), type=dict[Fault, float])
-            self._plan = FaultPlan(self._options.seed, shares)
-        except (msgspec.DecodeError, ConfigurationError) as error:
-            return web.Response(text=f"{error}\n", status=400)
-        return web.Response(status=204)
+    def _set(self, shape: Any, take: Callable[[Any], None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            try:
+                take(msgspec.json.decode(await request.read(), type=shape))
+            except (msgspec.DecodeError, ConfigurationError) as error:
+                return web.Response(text=f"{error}\n", status=400)
+            return web.Response(status=204)
 
-    async def _set_client_faults(self, request: web.Request) -> web.StreamResponse:
-        try:
-            self._client_faults = msgspec.json.decode(await request.read(), type=dict[str, Fault])
-        except msgspec.DecodeError as error:
-            return web.Response(text=f"{error}\n", status=400)
-        return web.Response(status=204)
+        return answer
 
-    async def _set_renames(self, request: web.Request) -> web.StreamResponse:
-        try:
-            self._renames = msgspec.json.decode(await request.read(), type=Renames)
-        except msgspec.DecodeError as error:
-            return web.Response(text=f"{error}\n", status=400)
-        return web.Response(status=204)
+    def _set_faults(self, shares: dict[Fault, float]) -> None:
+        self._plan = FaultPlan(self._options.seed, shares)
+
+    def _set_client_faults(self, faults: dict[str, Fault]) -> None:
+        self._client_faults = faults
+
+    def _set_renames(self, renames: Renames) -> None:
+        self._renames = renames
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
         for counts in self.counts.values():
@@ -336,7 +333,7 @@ def _spoiled(site: Site, fault: Fault) -> Answer:
 def _small(text: str, element: str = "main") -> Body:
     """Return a page of less than 2 kB."""
     title = "" if text.startswith("<") else f"<title>{text}</title>"
-    return Body.plain(
+    return Body(
         f'<!DOCTYPE html><html><head>{title}</head><body><div id="{element}">{text}</div></body></html>'.encode()
     )
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from moviecrawler.replica import bulk
-from moviecrawler.replica.splice import Body, Template
+from moviecrawler.replica.bodies import Body, Template
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from moviecrawler.replica.movies import Catalogue, MetacriticFacts, Person, ReplicaMovie
+    from moviecrawler.replica.facts import MetacriticFacts, Person, ReplicaMovie
+    from moviecrawler.replica.movies import Catalogue
 
 CAST_SHOWN = 20
 FINDER_ROWS, MOST_FINDER_ROWS = 24, 100
@@ -68,19 +69,7 @@ class Pages:
         Where the last row ties with the one after it, that one is there too, as rows that tie come up on both pages.
         `host` is the scheme and host that the links lead to.
         """
-        return Body.plain(_encode(self._finder(order, limit, offset, host)))
-
-    def browse(self, page: int, host: str) -> Body:
-        """Return a page of the movies by Metascore, numbered from 1."""
-        listed = self._finder("-metaScore", FINDER_ROWS, (page - 1) * FINDER_ROWS, host)
-        component = {**listed, "meta": {"componentName": "product-list", "componentType": "ProductList"}}
-        head = (
-            b'<title>Best Movies - Metacritic</title><link rel="canonical" '
-            b'href="https://www.metacritic.com/browse/movie/"><meta property="og:url" '
-            b'content="https://www.metacritic.com/browse/movie/">'
-        )
-        payload = _payload("loadPage:browse:movie:", {"components": [component]}, "/browse/movie/", light=self._light)
-        return _page_template(light=self._light).fill(head, *payload)
+        return Body(_encode(self._finder(order, limit, offset, host)))
 
     def sitemap_parts(self) -> int:
         """Return how many parts the movies' sitemap has."""

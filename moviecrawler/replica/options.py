@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
@@ -12,6 +12,7 @@ from moviecrawler.replica.robots import Robots
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 MOST_TITLES = 6_000_000
 """How many titles the ids have room for."""
@@ -59,45 +60,40 @@ class Options:
     def arguments(self) -> list[str]:
         """Return the command line that means the same."""
         given = [
-            f"--port={self.port}",
-            f"--host={self.host}",
-            f"--titles={self.titles}",
-            f"--seed={self.seed}",
-            f"--latency={self.latency:g}",
+            f"--{name.replace('_', '-')}={value}" for name in _READ_AS if (value := getattr(self, name)) is not None
         ]
         given += [f"--fail={fault}:{share}" for fault, share in self.faults.items()]
-        given.append(f"--robots={self.robots}")
-        if self.pages is not None:
-            given.append(f"--pages={self.pages}")
-        if self.rate_limit is not None:
-            given.append(f"--rate-limit={self.rate_limit}")
-        if self.light:
-            given.append("--light")
-        return given
+        return [*given, "--light"] if self.light else given
+
+
+_READ_AS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("port", "titles", "seed", "rate_limit"), int),
+    "latency": float,
+    "pages": Path,
+    "host": str,
+    "robots": str,
+}
+_HELP = {
+    "port": ("P", "IMDb's; the others follow; 0 for any (default: 8000)"),
+    "host": ("ADDRESS", "listen there (default: 127.0.0.1, this machine only)"),
+    "titles": ("N", "movies to make up (default: 1000)"),
+    "seed": ("S", "which movies those are (default: 1)"),
+    "pages": ("DIR", "serve the pages that DIR/INDEX.tsv names instead"),
+    "latency": ("MS", "milliseconds before every answer (default: 0)"),
+    "rate_limit": ("N", "requests a second and client; more get 429"),
+    "robots": ("MODE", "robots.txt: open (default), or live as today"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the replica's options to a parser."""
     group = parser.add_argument_group("replica")
-    group.add_argument(
-        "--port", default="8000", metavar="P", help="IMDb's; the others follow; 0 for any (default: 8000)"
-    )
-    group.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="listen there (default: 127.0.0.1, this machine only)"
-    )
-    group.add_argument("--titles", default="1000", metavar="N", help="movies to make up (default: 1000)")
-    group.add_argument("--seed", default="1", metavar="S", help="which movies those are (default: 1)")
-    group.add_argument("--pages", metavar="DIR", help="serve the pages that DIR/INDEX.tsv names instead")
-    group.add_argument("--latency", default="0", metavar="MS", help="milliseconds before every answer (default: 0)")
-    group.add_argument("--rate-limit", metavar="N", help="requests a second and client; more get 429")
-    group.add_argument(
-        "--fail",
-        action="append",
-        default=[],
-        metavar="KIND:SHARE",
-        help=f"spoil a share of the answers, such as 500:0.1; KIND is one of {', '.join(Fault)}; can be repeated",
-    )
-    group.add_argument("--robots", default="open", metavar="MODE", help="robots.txt: open (default), or live as today")
+    for name, (metavar, words) in _HELP.items():
+        default = "8000" if name == "port" else None
+        group.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words, default=default)
+    kinds = ", ".join(Fault)
+    words = f"spoil a share of the answers, such as 500:0.1; KIND is one of {kinds}; can be repeated"
+    group.add_argument("--fail", action="append", default=[], metavar="KIND:SHARE", help=words)
     group.add_argument("--light", action="store_true", help="pages of a few kB, with the same data")
 
 
@@ -107,29 +103,14 @@ def parse_options(given: argparse.Namespace) -> Options:
     for text in given.fail:
         fault, share = parse_share(text)
         faults[fault] = faults.get(fault, 0) + share
-    return Options(
-        port=_whole("--port", given.port),
-        host=given.host,
-        titles=_whole("--titles", given.titles),
-        seed=_whole("--seed", given.seed),
-        pages=None if given.pages is None else Path(given.pages),
-        latency=_number("--latency", given.latency),
-        rate_limit=None if given.rate_limit is None else _whole("--rate-limit", given.rate_limit),
-        faults=faults,
-        robots=given.robots,
-        light=given.light,
-    )
+    texts = {name: text for name in _READ_AS if (text := getattr(given, name)) is not None}
+    options = {name: _read(name, text) for name, text in texts.items()}
+    return Options(**options, faults=faults, light=given.light)
 
 
-def _whole(name: str, text: str) -> int:
+def _read(name: str, text: str) -> Any:
     try:
-        return int(text)
+        return _READ_AS[name](text)
     except ValueError:
-        raise ConfigurationError(f"{name} is {text!r}; give a whole number") from None
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigurationError(f"{name} is {text!r}; give a number") from None
+        number = "a number" if _READ_AS[name] is float else "a whole number"
+        raise ConfigurationError(f"--{name.replace('_', '-')} is {text!r}; give {number}") from None

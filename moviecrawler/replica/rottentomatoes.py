@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from moviecrawler.replica import bulk
-from moviecrawler.replica.splice import Body, Template
+from moviecrawler.replica.bodies import Body, Template
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from moviecrawler.replica.movies import Catalogue, Person, Release, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.facts import Person, Release, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.movies import Catalogue
 
 CAST_SHOWN = 8
 BROWSE_ROWS = 28
@@ -82,7 +83,7 @@ class Pages:
         """Return what follows a cursor in a browse list. Raises ValueError for a cursor that is none."""
         places, info = self._browse_places(name, int(base64.b64decode(after, validate=True)) + 1)
         rows = [_browse_row(*self._at(place)) for place in places]
-        return Body.plain(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
+        return Body(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
 
     def sitemap_parts(self) -> int:
         """Return how many parts list movies."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.bodies import Template
 from moviecrawler.replica.sources import HTML, JSON, Answer
-from moviecrawler.replica.splice import Body, Template
 from moviecrawler.urls import HOMES, site_of
 
 if TYPE_CHECKING:
@@ -63,18 +63,14 @@ class SavedPages:
         content = (self._folder / file).read_bytes()
         is_page = urlsplit(url).netloc == urlsplit(HOMES[site]).netloc and not urlsplit(url).path.endswith(".json")
         if not is_page:
-            return Answer(_prepared(content), JSON)
+            return Answer(Template(content).fill(), JSON)
         if content[:1] in {b"{", b"["}:
             name = b"__NUXT_DATA__" if content.startswith(b"[") else b"__NEXT_DATA__"
             content = (
                 b'<!DOCTYPE html><html><head></head><body><script id="' + name + b'" type="application/json">'
                 b"%b</script></body></html>" % content.strip()
             )
-        return Answer(_prepared(content), HTML)
-
-
-def _prepared(content: bytes) -> Body:
-    return Template(content, b"").fill(b"")
+        return Answer(Template(content).fill(), HTML)
 
 
 def _key(site: Site, path: str, query: Iterable[tuple[str, str]]) -> _Key:

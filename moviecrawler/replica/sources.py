@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from xml.sax.saxutils import escape
 
 from moviecrawler.replica import bulk, imdb, metacritic, rottentomatoes
+from moviecrawler.replica.bodies import Body
 from moviecrawler.replica.datasets import TABLES, Dataset
-from moviecrawler.replica.splice import Body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,21 +54,15 @@ class Generated:
         self._routes: dict[Site, list[tuple[re.Pattern[str], Callable[..., Answer | Dataset | None]]]] = {
             "imdb": [
                 (re.compile(r"/title/(tt\d+)/"), lambda tt, *_: _page(self._imdb.title(tt))),
-                (re.compile(r"/title/(tt\d+)/reference/"), lambda tt, *_: _page(self._imdb.reference(tt))),
-                (re.compile(r"/title/(tt\d+)/fullcredits/"), lambda tt, *_: _page(self._imdb.full_credits(tt))),
                 (re.compile(r"(/title/tt\d+(?:/\w+)?)"), _with_slash(308)),
                 (re.compile(r"/chart/top/?"), lambda *_: _page(self._imdb.top())),
                 (re.compile(r"/chart/moviemeter/?"), lambda *_: _page(self._imdb.popular())),
                 (re.compile(r"/chart/boxoffice/?"), lambda *_: _page(self._imdb.box_office())),
-                (re.compile(r"/search/title/?"), self._search),
-                (re.compile(r"/find/?"), lambda query, _: _page(self._imdb.find(query.get("q", "")))),
-                (re.compile(r"/calendar/?"), lambda *_: _page(self._imdb.calendar())),
                 (re.compile(r"/datasets/([\w.]+)"), lambda name, *_: self._datasets.get(name)),
             ],
             "metacritic": [
                 (re.compile(r"/movie/([^/]+)/"), lambda slug, *_: _page(self._metacritic.movie(slug))),
                 (re.compile(r"(/movie/[^/]+)"), _with_slash(301)),
-                (re.compile(r"/browse/movie/?"), self._browse),
                 (
                     re.compile(r"/movies\.xml"),
                     lambda _, host: _index(host, "/movies/", self._metacritic.sitemap_parts()),
@@ -103,17 +97,10 @@ class Generated:
                 return respond(*found.groups(), query, host)
         return None
 
-    def _search(self, query: Mapping[str, str], _: str) -> Answer | None:
-        count, start = int(query.get("count", imdb.SEARCH_PAGE)), int(query.get("start", 1))
-        return _page(self._imdb.search(count=max(count, 1), start=max(start, 1), after=query.get("after")))
-
-    def _browse(self, query: Mapping[str, str], host: str) -> Answer | None:
-        return _page(self._metacritic.browse(max(int(query.get("page", 1)), 1), host))
-
     def _composed(self, slug: str, *_: object) -> Answer:
         body = self._metacritic.composed(slug)
         if body is None:
-            return Answer(Body.plain(metacritic.NO_SUCH_PAGE), JSON, status=404)
+            return Answer(Body(metacritic.NO_SUCH_PAGE), JSON, status=404)
         return Answer(body, JSON)
 
     def _finder(self, query: Mapping[str, str], host: str) -> Answer | None:
@@ -127,7 +114,7 @@ class Generated:
     def _rottentomatoes_movie(self, slug: str, *_: object) -> Answer | None:
         canonical = self._rottentomatoes.canonical_slug(slug)
         if canonical is not None and canonical != slug:
-            return Answer(Body.plain(b""), status=301, headers={"Location": f"/m/{canonical}"})
+            return Answer(Body(b""), status=301, headers={"Location": f"/m/{canonical}"})
         return _page(self._rottentomatoes.movie(slug))
 
     def _browse_json(self, name: str, query: Mapping[str, str], _: str) -> Answer | None:
@@ -138,7 +125,7 @@ class Generated:
 def not_found(site: Site) -> Answer:
     """Return a site's own page for what it does not have."""
     text = b"<!DOCTYPE html><html><head><title>404 - Not Found</title></head><body><h1>404 - Not Found</h1>"
-    return Answer(Body.plain(text + bulk.markup(3_000, f"not found on {site}") + b"</body></html>"), status=404)
+    return Answer(Body(text + bulk.markup(3_000, f"not found on {site}") + b"</body></html>"), status=404)
 
 
 def _page(body: Body | None) -> Answer | None:
@@ -147,7 +134,7 @@ def _page(body: Body | None) -> Answer | None:
 
 def _with_slash(status: int) -> Callable[..., Answer]:
     def redirect(path: str, *_: object) -> Answer:
-        return Answer(Body.plain(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
+        return Answer(Body(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
 
     return redirect
 
@@ -163,7 +150,7 @@ def _sitemap(host: str, paths: list[str]) -> Answer | None:
 
 def _xml(root: str, element: str, locations: Iterable[str]) -> Body:
     rows = "".join(f"<{element}><loc>{escape(location)}</loc></{element}>\n" for location in locations)
-    return Body.plain(
+    return Body(
         f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
         f"{rows}</{root}>\n".encode()
     )

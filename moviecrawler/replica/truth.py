@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moviecrawler.items import Role, ScoreKind, Site
-    from moviecrawler.replica.movies import Catalogue, MetacriticFacts, Person, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.facts import MetacriticFacts, Person, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.movies import Catalogue
 
 
 def truth(catalogue: Catalogue, site: Site, index: int) -> Movie | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ import pytest
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.app import SITES
+from moviecrawler.replica.options import add_arguments, parse_options
 from moviecrawler.replica.process import ReplicaError, ReplicaProcess
 from tests.replica.client import ask
 
@@ -28,8 +30,7 @@ def start(command: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("command", "number"), [("scrapy", signal.SIGINT), ("module", signal.SIGTERM)])
 def test_the_replica_prints_its_urls_and_ends_on_a_signal(command: str, number: signal.Signals) -> None:
     with start(command, "--port", "0", "--titles", "5", "--light") as process:
         assert process.stdout is not None
@@ -56,27 +57,34 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(command: str, number: 
         (["--robots", "shut"], "--robots is 'shut'; use one of open, live"),
         (["--fail", "500"], "--fail is '500'; use KIND:SHARE"),
         (["--fail", "500:0.6", "--fail", "500:0.6"], "the share of 500 is 1.2; use 0 to 1"),
-        (["--pages", "/no/such/folder"], "--pages is '/no/such/folder'"),
-        (["more"], "the replica takes options only, got 'more'"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> None:
-    with start("scrapy", *options) as process:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    with pytest.raises(ConfigurationError) as refused:
+        parse_options(parser.parse_args(options))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_command_says_what_is_wrong_in_one_sentence() -> None:
+    with start("scrapy", "--pages", "/no/such/folder") as process:
         output, errors = process.communicate(timeout=20)
     assert process.returncode != 0
-    assert sentence in errors
+    assert "--pages is '/no/such/folder'" in errors
     assert "Traceback" not in errors
     assert "http" not in output
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_an_address_or_port_that_cannot_be_had_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ReplicaError, match=f"port {port} can't be had"), ReplicaProcess(port=port):
-            pass
-
-
-def test_wrong_options_are_refused_before_a_process_starts() -> None:
+        for options, sentence in (
+            ({"port": port}, f"port {port} can't be had"),
+            ({"host": "192.0.2.1", "port": 18_000}, r"can't be had on 192\.0\.2\.1"),
+        ):
+            with pytest.raises(ReplicaError, match=sentence), ReplicaProcess(**options):
+                pass
     with pytest.raises(ConfigurationError, match="--titles"):
         ReplicaProcess(titles=0)
 
@@ -113,11 +121,3 @@ def test_replica_listens_where_it_is_told() -> None:
     with ReplicaProcess(host="127.0.0.2", titles=1) as replica:
         assert {url.rpartition(":")[0] for url in replica.urls.values()} == {"http://127.0.0.2"}
         assert ask(f"{replica.urls['imdb']}/robots.txt").status == 200
-
-
-def test_address_that_cannot_be_had_is_named() -> None:
-    with (
-        pytest.raises(ReplicaError, match=r"can't be had on 192\.0\.2\.1"),
-        ReplicaProcess(host="192.0.2.1", port=18_000),
-    ):
-        pass

@@ -69,16 +69,14 @@ def test_any_range_is_a_part_of_the_whole(name: str) -> None:
     whole = b"".join(dataset.read(0, dataset.size))
     assert len(whole) == dataset.size
     assert len(gzip.decompress(whole).splitlines()) > 10_000
-    for start in (0, 1, 200, dataset.size // 2, dataset.size - 1):
-        for length in (1, 70_000):
-            end = min(start + length, dataset.size)
-            assert b"".join(Dataset(catalogue, name).read(start, end)) == whole[start:end]
+    for start in (0, 200, dataset.size // 2, dataset.size - 1):
+        end = min(start + 70_000, dataset.size)
+        assert b"".join(dataset.read(start, end)) == whole[start:end]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 99])
 @pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
-def test_members_far_apart_can_be_padded_to_one_size(name: str, seed: int) -> None:
-    dataset = Dataset(Catalogue(seed, 6_000_000), name)
+def test_members_far_apart_can_be_padded_to_one_size(name: str) -> None:
+    dataset = Dataset(Catalogue(99, 6_000_000), name)
     for share in (0.2, 0.5, 0.99):
         start = int(dataset.size * share)
         assert len(b"".join(dataset.read(start, start + 10))) == 10

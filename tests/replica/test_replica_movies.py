@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from moviecrawler.replica.movies import Catalogue, SlugSite, people, people_of, slugify
+from moviecrawler.replica.facts import slugify
+from moviecrawler.replica.movies import Catalogue, SlugSite, people, people_of
 from moviecrawler.replica.options import MOST_TITLES
 
 LARGE = Catalogue(1, 1_000_000)

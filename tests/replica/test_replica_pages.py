@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import replace
 from typing import get_args
 
-import brotli
 import pytest
 
-from moviecrawler.extract import imdb as imdb_reader
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.items import Entry, Listing, Movie, Score, Site
@@ -44,11 +43,6 @@ def imdb_entry(index: int, **changes: object) -> Entry:
     for name, value in changes.items():
         setattr(entry, name, value)
     return entry
-
-
-def metascore(index: int) -> list[Score]:
-    score = CATALOGUE.movie(index).metascore
-    return [] if score is None else [Score(kind="metascore", value=float(score))]
 
 
 def assert_says(movie: Movie | None, expected: Movie) -> None:
@@ -100,43 +94,22 @@ def test_title_pages_have_the_sites_sizes(replica: ReplicaProcess, site: Site, s
         ("identity", None),
         ("deflate", None),
         ("gzip", "gzip"),
-        ("br", "br"),
+        ("br", None),
+        ("GZIP;q=0.5", "gzip"),
         ("gzip, deflate, br, zstd", "gzip"),
-        ("br, gzip;q=0", "br"),
+        ("br, gzip;q=0", None),
     ],
 )
 def test_a_page_is_encoded_as_asked(replica: ReplicaProcess, accepted: str, encoding: str | None) -> None:
     url = f"{replica.urls['imdb']}/title/{CATALOGUE.imdb_id(3)}/"
     reply = ask(url, {"Accept-Encoding": accepted})
     assert reply.headers.get("content-encoding") == encoding
-    decode = {None: bytes, "gzip": gzip.decompress, "br": brotli.decompress}[encoding]
-    assert decode(reply.body) == ask(url).body
-
-
-def test_small_answers_prefer_brotli(replica: ReplicaProcess) -> None:
-    url = f"{replica.urls['metacritic']}/finder/metacritic/web?mcoTypeId=2"
-    reply = ask(url, {"Accept-Encoding": "gzip, br"})
-    assert reply.headers["content-encoding"] == "br"
-    assert brotli.decompress(reply.body) == ask(url).body
-
-
-def test_reference_and_credits_pages_have_the_whole_cast(replica: ReplicaProcess) -> None:
-    index = max(range(60), key=lambda n: len(CATALOGUE.credits(n).cast))
-    expected = truth(CATALOGUE, "imdb", index)
-    assert expected is not None
-    url = f"{replica.urls['imdb']}/title/{expected.site_id}/"
-    for read, page in ((imdb_reader.reference, "reference/"), (imdb_reader.full_credits, "fullcredits/")):
-        movie = read(ask(url + page).body, None).movie
-        assert movie is not None
-        assert [(c.name, c.character) for c in movie.people("cast")] == [
-            (person.name, character) for person, character in CATALOGUE.credits(index).cast
-        ]
-        assert movie.people("director") == expected.people("director")
-        assert movie.people("writer") == expected.people("writer")
-    movie = imdb_reader.reference(ask(url + "reference/").body, None).movie
-    assert movie is not None
-    movie.credits = expected.credits
-    assert_says(movie, expected)
+    plain = ask(url).body
+    if encoding is None:
+        assert reply.body == plain
+    else:  # one member, which ends with the body
+        member = zlib.decompressobj(31)
+        assert (member.decompress(reply.body), member.eof, member.unused_data) == (plain, True, b"")
 
 
 def test_the_top_250_is_in_order(replica: ReplicaProcess) -> None:
@@ -153,45 +126,6 @@ def test_the_popular_chart_is_in_order(replica: ReplicaProcess) -> None:
 def test_the_box_office_gives_neither_years_nor_ranks(replica: ReplicaProcess) -> None:
     entries = listing_at(replica, "imdb", "/chart/boxoffice/").entries
     assert entries == [imdb_entry(index, year=None, release_date=None) for index in range(10)]
-
-
-def test_the_search_goes_through_all_titles_by_cursor(replica: ReplicaProcess) -> None:
-    found: list[str] = []
-    after = ""
-    while len(found) < TITLES:
-        listing = listing_at(replica, "imdb", f"/search/title/?title_type=feature{after}")
-        assert listing.total == TITLES
-        assert len(listing.entries) == 50
-        found += [entry.site_id for entry in listing.entries]
-        after = f"&after={listing.next}"
-    assert found == [CATALOGUE.imdb_id(index) for index in range(TITLES)]
-
-
-def test_the_search_takes_count_and_start(replica: ReplicaProcess) -> None:
-    entries = listing_at(replica, "imdb", "/search/title/?count=5&start=291").entries
-    expected = [imdb_entry(index) for index in range(290, 295)]
-    for index, entry in enumerate(expected, start=290):
-        entry.scores += metascore(index)
-    assert entries == expected
-
-
-def test_find_finds_by_id_and_by_title(replica: ReplicaProcess) -> None:
-    title = CATALOGUE.basics(0).english_title.replace(" ", "+")
-    by_title = [entry.site_id for entry in listing_at(replica, "imdb", f"/find/?q={title}").entries]
-    assert CATALOGUE.imdb_id(0) in by_title
-    by_id = listing_at(replica, "imdb", f"/find/?q={CATALOGUE.imdb_id(44)}").entries
-    assert [entry.site_id for entry in by_id] == [CATALOGUE.imdb_id(44)]
-    assert listing_at(replica, "imdb", "/find/?q=nothing+like+it").entries == []
-
-
-def test_the_calendar_lists_releases_by_day(replica: ReplicaProcess) -> None:
-    entries = listing_at(replica, "imdb", "/calendar/").entries
-    dates = [entry.release_date or "" for entry in entries]
-    assert dates == sorted(dates)
-    for entry in entries:
-        index = CATALOGUE.index_of_imdb_id(entry.site_id)
-        assert index is not None
-        assert entry == imdb_entry(index, scores=[])
 
 
 @pytest.mark.parametrize("order", ["-metaScore", "-releaseDate", "-popularityCount"])
@@ -221,11 +155,6 @@ def test_the_finder_lists_every_movie(replica: ReplicaProcess, order: str) -> No
             entry.scores[0].value if entry.scores and entry.scores[0].kind == "metascore" else 0 for entry in found
         ]
         assert scores == sorted(scores, reverse=True)
-
-
-def test_the_finder_and_the_browse_page_agree(replica: ReplicaProcess) -> None:
-    finder = listing_at(replica, "metacritic", "/finder/metacritic/web?mcoTypeId=2&limit=24&offset=24")
-    assert listing_at(replica, "metacritic", "/browse/movie/?page=2").entries == finder.entries
 
 
 def test_the_json_host_says_what_the_page_says(replica: ReplicaProcess) -> None:
@@ -271,14 +200,11 @@ def test_sitemaps_list_every_movie(replica: ReplicaProcess, site: Site, index_pa
     ("site", "path", "status"),
     [
         ("imdb", "/title/tt0000001/", 404),
-        ("imdb", "/title/tt0000001/fullcredits/", 404),
         ("imdb", "/datasets/title.akas.tsv.gz", 404),
-        ("imdb", "/search/title/?after=!", 400),
-        ("imdb", "/search/title/?count=many", 400),
         ("metacritic", "/movie/no-such-movie/", 404),
         ("metacritic", "/movies/9.xml", 404),
-        ("metacritic", "/browse/movie/?page=x", 400),
         ("metacritic", "/finder/metacritic/web?mcoTypeId=13", 404),
+        ("metacritic", "/finder/metacritic/web?mcoTypeId=2&limit=x", 400),
         ("rottentomatoes", "/m/no_such_movie", 404),
         ("rottentomatoes", "/cnapi/browse/movies_at_home", 404),
         ("rottentomatoes", "/sitemaps/movie_9.xml", 404),
