@@ -149,7 +149,7 @@ class Alarms:
         """Return whether there is something to ask for that may be asked for now."""
         scheduler = shared_scheduler(self.crawler)
         if scheduler is not None:
-            return not scheduler.shut and (scheduler.waiting > 0 or bool(scheduler.ledger.leases))
+            return not scheduler.shut and (scheduler.waiting > 0 or bool(scheduler.tracker.leases))
         try:
             is_idle = self.crawler.engine is None or self.crawler.engine.spider_is_idle()
         except RuntimeError:  # it has closed

@@ -30,7 +30,7 @@ def imdb(folder: Path) -> FileSource:
 
 def tmdb(folder: Path) -> FileSource:
     lines = [f'{{"id":{number},"original_title":"T {number}","popularity":{number / 7}}}\n' for number in MANY]
-    (folder / "export.json.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    (folder / "export.json.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
     return TmdbExport(str(folder / "export.json.gz"), folder, day=date(2026, 11, 5))
 
 

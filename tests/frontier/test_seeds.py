@@ -112,9 +112,9 @@ def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(redis_url: str
     async def test(client: Any) -> None:
         await client.rpush(KEY, "tt0000001", "tt0000002")
         dying, other = Worker(client, redis_url, "a"), Worker(client, redis_url, "b")
-        assert await dying.seeds.look(0.05) == (2, 0)
+        assert await dying.seeds.look(0.5) == (2, 0)
         assert await other.take() == (0, 2)  # so that it does not end meanwhile
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.6)
         assert await other.take() == (2, 0)
         assert other.queue.reply is not None
         assert other.queue.reply.waiting == 2
