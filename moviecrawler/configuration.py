@@ -35,6 +35,7 @@ _NUMBERS = {
 """The least and the most that each may be."""
 
 GONE_SETTINGS = {
+    "PROXY_IDENTITIES": "every request says honestly who asks, by USER_AGENT; remove it",
     "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
 }
 """Settings of earlier versions that nothing reads now, each with what to do instead."""

@@ -92,15 +92,13 @@ PROXY_POOLS = _env("PROXY_POOLS", "")
 # one pool that this worker keeps to. Read by ProxyOptions, as all that follows.
 PROXY_ORDER = _env("PROXY_ORDER", "")
 WORKER_POOL = _env("WORKER_POOL", "")
-# Attempts of a request, each from another exit.
+# Attempts of a request, each through another proxy.
 PROXY_ATTEMPTS = 3
-# Seconds for which an exit is not used for a site that refuses it; doubled each time up to a week.
+# Seconds for which a proxy is not used for a site that refuses it; doubled each time up to a week.
 PROXY_QUARANTINE = 1800.0
-# Requests after which the next exit of a pool has its turn: of all pools but residential ones, and of those.
+# Requests after which the next proxy of a pool has its turn: of all pools but residential ones, and of those.
 PROXY_RUN_DATACENTER = 1
 PROXY_RUN_RESIDENTIAL = 25
-# JSON, or a file with it, of what exits say of themselves in place of USER_AGENT; empty: the same honest words everywhere.
-PROXY_IDENTITIES = _env("PROXY_IDENTITIES", "")
 # What counts as a ban; a class that has scrapy-rotating-proxies' two hooks. Read by `load_policy`.
 PROXY_BAN_POLICY = "moviecrawler.proxies.policy.SiteBanPolicy"
 

@@ -53,14 +53,14 @@ class Exits(Page):
         page = asked.whole("page", 1, 1_000_000, 1)
         options = self._options(asked)
         known = {
-            exit_.id: (pool, exit_) for pool in (options.pools if options else {}).values() for exit_ in pool.exits
+            exit_.id: (pool, exit_) for pool in (options.pools if options else {}).values() for exit_ in pool.proxies
         }
         read = asked.attempt(self._read, otherwise={}) if self.sources.has_frontier else {}
         shown: list[dict[str, Any]] = []
         for site in HOMES:
             now, figures, quarantines = read.get(site, (0.0, {}, {}))
             order = options.orders.get(site, ()) if options else ()
-            expected = [exit_.id for pool in order for exit_ in pool.exits if pool.kind != "direct"]
+            expected = [exit_.id for pool in order for exit_ in pool.proxies if pool.kind != "direct"]
             ids = list(dict.fromkeys([*expected, *sorted({*figures, *quarantines})]))
             rows = [_row(id_, known, now, figures.get(id_, Figures()), quarantines.get(id_)) for id_ in ids]
             rows.sort(key=lambda row: ("quarantined", "recovering", "well").index(row.state))
@@ -82,7 +82,7 @@ class Exits(Page):
         most = max(site["total"] for site in shown)
         return {
             "shown": shown,
-            "unused": [(pool.name, len(pool.exits)) for pool in unused],
+            "unused": [(pool.name, len(pool.proxies)) for pool in unused],
             "page": page,
             "has_more": page * _ROWS < most,
             "has_frontier": self.sources.has_frontier,
@@ -120,7 +120,7 @@ def _row(
         name, kind = exit_.name, exit_.kind
         if isinstance(pool, ListedPool):
             route = pool.route(exit_)
-            where = route.proxy or ""
+            where = route.url or ""
             if route.authorization is not None:
                 where = where.replace("://", f"://{_MASK}@", 1)
     return Row(

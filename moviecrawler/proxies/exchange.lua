@@ -1,4 +1,5 @@
--- One exchange between a worker and the others of a site: what it has seen of exits, which ones it may try, what all know.
+-- One exchange between a worker and the others of a site: what it has seen of proxies, which ones it may
+-- try, what all know.
 --
 -- KEYS  1 quarantines  2 figures of this hour  3 figures of the hour before  4… probes: those wanted, then those that are over
 -- ARGV  1 MessagePack map:
@@ -6,9 +7,9 @@
 --   probe        ms for which a probe is one worker's
 --   wanted       how many of the probes are wanted
 --   figures      {{field, number}, …}: to be added to those of this hour
---   quarantines  {{exit's id, JSON}, …}: new or ended ones; the probes of these are over
+--   quarantines  {{proxy's id, JSON}, …}: new or ended ones; the probes of these are over
 --   keep_figures, keep_quarantines     s
---   hours        of how many hours, back from this one, the figures are to be told
+--   hours        of how many hours, back from this one, the figures are to be returned
 -- Returns {s since 1970, microseconds, {whether each wanted probe is this worker's: 1 or 0}, quarantines, figures of an hour, …}
 
 local given = cmsgpack.unpack(ARGV[1])
@@ -34,8 +35,8 @@ if #given.quarantines > 0 then
     redis.call('EXPIRE', KEYS[1], given.keep_quarantines)
 end
 
-local told = {time[1], time[2], granted, redis.call('HGETALL', KEYS[1])}
+local answer = {time[1], time[2], granted, redis.call('HGETALL', KEYS[1])}
 for hour = 1, given.hours do
-    told[#told + 1] = redis.call('HGETALL', KEYS[1 + hour])
+    answer[#answer + 1] = redis.call('HGETALL', KEYS[1 + hour])
 end
-return told
+return answer

@@ -1,24 +1,24 @@
-"""How well each exit serves one site. What one site makes of an exit says nothing of another's."""
+"""How well each proxy serves one site. What one site makes of a proxy says nothing of another's."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rotating_proxies.expire import exp_backoff
 
-LONGEST_QUARANTINE = 7 * 24 * 3600.0
-"""Seconds, however often an exit was refused, and whatever Retry-After says."""
-FORGIVEN_AFTER = 24 * 3600.0
-"""Seconds after the end of a quarantine from which the next refusal counts as the first again."""
-FAILURES_IN_A_ROW = 2
-"""Connections in a row that an exit has to fail for a quarantine: a single one may be an accident."""
+MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
+"""However often a proxy was refused, and whatever Retry-After says."""
+FORGIVEN_AFTER_SECONDS = 24 * 3600.0
+"""After the end of a quarantine; the next refusal then counts as the first again."""
+MAX_FAILURES_IN_A_ROW = 1
+"""Failed connections of a proxy before the one that quarantines it: a single one may be an accident."""
 
-_BEGAN = time.time() - time.monotonic()
-"""What this process takes for the time at which its monotonic clock stood at 0: a clock that is set right later, as one without
-a battery is, must not make a quarantine end, or last for years."""
+_MONOTONIC_ZERO = time.time() - time.monotonic()
+"""The time at which the monotonic clock stood at 0. A machine's clock that is corrected while we run must not make a quarantine
+end, or last for years."""
 
 State = Literal["well", "quarantined", "recovering"]
 """`recovering`: its quarantine is over, and it has not yet shown that the site answers it again."""
@@ -26,7 +26,7 @@ State = Literal["well", "quarantined", "recovering"]
 
 @dataclass(slots=True)
 class Figures:
-    """What became of the requests that went out through an exit."""
+    """What became of the requests that went out through a proxy."""
 
     successes: int = 0
     failures: int = 0
@@ -36,12 +36,13 @@ class Figures:
     seconds: float = 0.0
     """Latencies of the successes, added up."""
 
-    def add(self, other: Figures) -> None:
-        """Add what became of further requests."""
-        self.successes += other.successes
-        self.failures += other.failures
-        self.bans += other.bans
-        self.seconds += other.seconds
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.successes + other.successes,
+            self.failures + other.failures,
+            self.bans + other.bans,
+            self.seconds + other.seconds,
+        )
 
     @property
     def requests(self) -> int:
@@ -54,14 +55,14 @@ class Figures:
         return self.seconds / self.successes if self.successes else None
 
     @property
-    def share(self) -> float:
-        """Share of requests that succeed, above 0 and at most 1; an exit that nothing is known of is given credit."""
+    def success_share(self) -> float:
+        """Above 0 and at most 1; a proxy that nothing is known of is given credit."""
         return (self.successes + 2) / (self.requests + 2)
 
 
 @dataclass(slots=True, frozen=True)
 class Quarantine:
-    """A time for which an exit is not used for a site. Times are in seconds since 1970."""
+    """A time for which a proxy is not used for a site. Times are in seconds since 1970."""
 
     since: float
     until: float
@@ -69,168 +70,159 @@ class Quarantine:
     """Quarantines so far, this one included, none of them forgiven."""
     reason: str
     served: bool = False
-    """Whether the exit has got an answer from the site since `until`."""
+    """Whether the proxy has got an answer from the site since `until`."""
 
 
 def state_of(quarantine: Quarantine | None, now: float) -> State:
-    """Return what an exit's last quarantine makes of it."""
+    """Return the state that follows from a proxy's last quarantine."""
     if quarantine is None or quarantine.served:
         return "well"
     return "quarantined" if now < quarantine.until else "recovering"
 
 
 class Health:
-    """What is known of the exits of one site: here, and, once `learn` is called, by other processes.
+    """What is known of the proxies of one site: from this process and, once `merge` is called, from others.
 
-    Decides by the time `now` that it is given; `shift` is what other processes' clock is ahead of this one's.
+    It decides by the time `now` that it is given. `shift` is by how much the clock that processes share is ahead of ours.
     """
 
-    def __init__(self, quarantine: float, exits: int) -> None:
-        """Take how long the first quarantine is (s), and how many exits there are."""
+    def __init__(self, quarantine: float, proxies: int) -> None:
+        """Take how long the first quarantine is (s), and how many proxies there are."""
         self._base = quarantine
-        self._many = min(3, exits)
-        self._known: dict[str, Figures] = {}  # other processes' and ours, as they were last told
-        self._untold: defaultdict[str, Figures] = defaultdict(Figures)  # ours since
+        self._many = min(3, proxies)
+        self._published: defaultdict[str, Figures] = defaultdict(Figures)  # of all processes
+        self._unpublished: defaultdict[str, Figures] = defaultdict(Figures)  # ours since then
         self.quarantines: dict[str, Quarantine] = {}
-        self._changed: set[str] = set()
-        self._row: dict[str, int] = {}  # failures in a row, in this process
-        self._failing: set[str] = set()  # exits that failed since the last answer through any
+        self._changed: set[str] = set()  # proxies whose quarantine other processes don't know yet
+        self._failures_in_a_row: Counter[str] = Counter()
+        self._failing: set[str] = set()  # proxies that failed since the last answer through any
         self.shift = 0.0
-        self.alone = True
-        """Whether no other process has a say, so that none has to be asked before a probe."""
-        self.wanted: set[str] = set()
-        """Exits that would be probed if no other process does."""
-        self.granted: dict[str, float] = {}
+        self.is_shared = False
+        """Whether other processes use the same proxies, so that they have to be asked before a probe."""
+        self.wanted_probes: set[str] = set()
+        """Proxies that would be probed if no other process does."""
+        self.granted_probes: dict[str, float] = {}
         """Until when this process may probe each."""
 
     def now(self) -> float:
         """Return the time by the clock that all processes share."""
-        return _BEGAN + time.monotonic() + self.shift
+        return _MONOTONIC_ZERO + time.monotonic() + self.shift
 
     # --- What is known -------------------------------------------------------------------------------------------------
 
-    def figures(self, exit_id: str) -> Figures:
-        """Return what became of an exit's requests."""
-        known = self._known.get(exit_id)
-        untold = self._untold.get(exit_id)
-        if known is None or untold is None:
-            return known or untold or Figures()
-        both = Figures()
-        both.add(known)
-        both.add(untold)
-        return both
+    def figures(self, proxy_id: str) -> Figures:
+        """Return what became of a proxy's requests."""
+        if proxy_id not in self._unpublished:
+            return self._published.get(proxy_id) or Figures()
+        return self._published[proxy_id] + self._unpublished[proxy_id]
 
-    def state(self, exit_id: str, now: float) -> State:
-        """Return whether an exit may be used."""
-        return state_of(self.quarantines.get(exit_id), now)
+    def state(self, proxy_id: str, now: float) -> State:
+        """Return whether a proxy may be used."""
+        return state_of(self.quarantines.get(proxy_id), now)
 
-    def proven(self, exit_id: str) -> bool:
-        """Return whether the site has answered an exit, lately or at all, so that more than one request may be risked."""
-        quarantine = self.quarantines.get(exit_id)
-        return quarantine.served if quarantine is not None else self.figures(exit_id).successes > 0
+    def proven(self, proxy_id: str) -> bool:
+        """Return whether the site has answered a proxy, lately or at all, so that more than one request may be risked."""
+        quarantine = self.quarantines.get(proxy_id)
+        return quarantine.served if quarantine is not None else self.figures(proxy_id).successes > 0
 
-    def may_probe(self, exit_id: str, now: float) -> bool:
-        """Return whether this process is the one to try an exit that is recovering; if not, ask to be."""
-        if self.alone or self.granted.get(exit_id, 0.0) > now:
+    def may_probe(self, proxy_id: str, now: float) -> bool:
+        """Return whether this process is the one to try a proxy that is recovering; if not, ask to be."""
+        if not self.is_shared or self.granted_probes.get(proxy_id, 0.0) > now:
             return True
-        self.wanted.add(exit_id)
+        self.wanted_probes.add(proxy_id)
         return False
-
-    # --- What happens --------------------------------------------------------------------------------------------------
-
-    def succeeded(self, exit_id: str, latency: float, sent_at: float) -> None:
-        """Take note of an answer to a request that was sent at a time."""
-        figures = self._untold[exit_id]
-        figures.successes += 1
-        figures.seconds += latency
-        self._failing.clear()
-        self._row.pop(exit_id, None)
-        quarantine = self.quarantines.get(exit_id)
-        if quarantine is not None and not quarantine.served and sent_at >= quarantine.until:
-            self._set(
-                exit_id, Quarantine(quarantine.since, quarantine.until, quarantine.strikes, quarantine.reason, True)
-            )
-
-    def refused(self, exit_id: str) -> None:
-        """Count a refusal by the site; what it means for the exit is for `quarantine` to say."""
-        self._untold[exit_id].bans += 1
-        self._row.pop(exit_id, None)
-
-    def failed(
-        self, exit_id: str, reason: str, now: float, *, sites_fault: bool, certain: bool, renewed: bool = False
-    ) -> bool:
-        """Take note of a failed connection; return whether it was one too many, so that the exit rests.
-
-        `certain` is a failure that is the exit's without doubt. `sites_fault` is whether the site is to blame when several
-        exits fail in a row: then none of them is. `renewed` is whether the exit has another address now.
-        """
-        self._untold[exit_id].failures += 1
-        self._failing.add(exit_id)
-        if renewed or (self.in_trouble and sites_fault and not certain):
-            self._row.pop(exit_id, None)
-            return False
-        self._row[exit_id] = self._row.get(exit_id, 0) + 1
-        if not certain and self._row[exit_id] < FAILURES_IN_A_ROW and self.state(exit_id, now) != "recovering":
-            return False
-        del self._row[exit_id]
-        return self.quarantine(exit_id, reason, now)
 
     @property
     def in_trouble(self) -> bool:
-        """Whether several exits have failed in a row, and none has got an answer."""
+        """Whether several proxies have failed in a row, and none has got an answer."""
         return len(self._failing) >= self._many
 
-    def quarantine(self, exit_id: str, reason: str, now: float, least: float = 0.0) -> bool:
-        """Let an exit rest, for `least` seconds or longer; return whether that is news.
+    # --- What happens --------------------------------------------------------------------------------------------------
 
-        One that rests already does so no longer for it, unless for `least`: the request was sent before.
+    def succeeded(self, proxy_id: str, latency: float, sent_at: float) -> None:
+        """Count an answer to a request that was sent at a time."""
+        self._unpublished[proxy_id] += Figures(successes=1, seconds=latency)
+        self._failing.clear()
+        self._failures_in_a_row.pop(proxy_id, None)
+        quarantine = self.quarantines.get(proxy_id)
+        if quarantine is not None and not quarantine.served and sent_at >= quarantine.until:
+            self._set(proxy_id, replace(quarantine, served=True))
+
+    def refused(self, proxy_id: str) -> None:
+        """Count a refusal by the site. `quarantine` says what follows for the proxy."""
+        self._unpublished[proxy_id] += Figures(bans=1)
+        self._failures_in_a_row.pop(proxy_id, None)
+
+    def failed(
+        self, proxy_id: str, reason: str, now: float, *, sites_fault: bool, certain: bool, renewed: bool = False
+    ) -> bool:
+        """Count a failed connection; return whether it was one too many, so that the proxy is in quarantine now.
+
+        `certain` is a failure that is the proxy's without doubt. `sites_fault` is whether the site is to blame when several
+        proxies fail in a row: then none of them is. `renewed` is whether the proxy has another address now.
         """
-        before = self.quarantines.get(exit_id)
+        self._unpublished[proxy_id] += Figures(failures=1)
+        self._failing.add(proxy_id)
+        if renewed or (self.in_trouble and sites_fault and not certain):
+            self._failures_in_a_row.pop(proxy_id, None)
+            return False
+        self._failures_in_a_row[proxy_id] += 1
+        one_too_many = self._failures_in_a_row[proxy_id] > MAX_FAILURES_IN_A_ROW
+        if not certain and not one_too_many and self.state(proxy_id, now) != "recovering":
+            return False
+        del self._failures_in_a_row[proxy_id]
+        return self.quarantine(proxy_id, reason, now)
+
+    def quarantine(self, proxy_id: str, reason: str, now: float, least: float = 0.0) -> bool:
+        """Use a proxy no more, for `least` seconds or longer; return whether that changes anything.
+
+        A quarantine that lasts already gets no longer, unless by `least`: the request was sent before it began.
+        """
+        before = self.quarantines.get(proxy_id)
         if before is not None and now < before.until:
             if now + least <= before.until:
                 return False
             again = Quarantine(before.since, now + least, before.strikes, reason)
         else:
-            forgiven = before is None or now - before.until > FORGIVEN_AFTER
+            forgiven = before is None or now - before.until > FORGIVEN_AFTER_SECONDS
             strikes = 1 if before is None or forgiven else before.strikes + 1
-            seconds = max(exp_backoff(strikes - 1, LONGEST_QUARANTINE, self._base), min(least, LONGEST_QUARANTINE))
-            again = Quarantine(now, now + seconds, strikes, reason)
-        self._set(exit_id, again)
+            usual = exp_backoff(strikes - 1, MAX_QUARANTINE_SECONDS, self._base)
+            again = Quarantine(now, now + max(usual, min(least, MAX_QUARANTINE_SECONDS)), strikes, reason)
+        self._set(proxy_id, again)
         return True
 
-    def _set(self, exit_id: str, quarantine: Quarantine) -> None:
-        self.quarantines[exit_id] = quarantine
-        self._changed.add(exit_id)
-        self.granted.pop(exit_id, None)
+    def _set(self, proxy_id: str, quarantine: Quarantine) -> None:
+        self.quarantines[proxy_id] = quarantine
+        self._changed.add(proxy_id)
+        self.granted_probes.pop(proxy_id, None)
 
     # --- Sharing it ----------------------------------------------------------------------------------------------------
 
     @property
-    def urgent(self) -> bool:
-        """Whether there is something that other processes have to know at once."""
-        return bool(self._changed)
+    def is_urgent(self) -> bool:
+        """Whether other processes have to know something at once."""
+        return bool(self._changed or self.wanted_probes)
 
-    def tell(self) -> tuple[dict[str, Figures], dict[str, Quarantine]]:
-        """Return what other processes don't know, and take it for told."""
-        figures, self._untold = self._untold, defaultdict(Figures)
-        for exit_id, more in figures.items():
-            self._known.setdefault(exit_id, Figures()).add(more)
-        quarantines = {exit_id: self.quarantines[exit_id] for exit_id in self._changed}
+    def take_unpublished(self) -> tuple[dict[str, Figures], dict[str, Quarantine]]:
+        """Return what other processes don't know, and count it as published."""
+        figures, self._unpublished = self._unpublished, defaultdict(Figures)
+        for proxy_id, more in figures.items():
+            self._published[proxy_id] += more
+        quarantines = {proxy_id: self.quarantines[proxy_id] for proxy_id in self._changed}
         self._changed = set()
         return dict(figures), quarantines
 
-    def untell(self, figures: dict[str, Figures], quarantines: dict[str, Quarantine]) -> None:
-        """Take back what could not be told."""
-        for exit_id, more in figures.items():
-            self._untold[exit_id].add(more)
-            known = self._known[exit_id]
-            known.add(Figures(-more.successes, -more.failures, -more.bans, -more.seconds))
+    def put_back(self, figures: dict[str, Figures], quarantines: dict[str, Quarantine]) -> None:
+        """Take back what could not be published."""
+        for proxy_id, more in figures.items():
+            self._unpublished[proxy_id] += more
+            self._published[proxy_id] += Figures(-more.successes, -more.failures, -more.bans, -more.seconds)
         self._changed |= quarantines.keys() & self.quarantines.keys()
 
-    def learn(self, figures: dict[str, Figures] | None, quarantines: dict[str, Quarantine]) -> bool:
-        """Take over what all processes together know, None for no news; return whether a quarantine has changed."""
+    def merge(self, figures: dict[str, Figures] | None, quarantines: dict[str, Quarantine]) -> bool:
+        """Take over what all processes know, None for no news; return whether a quarantine has changed."""
         if figures is not None:
-            self._known = figures
-        mine = {exit_id: self.quarantines[exit_id] for exit_id in self._changed if exit_id in self.quarantines}
-        before, self.quarantines = self.quarantines, {**quarantines, **mine}
+            self._published = defaultdict(Figures, figures)
+        ours = {proxy_id: self.quarantines[proxy_id] for proxy_id in self._changed if proxy_id in self.quarantines}
+        before, self.quarantines = self.quarantines, {**quarantines, **ours}
         return self.quarantines != before

@@ -1,9 +1,17 @@
-"""The settings of identity: which sites are asked through which pools, and how."""
+"""The settings of proxies: which there are, and which sites are asked through which pools.
+
+No sentence of this module shows a name or a password of a proxy.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+import logging
+import os
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -12,14 +20,15 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import node_of
 from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
-from moviecrawler.proxies.pool_settings import LARGEST_FILE, read_pools
-from moviecrawler.proxies.pools import DirectPool, ProxyPool
+from moviecrawler.proxies.pools import DirectPool, ListedPool, Proxy, ProxyPool, Route, basic_authorization
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
 
 HOME_SETTINGS: dict[str, Site] = {
     "IMDB_URL": "imdb",
@@ -30,18 +39,24 @@ HOME_SETTINGS: dict[str, Site] = {
 """Whose hosts are asked as which site. Not IMDb's datasets, which are there to be fetched: they go out directly."""
 _SITES: tuple[Site, ...] = get_args(Site)
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
+_POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
+_POOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_PORTS = range(1, 65_536)
+_MAX_FILE_BYTES = 8 * 1024 * 1024
+"""Some 100,000 proxies."""
 
 
-class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an exit says of itself, always the same."""
+class _Weighted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A proxy as earlier versions took it, too."""
 
-    user_agent: str
-    accept_language: str
+    url: str
+    weight: float = 1.0
+    """Has no meaning any more."""
 
-    def __post_init__(self) -> None:
-        for value in (self.user_agent, self.accept_language):
-            if not value.isascii() or not value.isprintable() or not value:
-                raise ValueError(f"{value!r} can't be sent in a header")
+
+class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: Literal["datacenter", "residential", "tor"]
+    urls: list[str | _Weighted] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +69,14 @@ class ProxyOptions:
     them."""
     tied: bool
     """Whether WORKER_POOL ties this worker to one pool."""
-    identities: tuple[Identity, ...] = field(default=())
     attempts: int
-    """Times that a request is sent, each time from another exit."""
+    """Times that a request is sent, each time through another proxy."""
     quarantine: float
-    """Seconds for which an exit is not used for a site that has refused it; doubled each time it happens again."""
+    """Seconds for which a proxy is not used for a site that has refused it; doubled each time it happens again."""
     run_datacenter: int
-    """Requests after which the next exit of a pool has its turn."""
+    """Requests after which the next proxy of a pool has its turn."""
     run_residential: int
-    """The same, of a pool whose exits look like homes."""
+    """The same, of a pool whose proxies look like homes."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -85,7 +99,6 @@ class ProxyOptions:
             pools=pools,
             orders=orders,
             tied=bool(worker_pool),
-            identities=_read_identities(settings["PROXY_IDENTITIES"]),
             attempts=int(_number(settings, "PROXY_ATTEMPTS", 1, 20, whole=True)),
             quarantine=_number(settings, "PROXY_QUARANTINE", 1, 7 * 86_400),
             run_datacenter=int(_number(settings, "PROXY_RUN_DATACENTER", 1, 1_000_000, whole=True)),
@@ -131,21 +144,6 @@ def _shown(text: str) -> str:
     return "something that looks like a proxy's URL" if "@" in text or "//" in text else repr(text)
 
 
-def _read_identities(given: Any) -> tuple[Identity, ...]:
-    if not given:
-        return ()
-    text = str(given)
-    try:
-        if not text.lstrip().startswith("["):
-            text = read_file(text, LARGEST_FILE).decode()
-        return tuple(msgspec.json.decode(text, type=list[Identity]))
-    except (OSError, ValueError, msgspec.DecodeError) as error:
-        raise ConfigurationError(
-            f"PROXY_IDENTITIES can't be used: {error}; set it to JSON such as "
-            '[{"user_agent": "...", "accept_language": "en-US,en;q=0.8"}], or to the path of a file with that'
-        ) from None
-
-
 def _number(settings: BaseSettings, name: str, least: float, most: float, *, whole: bool = False) -> float:
     try:
         value = float(settings[name])
@@ -155,3 +153,121 @@ def _number(settings: BaseSettings, name: str, least: float, most: float, *, who
         kind = "a whole number" if whole else "a number"
         raise ConfigurationError(f"{name} is {settings[name]!r}; set it to {kind} from {least:g} to {most:,.0f}")
     return value
+
+
+def read_pools(settings: BaseSettings) -> dict[str, ProxyPool]:
+    """Return the pools of PROXY_POOLS and TOR_TUNNEL by name, without the direct one. Raises ConfigurationError."""
+    entries = _entries(settings["PROXY_POOLS"])
+    if (settings.get("TOR_TUNNEL") or settings.get("TOR_CONTROL")) and all(
+        entry.kind != "tor" for entry in entries.values()
+    ):
+        if "tor" in entries:
+            raise ConfigurationError(
+                "PROXY_POOLS has a pool tor that is not of kind tor, and TOR_TUNNEL is set; rename it"
+            )
+        entries["tor"] = _PoolEntry("tor")
+    pools: dict[str, ProxyPool] = {}
+    for name, entry in entries.items():
+        if not _POOL_NAME.fullmatch(name) or name == DIRECT:
+            raise ConfigurationError(
+                f"PROXY_POOLS has a pool {name!r}; name it with up to 32 small letters, digits, hyphens and underscores, "
+                f"but not {DIRECT}, which is the pool of no proxy"
+            )
+        pools[name] = _tor_pool(name, entry, settings) if entry.kind == "tor" else _listed_pool(name, entry)
+    return pools
+
+
+def _entries(given: str) -> dict[str, _PoolEntry]:
+    """Return what PROXY_POOLS, JSON or the path of a file with it, says."""
+    if not given:
+        return {}
+    text: str | bytes = given
+    where = "PROXY_POOLS"
+    if not given.lstrip().startswith("{"):
+        try:
+            text = read_file(given, _MAX_FILE_BYTES)
+        except (OSError, ValueError) as error:
+            # Not the value: it may be a proxy's URL, put in the wrong place.
+            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+            raise ConfigurationError(
+                f"PROXY_POOLS is neither JSON nor a file that can be read ({reason}); set it to {_POOLS_FORM}, or to the path of a "
+                "file with that"
+            ) from None
+        where = "the file that PROXY_POOLS names"
+    try:
+        return msgspec.json.decode(text, type=dict[str, _PoolEntry])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # msgspec's messages give places and types, and the value only where one of few words is expected.
+        reason = re.sub(
+            r"Invalid enum value '[^']*'", "the kind is none of datacenter, residential and tor", str(error)
+        )
+        raise ConfigurationError(f"{where} can't be understood: {reason}; the form is {_POOLS_FORM}") from None
+
+
+def _listed_pool(name: str, entry: _PoolEntry) -> ProxyPool:
+    if not entry.urls:
+        raise ConfigurationError(
+            f"PROXY_POOLS: pool {name} has no urls; give it one such as http://user:password@host:port"
+        )
+    urls = [given if isinstance(given, str) else given.url for given in entry.urls]
+    if any(isinstance(given, _Weighted) and given.weight != 1 for given in entry.urls):
+        logger.warning("PROXY_POOLS: pool %s has weights, which are gone: its proxies take turns", name)
+    routes: dict[Proxy, Route] = {}
+    known: set[str] = set()
+    ids: set[str] = set()
+    for place, url in enumerate(urls, 1):
+        label = f"{name}:{place}"
+        if url in known:
+            raise ConfigurationError(f"PROXY_POOLS: {label} is the same as one before it; remove it")
+        known.add(url)
+        route, user = _parse_proxy(label, url)
+        # By what it is and not by its place, which is another one on a node with another list. Without the password.
+        key = blake2b(f"{route.url} {user}".encode(), digest_size=6).hexdigest()
+        same = 0
+        while (id_ := f"{name}:{key}" + (f"-{same}" if same else "")) in ids:
+            same += 1
+        ids.add(id_)
+        routes[Proxy(label, name, entry.kind, id_)] = route
+    return ListedPool(name, entry.kind, routes)
+
+
+def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
+    """Return the route to a proxy, and its user's name."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ConfigurationError(
+            f"PROXY_POOLS: {label} is no URL; give it the form http://user:password@host:port"
+        ) from None
+    if parts.scheme != "http":
+        raise ConfigurationError(
+            f"PROXY_POOLS: {label} does not begin with http://, and Scrapy can't use SOCKS; give the proxy's HTTP port, which "
+            "forwards https all the same"
+        )
+    if not parts.hostname or port not in _PORTS or parts.path not in {"", "/"} or parts.query or parts.fragment:
+        raise ConfigurationError(f"PROXY_POOLS: {label} is not of the form http://user:password@host:port")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    if not re.fullmatch(r"[\x21-\x7e]+", host):
+        raise ConfigurationError(f"PROXY_POOLS: the host of {label} is not in plain ASCII; write it as IDNA does")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if ":" in user:
+        raise ConfigurationError(
+            f"PROXY_POOLS: the user of {label} has a colon in it, which no proxy can tell from the password's"
+        )
+    authorization = basic_authorization(user, password) if user or password else None
+    return Route(f"http://{host}:{port}", authorization), user
+
+
+def _tor_pool(name: str, entry: _PoolEntry, settings: BaseSettings) -> ProxyPool:
+    # It brings stem, which takes a while to import.
+    from moviecrawler.proxies.tor import TorOptions, TorPool  # noqa: PLC0415
+
+    if entry.urls:
+        raise ConfigurationError(f"PROXY_POOLS: pool {name} of kind tor has urls; remove them, and set TOR_TUNNEL")
+    options = TorOptions.from_settings(settings)
+    if options is None:
+        raise ConfigurationError(
+            f"PROXY_POOLS has the pool {name} of kind tor, but TOR_TUNNEL is not set; set it, or remove the pool"
+        )
+    return TorPool(name, options)

@@ -1,4 +1,4 @@
-"""Where requests leave from: exits, the pools that hold them, and the way to each."""
+"""Proxies, the pools that hold them, and the route to each. This machine's own address is a proxy, too: the one without any."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ class Proxy:
     pool: str
     kind: Kind
     id: str
-    """What its health is kept under. The same on every node, whatever the order of its pool there; an exit that is another
-    one on each node, or in each process, has that in its id."""
-    weight: float = 1.0
-    """Its share of its pool's requests, beside the others'."""
+    """What its health is kept under. It is the same on every node, whatever the order of the pool there, for proxies that
+    all nodes share; what only one node or process has, such as a circuit, has that in its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a request gets to its exit."""
+    """How a request gets to its proxy."""
 
-    proxy: str | None
+    url: str | None
     """Scheme, host and port, without credentials; None for no proxy of ours, so that the environment's still applies."""
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
@@ -56,37 +54,34 @@ class Route:
         return tuple(secret for secret in (encoded, password, user) if len(secret) >= _SECRET)
 
 
-NO_PROXY = Route(None)
-
-
 class ProxyPool(ABC):
-    """Exits of one kind."""
+    """Proxies of one kind."""
 
-    def __init__(self, name: str, kind: Kind, exits: tuple[Proxy, ...]) -> None:
+    def __init__(self, name: str, kind: Kind, proxies: tuple[Proxy, ...]) -> None:
         self.name = name
         self.kind = kind
-        self.exits = exits
+        self.proxies = proxies
 
     def check(self, setting: str, home: str) -> None:  # noqa: B027 - most pools can ask any site
         """Raise ConfigurationError when a site's scheme and host, which a setting names, can't be asked through this pool."""
 
-    async def open(self, home: str) -> None:  # noqa: B027 - that a proxy is there, the first request finds out
+    async def open(self, home: str) -> None:  # noqa: B027 - the first request finds out whether a proxy is there
         """Make sure that a site can be asked. Raises ProxyPoolError."""
 
     @abstractmethod
-    def route(self, exit_: Proxy) -> Route:
-        """Return the way to an exit as it is now. Opens nothing."""
+    def route(self, proxy: Proxy) -> Route:
+        """Return the route to a proxy as it is now. Opens nothing."""
 
-    def takes(self, url: str) -> bool:  # noqa: ARG002 - others' exits take fewer
+    def takes(self, url: str) -> bool:  # noqa: ARG002 - Tor takes fewer
         """Return whether a URL can be asked through this pool."""
         return True
 
-    def renew(self, exit_: Proxy) -> bool:  # noqa: ARG002 - others can
-        """Give an exit that a site has refused another address; return whether it has one."""
+    def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - Tor can
+        """Give a proxy that a site has refused another address; return whether it has one."""
         return False
 
     async def exhausted(self) -> None:  # noqa: B027 - most pools can do nothing about it
-        """Take note that a site has refused every exit."""
+        """Act on a site having refused every proxy of the pool."""
 
 
 class DirectPool(ProxyPool):
@@ -95,21 +90,21 @@ class DirectPool(ProxyPool):
     def __init__(self, node: str) -> None:
         super().__init__(DIRECT, "direct", (Proxy(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
 
-    def route(self, exit_: Proxy) -> Route:  # noqa: ARG002 - there is one
+    def route(self, proxy: Proxy) -> Route:  # noqa: ARG002 - there is one
         """Return that there is no proxy."""
-        return NO_PROXY
+        return Route(None)
 
 
 class ListedPool(ProxyPool):
     """Proxies that are each one address, or one way into a provider's gateway."""
 
-    def __init__(self, name: str, kind: Kind, proxies: dict[Proxy, Route]) -> None:
-        super().__init__(name, kind, tuple(proxies))
-        self._routes = proxies
+    def __init__(self, name: str, kind: Kind, routes: dict[Proxy, Route]) -> None:
+        super().__init__(name, kind, tuple(routes))
+        self._routes = routes
 
-    def route(self, exit_: Proxy) -> Route:
+    def route(self, proxy: Proxy) -> Route:
         """Return a proxy's URL and credentials."""
-        return self._routes[exit_]
+        return self._routes[proxy]
 
 
 def basic_authorization(user: str, password: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Whose turn it is: the exits of a site's pools, each with its share of the requests."""
+"""Which proxy has its turn: the proxies of a site's pools, each with its share of the requests."""
 
 from __future__ import annotations
 
@@ -12,157 +12,152 @@ if TYPE_CHECKING:
     from moviecrawler.proxies.health import Health
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
-NoExit = Literal["wait", "exhausted", "none"]
+Unusable = Literal["busy", "recovering", "tried", "quarantined"]
+"""Why a proxy can't be used now, in the order of what is most worth waiting for."""
+_WORTH_WAITING: list[Unusable] = ["busy", "recovering", "tried", "quarantined"]
+NoProxy = Literal["wait", "exhausted", "none"]
 """`wait`: one will be free, or is being tried. `exhausted`: the site has refused all, or they are dead. `none`: no pool of the
 site takes such a request."""
 
 
 @dataclass(slots=True, order=True)
-class _Seat:
-    """An exit's place in the round."""
+class _Place:
+    """A proxy's place in the round."""
 
     turn: float
-    """When its turn is, in requests of an exit with weight 1. The lowest is next."""
-    place: int
-    exit: Proxy = field(compare=False)
+    """The lowest is next. A proxy whose requests all succeed moves on by 1 with each."""
+    number: int
+    proxy: Proxy = field(compare=False)
     in_flight: int = field(default=0, compare=False)
-    left: int = field(default=0, compare=False)
-    """How many more requests of a run it is held for."""
+    run_left: int = field(default=0, compare=False)
+    """How many more requests of its run it gets before another has its turn."""
 
 
 class RoundRobin:
-    """The exits of one pool, for one site."""
+    """The proxies of one pool, for one site."""
 
-    def __init__(self, pool: ProxyPool, health: Health, *, run: int, room: int) -> None:
-        """Take for how many requests in a row an exit is used, and how many of them may be in flight at once."""
+    def __init__(self, pool: ProxyPool, health: Health, *, run: int, concurrency: int) -> None:
+        """Take for how many requests in a row a proxy is used, and how many of them may be in flight at once."""
         self.pool = pool
         self._health = health
         self._run = run
-        self._room = room
-        self._seats = {exit_: _Seat(0.0, place, exit_) for place, exit_ in enumerate(pool.exits)}
-        self._round = list(self._seats.values())  # a heap
-        self._held: list[_Seat] = []
+        self._concurrency = concurrency
+        self._places = {proxy: _Place(0.0, number, proxy) for number, proxy in enumerate(pool.proxies)}
+        self._round = list(self._places.values())  # a heap
+        self._held: list[_Place] = []
         self._turn = 0.0
 
-    def take(self, now: float, tried: Collection[str]) -> Proxy | Literal["busy", "recovering", "tried"] | None:
-        """Return the exit to use, which is in use until `release`.
-
-        Otherwise say why there is none: those that could be used are `busy`, or are about to be tried (`recovering`), or
-        this request has been through them (`tried`); None when all are quarantined.
-        """
-        why: Literal["busy", "recovering", "tried"] | None = None
-        for seat in self._held:
-            if self._usable(seat, now, tried) is True:
-                return self._use(seat)
-        passed: list[tuple[_Seat, bool]] = []
+    def take(self, now: float, tried: Collection[str]) -> Proxy | Unusable:
+        """Return the proxy to use, which is in use until `release`; or why there is none. `tried` are names not to use."""
+        for place in self._held:
+            if self._unusable(place, now, tried) is None:
+                return self._use(place)
+        passed: list[tuple[_Place, Unusable]] = []
         chosen = None
-        while self._round:
-            seat = heapq.heappop(self._round)
-            usable = self._usable(seat, now, tried)
-            if usable is True:
-                chosen = seat
-                break
-            passed.append((seat, usable is None))
-            # What comes first of these is what is worth waiting for most.
-            why = min((why, usable), key=("busy", "recovering", "tried", None).index)
-        if chosen is not None:
-            self._turn = max(self._turn, chosen.turn)
-            chosen.turn = self._turn + 1 / (chosen.exit.weight * self._health.figures(chosen.exit.id).share)
-            heapq.heappush(self._round, chosen)
-        for seat, resting in passed:
+        while self._round and chosen is None:
+            place = heapq.heappop(self._round)
+            why = self._unusable(place, now, tried)
+            if why is None:
+                chosen = place
+                self._turn = max(self._turn, place.turn)
+                place.turn = self._turn + 1 / self._health.figures(place.proxy.id).success_share
+                heapq.heappush(self._round, place)
+            else:
+                passed.append((place, why))
+        for place, why in passed:
             if chosen is not None:
-                # It has missed its turn; all of them at once would be no round robin. One that rests is asked again when its
-                # next turn would be, and not each time.
-                seat.turn = max(seat.turn, self._turn) + (1 / seat.exit.weight if resting else 0)
-            heapq.heappush(self._round, seat)
+                # It has missed its turn: if all that did were next together, it would be no round robin. A quarantined one is
+                # looked at again when its next turn would be, and not each time.
+                place.turn = max(place.turn, self._turn) + (why == "quarantined")
+            heapq.heappush(self._round, place)
         if chosen is None:
-            return why
-        self._hold(chosen, now)
+            reasons = {why for _, why in passed}
+            return next((why for why in _WORTH_WAITING if why in reasons), "quarantined")
+        if self._run > 1:
+            self._hold(chosen, now)
         return self._use(chosen)
 
-    def _usable(
-        self, seat: _Seat, now: float, tried: Collection[str]
-    ) -> Literal[True, "busy", "recovering", "tried"] | None:
-        exit_id = seat.exit.id
-        state = self._health.state(exit_id, now)
+    def _unusable(self, place: _Place, now: float, tried: Collection[str]) -> Unusable | None:
+        proxy_id = place.proxy.id
+        state = self._health.state(proxy_id, now)
         if state == "quarantined":
-            return None
-        if seat.exit.name in tried:
+            return "quarantined"
+        if place.proxy.name in tried:
             return "tried"
-        if seat.in_flight >= (self._room if self._health.proven(exit_id) else 1):
+        if place.in_flight >= (self._concurrency if self._health.proven(proxy_id) else 1):
             return "busy" if state == "well" else "recovering"
-        if state == "recovering" and not self._health.may_probe(exit_id, now):
+        if state == "recovering" and not self._health.may_probe(proxy_id, now):
             return "recovering"
-        return True
+        return None
 
-    def _hold(self, seat: _Seat, now: float) -> None:
-        if self._run > 1:
-            self._held = [one for one in self._held if one.left and self._health.state(one.exit.id, now) == "well"]
-            seat.left = self._run
-            if seat not in self._held:
-                self._held.append(seat)
+    def _hold(self, place: _Place, now: float) -> None:
+        self._held = [one for one in self._held if one.run_left and self._health.state(one.proxy.id, now) == "well"]
+        place.run_left = self._run
+        if place not in self._held:
+            self._held.append(place)
 
-    def _use(self, seat: _Seat) -> Proxy:
-        seat.in_flight += 1
-        if seat.left:
-            seat.left -= 1
-            if not seat.left:
-                self._held.remove(seat)
-        return seat.exit
+    def _use(self, place: _Place) -> Proxy:
+        place.in_flight += 1
+        if place.run_left:
+            place.run_left -= 1
+            if not place.run_left:
+                self._held.remove(place)
+        return place.proxy
 
-    def release(self, exit_: Proxy) -> None:
-        """Take note that a request through an exit has ended."""
-        self._seats[exit_].in_flight -= 1
+    def release(self, proxy: Proxy) -> None:
+        """Count a request through a proxy as ended."""
+        self._places[proxy].in_flight -= 1
 
 
 class ProxyRotator:
     """The pools of one site, in the order in which they are to be used."""
 
-    def __init__(self, rings: Iterable[RoundRobin]) -> None:
-        self._rings = {ring.pool.name: ring for ring in rings}
+    def __init__(self, pools: Iterable[RoundRobin], health: Health) -> None:
+        self._pools = {one.pool.name: one for one in pools}
+        self._health = health
 
-    def take(self, url: str, now: float, tried: Collection[str] = (), only: str | None = None) -> Proxy | NoExit:
-        """Return the exit to send a request through, which is in use until `release`.
+    def take(self, url: str, now: float, tried: Collection[str] = (), only: str | None = None) -> Proxy | NoProxy:
+        """Return the proxy to send a request through, which is in use until `release`.
 
-        Not one that the request was sent through before, unless there is no other. `only` names the one pool that it may
-        leave through.
+        It is none that the request was sent through before, unless there is no other. `only` names the one pool to take it
+        from.
         """
-        waits: set[str] = set()
-        rings = [ring for name, ring in self._rings.items() if ring.pool.takes(url) and (only is None or only == name)]
-        if not rings:
+        pools = [one for name, one in self._pools.items() if one.pool.takes(url) and (only is None or only == name)]
+        if not pools:
             return "none"
-        for again in (tried, ()):
-            for ring in rings:
-                found = ring.take(now, again)
+        reasons: set[Unusable] = set()
+        for not_again in (tried, ()):
+            for pool in pools:
+                found = pool.take(now, not_again)
                 if found == "busy":
                     return "wait"  # the next pool is for when this one can't be used
-                if found is not None and not isinstance(found, str):
+                if not isinstance(found, str):
                     return found
-                waits.add(found or "")
-            if "recovering" in waits:
+                reasons.add(found)
+            if "recovering" in reasons:
                 return "wait"
-            if "tried" not in waits:
+            if "tried" not in reasons:
                 break
         return "exhausted"
 
-    def release(self, exit_: Proxy) -> None:
-        """Take note that a request through an exit has ended."""
-        self._rings[exit_.pool].release(exit_)
+    def release(self, proxy: Proxy) -> None:
+        """Count a request through a proxy as ended."""
+        self._pools[proxy.pool].release(proxy)
 
-    def others(self, exit_: Proxy, now: float, health: Health) -> bool:
-        """Return whether another pool has an exit that may be used."""
+    def has_others(self, proxy: Proxy, now: float) -> bool:
+        """Return whether another pool has a proxy that may be used."""
         return any(
-            health.state(other.id, now) == "well"
-            for name, ring in self._rings.items()
-            if name != exit_.pool
-            for other in ring.pool.exits
+            self._health.state(other.id, now) == "well"
+            for name, one in self._pools.items()
+            if name != proxy.pool
+            for other in one.pool.proxies
         )
 
-    def exhausted(self, now: float, health: Health, pool: str | None = None) -> bool:
-        """Return whether no exit, or none of one pool, may be used or tried."""
+    def is_exhausted(self, now: float, pool: str | None = None) -> bool:
+        """Return whether no proxy, or none of one pool, may be used or tried."""
         return all(
-            health.state(exit_.id, now) == "quarantined"
-            for name, ring in self._rings.items()
+            self._health.state(proxy.id, now) == "quarantined"
+            for name, one in self._pools.items()
             if pool is None or name == pool
-            for exit_ in ring.pool.exits
+            for proxy in one.pool.proxies
         )

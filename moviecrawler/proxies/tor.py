@@ -1,7 +1,7 @@
-"""Tor: circuits of their own for the requests of a pool, each told apart by its credentials.
+"""Tor: a pool whose proxies are circuits, told apart by their credentials.
 
-Tor's tunnel (`HTTPTunnelPort`) never lets connections with different credentials share a circuit. So a random token is a circuit,
-and another token another one.
+Tor's tunnel (`HTTPTunnelPort`) never lets connections with different credentials share a circuit. So a random token is a
+circuit, and another token is another circuit.
 """
 
 from __future__ import annotations
@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import secrets
+import socket
 import time
-from contextlib import AsyncExitStack
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import stem.connection
+import stem.socket
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.proxies.pools import basic_authorization
-from moviecrawler.proxies.tor_control import NEWNYM_EVERY, ControlAddress, TorControl
-from moviecrawler.proxies.tor_tunnel import TorError, Tunnel, connected
+from moviecrawler.proxies.pools import Proxy, ProxyPool, ProxyPoolError, Route, basic_authorization
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,27 +31,58 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-__all__ = ["TorCircuits", "TorError", "TorOptions"]
-
 logger = logging.getLogger(__name__)
+# At its lowest levels it logs all that it sends, the password too.
+logging.getLogger("stem").setLevel(logging.WARNING)
 
 _USER = "tor"
 """By this name Tor's tunnel knows that the password is there to keep circuits apart."""
-_TOKEN = 12  # bytes
-_MOST_CIRCUITS = 64
+_TOKEN_BYTES = 12
+_MAX_CIRCUITS = 64
 """A circuit is work for three volunteers' machines."""
-_BETWEEN_TRIES = 0.5  # seconds
-_CONTROL_TIMEOUT = 10.0
-"""Seconds for each answer of the control port, which asks nobody else."""
+_RETRY_PAUSE_SECONDS = 0.5
+_STARTING_SECONDS = 5.0
+"""Tor opens its ports at once: one on which nobody listens for so long is a wrong one."""
+_CONTROL_TIMEOUT_SECONDS = 10.0
+"""For each answer of the control port, which asks nobody else."""
+_NEW_IDENTITY_INTERVAL_SECONDS = 10.0
+"""Tor puts off a new identity that is asked for sooner."""
+_MAX_ANSWER_BYTES = 8 * 1024
+_STATUS = re.compile(rb"HTTP/1\.\d (\d{3}) ?([^\r\n]{0,100})")
+_CONNECTED = 200
+_TUNNEL_FORM = "set it to where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080"
+_CONTROL_FORM = "set it to Tor's ControlPort, such as 127.0.0.1:9051, or to the path of its ControlSocket"
+
+
+class TorError(ProxyPoolError):
+    """Tor can't be used: why, and what to do."""
+
+    def __init__(self, sentence: str, *, retry_seconds: float = 0.0) -> None:
+        """Take for how many seconds it may help to try again."""
+        super().__init__(sentence)
+        self.retry_seconds = retry_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port, or the path of a socket."""
+
+    host: str = ""
+    """A name or an address; one of IPv6 without brackets."""
+    port: int = 0
+    path: str = ""
+
+    def __str__(self) -> str:
+        return self.path or f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorOptions:
     """How Tor is reached."""
 
-    tunnel: Tunnel
+    tunnel: Address
     """TOR_TUNNEL."""
-    control: ControlAddress | None = None
+    control: Address | None = None
     """TOR_CONTROL."""
     circuits: int = 8
     """TOR_CIRCUITS: how many are in use at a time."""
@@ -62,12 +97,12 @@ class TorOptions:
             if control:
                 raise ConfigurationError("TOR_CONTROL is set, but TOR_TUNNEL is not; set it to Tor's HTTPTunnelPort")
             return None
-        circuits = _number(settings, "TOR_CIRCUITS", 1, _MOST_CIRCUITS)
+        circuits = _number(settings, "TOR_CIRCUITS", 1, _MAX_CIRCUITS)
         if circuits != int(circuits):
             raise ConfigurationError(f"TOR_CIRCUITS is {circuits:g}; set it to a whole number")
         return cls(
-            tunnel=Tunnel.parse(tunnel),
-            control=ControlAddress.parse(control) if control else None,
+            tunnel=_parse_tunnel(tunnel),
+            control=_parse_control(control) if control else None,
             circuits=int(circuits),
             timeout=_number(settings, "TOR_TIMEOUT", 1, 600),
         )
@@ -83,30 +118,66 @@ def _number(settings: BaseSettings, name: str, least: float, most: float) -> flo
     return value
 
 
-class TorCircuits:
-    """A number of circuits, from 0 on. Nothing is opened before `check`, and Tor builds a circuit when it is first used."""
+def _parse_tunnel(text: str) -> Address:
+    if "@" in text:
+        # Not the value itself, which may hold a password.
+        raise ConfigurationError(
+            "TOR_TUNNEL has a user or a password in it; each circuit is given its own: remove them"
+        )
+    if text.startswith("socks"):
+        raise ConfigurationError(
+            f"TOR_TUNNEL is {text!r}, a SOCKS port, which Scrapy can't use; add HTTPTunnelPort to Tor's torrc and {_TUNNEL_FORM}"
+        )
+    scheme, _, rest = text.partition("://")
+    address = _parse_host_and_port(rest.removesuffix("/"))
+    if scheme != "http" or address is None:
+        raise ConfigurationError(f"TOR_TUNNEL is {text!r}; {_TUNNEL_FORM}")
+    return address
 
-    def __init__(self, options: TorOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the password of the control port from TOR_CONTROL_PASSWORD in the environment, where no command line shows it."""
+
+def _parse_control(text: str) -> Address:
+    if "@" in text:
+        raise ConfigurationError(
+            "TOR_CONTROL has a user or a password in it; remove them, and put the password into the environment as "
+            "TOR_CONTROL_PASSWORD"
+        )
+    if path := re.fullmatch(r"(?:unix:(?://)?)?(/.+)", text):
+        return Address(path=path[1])
+    address = _parse_host_and_port(text)
+    if address is None:
+        raise ConfigurationError(f"TOR_CONTROL is {text!r}; {_CONTROL_FORM}")
+    return address
+
+
+def _parse_host_and_port(text: str) -> Address | None:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return Address(host, port) if host and port and host.isascii() and parts.netloc == text else None
+
+
+class TorPool(ProxyPool):
+    """Circuits of a Tor beside this node. A refused one is replaced at once, so their health is this process' own."""
+
+    def __init__(self, name: str, options: TorOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        # No other process has these circuits, nor this one after a restart.
+        process = os.urandom(4).hex()
+        labels = [f"{name}:c{number}" for number in range(1, options.circuits + 1)]
+        super().__init__(name, "tor", tuple(Proxy(label, name, "tor", f"{label}@{process}") for label in labels))
         self._options = options
         self._clock = clock
-        self._tokens = [_token() for _ in range(options.circuits)]
-        self._control = None
-        if options.control is not None:
-            password = os.environ.get("TOR_CONTROL_PASSWORD")
-            self._control = TorControl(options.control, password, _CONTROL_TIMEOUT)
-        self._last_identity: float | None = None
+        self._tokens = {proxy: _new_token() for proxy in self.proxies}
+        self._last_identity = -inf
 
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    def proxy(self, number: int) -> str:
-        """Return the URL of a circuit as it is now, with its credentials."""
-        return f"http://{_USER}:{self._tokens[number]}@{self._options.tunnel}"
-
-    def renew(self, number: int) -> None:
-        """Leave a circuit for a fresh one, which may end at another relay, but need not."""
-        self._tokens[number] = _token()
+    def check(self, setting: str, home: str) -> None:
+        """Raise ConfigurationError for a site that is not asked by https."""
+        if not self.takes(home):
+            raise ConfigurationError(
+                f"{setting} is {home!r}, and its site is to be asked through Tor, which takes https addresses only; set it to "
+                "one, or take the pool of kind tor out of PROXY_ORDER"
+            )
 
     def takes(self, url: str) -> bool:
         """Return whether a URL can be asked through Tor's tunnel: https only.
@@ -116,89 +187,176 @@ class TorCircuits:
         """
         return url.startswith("https:")
 
-    def require_https(self, setting: str, home: str) -> None:
-        """Raise ConfigurationError when a site that is to be asked through Tor has an address that can't be."""
-        if not self.takes(home):
-            raise ConfigurationError(
-                f"{setting} is {home!r}, and its site is to be asked through Tor, which takes https addresses only; set it to "
-                "one, or take the pool of kind tor out of PROXY_ORDER"
-            )
+    def route(self, proxy: Proxy) -> Route:
+        """Return the tunnel, and the token that keeps a circuit apart from others."""
+        return Route(f"http://{self._options.tunnel}", basic_authorization(_USER, self._tokens[proxy]))
+
+    def renew(self, proxy: Proxy) -> bool:
+        """Leave a circuit for a new one, which may end at another relay, but need not."""
+        self._tokens[proxy] = _new_token()
+        return True
+
+    async def open(self, home: str) -> None:
+        """Reach the site's host through Tor, and send it nothing. Raises TorError when that takes too long."""
+        parts = urlsplit(home)
+        host = parts.hostname or ""
+        target = f"{f'[{host}]' if ':' in host else host}:{parts.port or 443}"
+        started = self._clock()
+        if self._options.control is not None:
+            await self._retry(started, self._check_bootstrapped)
+        await self._retry(started, lambda: self._check_tunnel(target, started))
+        logger.info("Tor reaches %s", target)
+
+    async def exhausted(self) -> None:
+        """Use none of the circuits any more, when Tor may be asked for that; it affects all who use this Tor.
+
+        Kept-alive connections would go on over the old circuits, so every circuit gets a new token, too.
+        """
+        now = self._clock()
+        if self._options.control is None or now - self._last_identity < _NEW_IDENTITY_INTERVAL_SECONDS:
+            return
+        self._last_identity = now
+        try:
+            await self._ask("SIGNAL NEWNYM")
+        except TorError as error:
+            logger.warning("%s", error)
+            return
+        for proxy in self.proxies:
+            self.renew(proxy)
+        logger.info("Tor has been asked for a new identity, and all circuits are left")
 
     # --- Whether it works ---------------------------------------------------------------------------------------------
 
-    async def check(self, host: str, port: int) -> None:
-        """Reach a host through Tor, and send it nothing. Raises TorError when it can't be reached within the time.
-
-        With TOR_CONTROL, make sure as well that two circuits of ours are really two.
-        """
-        started = self._clock()
-        if self._control is not None:
-            await self._retried(started, self._bootstrapped)
-        await self._retried(
-            started, lambda: self._reached(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", started)
-        )
-
-    async def _retried(self, started: float, attempt: Callable[[], Awaitable[None]]) -> None:
+    async def _retry(self, started: float, attempt: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                await attempt()
+                return await attempt()
             except TorError as error:
-                if self._clock() - started + _BETWEEN_TRIES >= min(error.patience, self._options.timeout):
+                seconds = min(error.retry_seconds, self._options.timeout)
+                if self._clock() - started + _RETRY_PAUSE_SECONDS >= seconds:
                     raise
-            else:
-                return
-            await asyncio.sleep(_BETWEEN_TRIES)
+            await asyncio.sleep(_RETRY_PAUSE_SECONDS)
 
-    async def _bootstrapped(self) -> None:
-        assert self._control is not None  # noqa: S101 - asked for only with one
-        state = await self._control.bootstrapped()
-        if state is not None:
+    async def _check_bootstrapped(self) -> None:
+        answer = await self._ask("GETINFO status/bootstrap-phase")
+        phase = dict(re.findall(r'(PROGRESS|SUMMARY)="?([^"\n]*?)"?(?= [A-Z]+=|$)', answer, re.MULTILINE))
+        if phase.get("PROGRESS") != "100":
             raise TorError(
-                f"Tor at TOR_CONTROL {self._control.address} has no circuits yet: it is at {state}; see its log, or raise "
-                "TOR_TIMEOUT",
-                patience=inf,
+                f"Tor at TOR_CONTROL {self._options.control} has no circuits yet: it is at {phase.get('PROGRESS', '?')}% "
+                f"({phase.get('SUMMARY', 'unknown')}); see its log, or raise TOR_TIMEOUT",
+                retry_seconds=inf,
             )
 
-    async def _reached(self, target: str, started: float) -> None:
-        used = [_authorization(_token()) for _ in range(1 if self._control is None else 2)]
-        async with AsyncExitStack() as stack:
-            for authorization in used:
-                left = max(self._options.timeout - (self._clock() - started), _BETWEEN_TRIES)
-                await stack.enter_async_context(connected(self._options.tunnel, target, authorization, left))
-            if self._control is None:
-                return
-            exits = {circuit.authorization: circuit.exit for circuit in await self._control.circuits()}
-        if not exits.keys() >= set(used):
+    async def _check_tunnel(self, target: str, started: float) -> None:
+        left = max(self._options.timeout - (self._clock() - started), _RETRY_PAUSE_SECONDS)
+        where = f"TOR_TUNNEL {self._options.tunnel}"
+        try:
+            async with asyncio.timeout(left):
+                answer = await self._connect(target)
+        except TimeoutError:
             raise TorError(
-                f"TOR_CONTROL {self._control.address} knows no circuits of their own for two connections that were just made "
-                f"through TOR_TUNNEL {self._options.tunnel}; it is another Tor's, or its HTTPTunnelPort has NoIsolateSOCKSAuth: "
-                "correct it"
+                f"Tor at {where} did not reach {target} within {left:.0f} s; it may still be looking for its first "
+                "circuits: wait until its log says `Bootstrapped 100%`, or raise TOR_TIMEOUT",
+                retry_seconds=inf,
+            ) from None
+        except OSError as error:
+            # asyncio puts the address where the reason should stand.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise TorError(
+                f"nothing listens at {where} ({reason}); start Tor with `HTTPTunnelPort {self._options.tunnel.port}` in its "
+                "torrc, or correct TOR_TUNNEL",
+                retry_seconds=_STARTING_SECONDS,
+            ) from None
+        status = _STATUS.match(answer)
+        if not answer or b"is not an HTTP " in answer:
+            # Tor's other ports say so; its SOCKS port may hang up instead, as does a tunnel whose Tor is ending.
+            raise TorError(
+                f"{where} is not Tor's HTTPTunnelPort but another port, such as its SOCKS port, or its Tor is ending; add "
+                f"`HTTPTunnelPort` to Tor's torrc, and {_TUNNEL_FORM}",
+                retry_seconds=0.0 if answer else _STARTING_SECONDS,
             )
-        relays = " and ".join(exits[authorization] for authorization in used)
-        logger.info("Tor reaches %s over circuits of their own, the first two from relays %s", target, relays)
+        if status is None:
+            raise TorError(f"{where} is no HTTPTunnelPort of Tor's: it answers {answer[:20]!r}; {_TUNNEL_FORM}")
+        if int(status[1]) != _CONNECTED:
+            said = f"{int(status[1])} {status[2].decode('latin-1')}".rstrip()
+            raise TorError(f"Tor at {where} could not reach {target}: {said}", retry_seconds=inf)
 
-    # --- With a control port ------------------------------------------------------------------------------------------
+    async def _connect(self, target: str) -> bytes:
+        """Return what the tunnel answers to CONNECT; nothing when it hangs up. Raises OSError when nothing listens there."""
+        tunnel = self._options.tunnel
+        reader, writer = await asyncio.open_connection(tunnel.host, tunnel.port, limit=_MAX_ANSWER_BYTES)
+        try:
+            credentials = basic_authorization(_USER, _new_token()).decode()
+            head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: {credentials}\r\n\r\n"
+            writer.write(head.encode())
+            return await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as end:
+            return end.partial
+        except asyncio.LimitOverrunError:
+            return await reader.read(_MAX_ANSWER_BYTES)
+        except ConnectionError:
+            return b""
+        finally:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
 
-    async def new_identity(self) -> bool:
-        """Make Tor use none of its circuits for new connections, and leave all of ours; return whether it has.
+    # --- The control port ---------------------------------------------------------------------------------------------
 
-        Kept-alive connections would go on over the old ones, so every circuit gets a fresh token too. False without
-        TOR_CONTROL, and when the last time was less than NEWNYM_EVERY seconds ago. Raises TorError.
-        """
-        now = self._clock()
-        if self._control is None or (self._last_identity is not None and now - self._last_identity < NEWNYM_EVERY):
-            return False
-        self._last_identity = now
-        built = await self._control.new_identity()
-        for number in range(len(self)):
-            self.renew(number)
-        logger.info("Tor has a new identity, and %d fresh circuits", built)
-        return True
+    async def _ask(self, command: str) -> str:
+        """Return the control port's answer to a line. Raises TorError."""
+        address = self._options.control
+        assert address is not None  # noqa: S101 - asked for only with one
+        return await asyncio.to_thread(_ask_control, address, command)
 
 
-def _token() -> str:
-    return secrets.token_hex(_TOKEN)
+def _new_token() -> str:
+    return secrets.token_hex(_TOKEN_BYTES)
 
 
-def _authorization(token: str) -> bytes:
-    return basic_authorization(_USER, token)
+def _ask_control(address: Address, command: str) -> str:
+    where = f"TOR_CONTROL {address}"
+    password = os.environ.get("TOR_CONTROL_PASSWORD") or None
+    try:
+        with _ControlSocket(address) as control:
+            # stem escapes quotation marks, but not the mark that escapes them.
+            stem.connection.authenticate(control, password=password and password.replace("\\", "\\\\"))
+            control.send(command)
+            answer = control.recv()
+    except (stem.connection.MissingPassword, stem.connection.IncorrectPassword) as error:
+        missing = isinstance(error, stem.connection.MissingPassword)
+        raise TorError(
+            f"{where} {'asks for a password' if missing else 'refuses the password in TOR_CONTROL_PASSWORD'}; set "
+            "TOR_CONTROL_PASSWORD in the environment to the one that HashedControlPassword in Tor's torrc was made from"
+        ) from None
+    except (stem.ControllerError, stem.connection.AuthenticationFailure, OSError, ValueError, LookupError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise TorError(f"{where} can't be asked: {reason}; {_CONTROL_FORM}", retry_seconds=_STARTING_SECONDS) from None
+    if not answer.is_ok():
+        raise TorError(f"{where} answers {str(answer)!r} to {command}")
+    return str(answer)
+
+
+class _ControlSocket(stem.socket.ControlSocket):  # type: ignore[misc]  # stem has no types
+    """stem's, with a time-out. stem's `Controller` has none: it would wait for ever for a Tor that hangs."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__()
+        self._address = address
+        self.connect()
+
+    def _make_socket(self) -> socket.socket:
+        address = self._address
+        try:
+            if not address.path:
+                return socket.create_connection((address.host, address.port), _CONTROL_TIMEOUT_SECONDS)
+            made = socket.socket(socket.AF_UNIX)
+            try:
+                made.settimeout(_CONTROL_TIMEOUT_SECONDS)
+                made.connect(address.path)
+            except OSError:
+                made.close()
+                raise
+        except OSError as error:
+            raise stem.SocketError(error.strerror or str(error)) from None
+        return made

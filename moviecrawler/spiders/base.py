@@ -143,10 +143,6 @@ class MovieSpider(scrapy.Spider):
             }
             settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
 
-        if settings["PROXY_IDENTITIES"] and (settings["PROXY_ORDER"] or settings["WORKER_POOL"]):
-            # They belong to what an exit is, as long as it is; each has a jar of its own.
-            settings.set("COOKIES_ENABLED", True, priority="spider")
-
     @classmethod
     def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them or in settings."""

@@ -1,4 +1,4 @@
-"""CPU time that choosing exits and watching what becomes of requests costs a request, beside the same without rotation.
+"""CPU time that choosing proxies and watching what becomes of requests costs a request, beside the same without rotation.
 
 usage: python tests/benchmarks/proxies_overhead.py [REQUESTS] [ROUNDS]
 
@@ -29,15 +29,15 @@ IN_FLIGHT = 16
 
 
 class Load:
-    """So many requests at once, through so many exits."""
+    """So many requests at once, through so many proxies."""
 
-    def __init__(self, exits: int, folder: Path, resting: int = 0) -> None:
-        self.chain = Chain(exits, folder, _answer)
+    def __init__(self, proxies: int, folder: Path, resting: int = 0) -> None:
+        self.chain = Chain(proxies, folder, _answer)
         self.sent = 0
-        if self.chain.identity is not None:
-            health = self.chain.identity._desks["imdb"].health
-            for exit_ in self.chain.identity.options.pools["datacenter"].exits[:resting]:
-                health.quarantine(exit_.id, "403 refusal", health.now())
+        if self.chain.rotation is not None:
+            health = self.chain.rotation.state.health
+            for proxy in self.chain.rotation.options.pools["datacenter"].proxies[:resting]:
+                health.quarantine(proxy.id, "403 refusal", health.now())
 
     async def run(self, requests: int) -> float:
         """Return the milliseconds of CPU time a request."""
@@ -66,13 +66,13 @@ async def main() -> None:
         logging.basicConfig(filename=folder / "log", level=logging.INFO, force=True)
         loads = {
             "none": Load(0, folder),
-            "12 exits": Load(12, folder),
-            "1,000 exits": Load(1000, folder),
+            "12 proxies": Load(12, folder),
+            "1,000 proxies": Load(1000, folder),
             "… half resting": Load(1000, folder, resting=500),
         }
         costs: dict[str, list[float]] = {label: [] for label in loads}
         for load in loads.values():
-            await load.run(2000)  # until every exit has answered
+            await load.run(2000)  # until every proxy has answered
         for _ in range(rounds):
             for label, load in loads.items():
                 costs[label].append(await load.run(requests))

@@ -23,20 +23,20 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Chain:
-    """Requests of IMDb's spider through so many exits; 0 for no rotation."""
+    """Requests of IMDb's spider through so many proxies; 0 for no rotation."""
 
-    def __init__(self, exits: int, folder: Path, answer: Answer, **settings: Any) -> None:
+    def __init__(self, proxies: int, folder: Path, answer: Answer, **settings: Any) -> None:
         pools = {
             "datacenter": {
                 "kind": "datacenter",
-                "urls": [f"http://user{n}:pa55word{n}@127.0.0.1:9" for n in range(exits)],
+                "urls": [f"http://user{n}:pa55word{n}@127.0.0.1:9" for n in range(proxies)],
             }
         }
         own = {name: value for name, value in vars(moviecrawler.settings).items() if name.isupper()}
         given = {
             "DATA_DIR": str(folder),
-            "PROXY_POOLS": json.dumps(pools) if exits else "",
-            "PROXY_ORDER": "datacenter" if exits else "",
+            "PROXY_POOLS": json.dumps(pools) if proxies else "",
+            "PROXY_ORDER": "datacenter" if proxies else "",
             "ROBOTSTXT_OBEY": False,
             "REDIS_URL": "",
             "RETRY_BACKOFF": 0,
@@ -48,10 +48,10 @@ class Chain:
         self._answer = answer
         downloader = SimpleNamespace(per_slot_settings={}, middleware=self.manager)
         self.crawler._engine = SimpleNamespace(downloader=downloader, running=True, scheduler=None)  # type: ignore[assignment]
-        self.identity = next((one for one in self.manager.middlewares if isinstance(one, ProxyMiddleware)), None)
-        if self.identity is not None:
+        self.rotation = next((one for one in self.manager.middlewares if isinstance(one, ProxyMiddleware)), None)
+        if self.rotation is not None:
             blocks = next(one for one in self.manager.middlewares if isinstance(one, SiteBlockMiddleware))
-            self.identity.blocks = blocks
+            self.rotation.blocks = blocks
 
     async def send(self, url: str, meta: dict[str, str] | None = None) -> Response:
         """Send a request, by default for a page, and those that are made of it, until there is an answer."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from tests.proxies.chain import Chain
 
 URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
-IDENTITIES = json.dumps([{"user_agent": f"Example/{n}", "accept_language": f"en-{n}"} for n in range(7)])
 
 
 class GoAwayPolicy(SiteBanPolicy):
@@ -64,28 +61,7 @@ def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path
     assert response.status == 200
 
 
-def test_cookies_stay_with_the_exit_that_got_them(tmp_path: Path) -> None:
-    owners: dict[str, str] = {}
-    told: defaultdict[str, set[tuple[bytes | None, bytes | None]]] = defaultdict(set)
-
-    async def answer(request: Request) -> Response:
-        exit_ = request.meta["exit"]
-        cookie = (request.headers.get(b"Cookie") or b"").decode()
-        if cookie:
-            assert owners[cookie] == exit_
-        told[exit_].add((request.headers.get(b"User-Agent"), request.headers.get(b"Accept-Language")))
-        owners[f"session={exit_.replace(':', '-')}"] = exit_
-        return page(request, **{"Set-Cookie": f"session={exit_.replace(':', '-')}; Path=/"})
-
-    chain = Chain(4, tmp_path, answer, PROXY_IDENTITIES=IDENTITIES)
-    assert chain.crawler.settings.getbool("COOKIES_ENABLED")
-    run(chain, *([URL] * 20))
-    assert set(told) == {f"datacenter:{n}" for n in range(1, 5)}
-    assert all(len(said) == 1 for said in told.values())
-    assert len(owners) == 4
-
-
-def test_a_retry_takes_no_cookie_and_no_name_along_to_another_exit(tmp_path: Path) -> None:
+def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
     asked: list[tuple[str, bytes | None]] = []
 
     async def answer(request: Request) -> Response:
@@ -94,7 +70,7 @@ def test_a_retry_takes_no_cookie_and_no_name_along_to_another_exit(tmp_path: Pat
         status = 403 if len(asked) == 3 else 200
         return HtmlResponse(request.url, status=status, body=PAGE, headers=headers, request=request)
 
-    run(Chain(2, tmp_path, answer, PROXY_IDENTITIES=IDENTITIES), URL, URL, URL)
+    run(Chain(2, tmp_path, answer, COOKIES_ENABLED=True), URL, URL, URL)
     assert asked == [
         ("datacenter:1", None),
         ("datacenter:2", None),
@@ -103,7 +79,7 @@ def test_a_retry_takes_no_cookie_and_no_name_along_to_another_exit(tmp_path: Pat
     ]
 
 
-def test_every_exit_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
+def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
     slots: list[str] = []
 
     async def answer(request: Request) -> Response:
@@ -118,7 +94,7 @@ def test_every_exit_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
     assert known == dict.fromkeys(slots, own["www.imdb.com"])
 
 
-def test_requests_wait_for_an_exit_rather_than_crowd_it(tmp_path: Path) -> None:
+def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
     flying = most = 0
 
     async def answer(request: Request) -> Response:
@@ -129,7 +105,7 @@ def test_requests_wait_for_an_exit_rather_than_crowd_it(tmp_path: Path) -> None:
         flying -= 1
         return page(request)
 
-    chain = Chain(2, tmp_path, answer)  # 2 exits with room for 2 requests each
+    chain = Chain(2, tmp_path, answer)  # 2 proxies with room for 2 requests each
 
     async def crowd() -> None:
         await asyncio.gather(*(chain.send(URL) for _ in range(30)))
@@ -139,7 +115,7 @@ def test_requests_wait_for_an_exit_rather_than_crowd_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [IgnoreRequest("not now"), ValueError("a mistake")])
-def test_what_is_nobodys_fault_passes_and_frees_the_exit(error: Exception, tmp_path: Path) -> None:
+def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         if "tt0000001" in request.url:
             raise error
@@ -150,20 +126,21 @@ def test_what_is_nobodys_fault_passes_and_frees_the_exit(error: Exception, tmp_p
         with pytest.raises(type(error), match=str(error)):
             run(chain, URL.replace("tt0111161", "tt0000001"))
     assert run(chain, URL)[0].status == 200
-    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
+    assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
 
 
-def test_a_bomb_and_a_damaged_body_cost_the_exit_and_not_its_place(tmp_path: Path) -> None:
-    bodies = [b"not gzip", b"\x1f\x8b"]
+def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_path: Path) -> None:
+    damaged = [(b"gzip", b"not gzip"), (b"gzip", b"\x1f\x8b"), (b"\xff", PAGE), (b"zstd", PAGE)]
 
     async def answer(request: Request) -> Response:
-        if bodies:
-            return Response(request.url, body=bodies.pop(), headers={"Content-Encoding": "gzip"}, request=request)
+        if damaged:
+            encoding, body = damaged.pop()
+            return Response(request.url, body=body, headers={"Content-Encoding": encoding}, request=request)
         return page(request)
 
-    chain = Chain(3, tmp_path, answer)
+    chain = Chain(5, tmp_path, answer, PROXY_ATTEMPTS=5)
     assert run(chain, URL)[0].body == PAGE
-    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
+    assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
 
 
 def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
@@ -191,20 +168,21 @@ def test_an_operators_policy_decides(tmp_path: Path) -> None:
 
     chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
     assert "X-Go-Away" not in run(chain, URL)[0].headers
-    health = chain.identity._desks["imdb"].health  # type: ignore[union-attr]  # it rotates
+    health = chain.rotation.state.health  # type: ignore[union-attr]  # it rotates
     assert [one.reason for one in health.quarantines.values()] == ["200 refusal"]
 
 
-def test_robots_txt_leaves_by_an_exit_and_proves_nothing_of_it(tmp_path: Path) -> None:
+def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         assert request.meta["exit"] == "datacenter:1"
         return Response(request.url, body=b"User-agent: *", request=request)
 
     chain = Chain(2, tmp_path, answer)
     asyncio.run(chain.send("https://www.imdb.com/robots.txt", meta={}))
-    assert chain.identity is not None
-    desk = chain.identity._desks["imdb"]
-    assert not any(desk.health.proven(exit_.id) for exit_ in chain.identity.options.pools["datacenter"].exits)
+    assert chain.rotation is not None
+    assert not any(
+        chain.rotation.state.health.proven(one.id) for one in chain.rotation.options.pools["datacenter"].proxies
+    )
 
 
 def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
@@ -239,7 +217,7 @@ def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_pat
 
     tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor", "PROXY_ATTEMPTS": 20}
     chain = Chain(0, tmp_path, answer, **tor)
-    with pytest.raises(SiteStopped, match="no exit is left of tor"):
+    with pytest.raises(SiteStopped, match="no proxy is left of tor"):
         run(chain, URL)
     assert len(tokens) == len(set(tokens)) == 2 * 3
 
@@ -247,7 +225,7 @@ def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_pat
 @pytest.mark.parametrize(
     "host", ["https://www.imdb.com:443", "https://mobile.www.imdb.com", "http://user@www.imdb.com"]
 )
-def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_an_exit_too(host: str, tmp_path: Path) -> None:
+def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host: str, tmp_path: Path) -> None:
     left: list[str] = []
 
     async def answer(request: Request) -> Response:
@@ -272,8 +250,8 @@ def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> 
     async def answer(request: Request) -> Response:
         return Response(request.url, body=b"x" * next(sizes), request=request)
 
-    for exits in (0, 5):
-        chain = Chain(exits, tmp_path, answer)
+    for proxies in (0, 5):
+        chain = Chain(proxies, tmp_path, answer)
         with pytest.raises(IgnoreRequest):
             run(chain, URL)
         stats = chain.crawler.stats.get_stats()
@@ -282,31 +260,18 @@ def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> 
         assert stats[reasons[0]] >= 2
 
 
-def test_an_encoding_that_can_not_be_read_keeps_no_exit(tmp_path: Path) -> None:
-    names = [b"\xff", b"zstd"]
-
-    async def answer(request: Request) -> Response:
-        if names:
-            return Response(request.url, body=PAGE, headers={"Content-Encoding": names.pop()}, request=request)
-        return page(request)
-
-    chain = Chain(3, tmp_path, answer)
-    assert run(chain, URL)[0].body == PAGE
-    assert not chain.identity._attempts  # type: ignore[union-attr]  # it rotates
-
-
 @pytest.mark.parametrize("status", [202, 403, 429])
 def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
         return Response(request.url, status=status, headers=headers, request=request)
 
-    for exits in (0, 2):
+    for proxies in (0, 2):
         with pytest.raises(SiteStopped):
-            run(Chain(exits, tmp_path, answer), URL)
+            run(Chain(proxies, tmp_path, answer), URL)
 
 
-def test_exits_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
+def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
     answers: list[Any] = [403, 200, *[DownloadConnectionRefusedError()] * 9]
 
     async def answer(request: Request) -> Response:

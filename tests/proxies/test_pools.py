@@ -21,14 +21,14 @@ POOLS = json.dumps(
     }
 )
 
-EXITS = {"PROXY_POOLS": POOLS, "PROXY_ORDER": "datacenter"}
-"""Without exits no policy is loaded."""
+ROTATING = {"PROXY_POOLS": POOLS, "PROXY_ORDER": "datacenter"}
+"""Where nothing rotates, no policy is loaded."""
 
 
 def options(**settings: Any) -> ProxyOptions:
     both = Settings()
     both.setmodule("moviecrawler.settings")
-    for name in ("PROXY_POOLS", "PROXY_ORDER", "WORKER_POOL", "PROXY_IDENTITIES", "TOR_TUNNEL"):
+    for name in ("PROXY_POOLS", "PROXY_ORDER", "WORKER_POOL", "TOR_TUNNEL"):
         both.set(name, "", priority="cmdline")
     both.update(settings, priority="cmdline")
     return ProxyOptions.from_settings(both)
@@ -39,34 +39,39 @@ def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
     file.write_text(POOLS)
     for given in (POOLS, str(file)):
         read = options(PROXY_POOLS=given, PROXY_ORDER="direct,datacenter,home")
-        assert [(e.name, e.kind, e.weight) for pool in read.pools.values() for e in pool.exits] == [
-            ("direct", "direct", 1),
-            ("datacenter:1", "datacenter", 1),
-            ("datacenter:2", "datacenter", 2),
-            ("home:1", "residential", 1),
+        assert [(one.name, one.kind) for pool in read.pools.values() for one in pool.proxies] == [
+            ("direct", "direct"),
+            ("datacenter:1", "datacenter"),
+            ("datacenter:2", "datacenter"),
+            ("home:1", "residential"),
         ]
         pool = read.pools["home"]
-        assert pool.route(pool.exits[0]) == Route("http://gate.example:1000", b"Basic dXNlcjt4OnBAc3M=")
+        assert pool.route(pool.proxies[0]) == Route("http://gate.example:1000", b"Basic dXNlcjt4OnBAc3M=")
         assert [pool.name for pool in read.orders["metacritic"]] == ["direct", "datacenter", "home"]
 
 
-def test_nothing_of_an_exit_or_a_route_shows_its_credentials() -> None:
+def test_weights_of_earlier_versions_are_named_as_gone(caplog: pytest.LogCaptureFixture) -> None:
+    options(PROXY_POOLS=POOLS)
+    assert caplog.messages == ["PROXY_POOLS: pool datacenter has weights, which are gone: its proxies take turns"]
+
+
+def test_nothing_of_a_proxy_or_a_route_shows_its_credentials() -> None:
     pool = options(PROXY_POOLS=POOLS).pools["datacenter"]
-    route = pool.route(pool.exits[0])
-    for shown in (repr(pool.exits), repr(route), str(route), repr(pool)):
+    route = pool.route(pool.proxies[0])
+    for shown in (repr(pool.proxies), repr(route), str(route), repr(pool)):
         assert PASSWORD not in shown
         assert USER not in shown
         assert "Y3VzdG9tZXI" not in shown
     assert PASSWORD.encode() in route.secrets
 
 
-def test_an_exit_keeps_its_id_when_its_place_in_the_list_changes() -> None:
+def test_a_proxy_keeps_its_id_when_its_place_in_the_list_changes() -> None:
     def ids(*urls: str) -> list[str]:
         pools = json.dumps({"a": {"kind": "datacenter", "urls": urls}})
-        return [exit_.id for exit_ in options(PROXY_POOLS=pools).pools["a"].exits]
+        return [proxy.id for proxy in options(PROXY_POOLS=pools).pools["a"].proxies]
 
     one, other = "http://u:p@h:1", "http://v:p@h:1"
-    assert len({*ids(one, other)}) == 2  # the same host and port with other credentials is another exit
+    assert len({*ids(one, other)}) == 2  # the same host and port with other credentials is another proxy
     assert ids(one, other) == ids(other, one)[::-1]
     assert len({*ids("http://u:session1@h:1", "http://u:session2@h:1")}) == 2
 
@@ -89,8 +94,7 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_POOLS": pool(name="direct")}, "which is the pool of no proxy"),
         ({"PROXY_POOLS": pool(name="Home Sweet")}, "name it with up to 32"),
         ({"PROXY_POOLS": pool([URL, URL])}, "datacenter:2 is the same as one before"),
-        ({"PROXY_POOLS": pool([{"url": URL, "weight": 0}])}, "datacenter:1 has weight 0"),
-        ({"PROXY_POOLS": pool([URL.replace("http:", "socks5:")])}, "datacenter:1 is a SOCKS proxy"),
+        ({"PROXY_POOLS": pool([URL.replace("http:", "socks5:")])}, "Scrapy can't use SOCKS"),
         ({"PROXY_POOLS": pool([URL.replace("http:", "https:")])}, "does not begin with http://"),
         ({"PROXY_POOLS": pool([URL.removeprefix("http://")])}, "does not begin with http://"),
         ({"PROXY_POOLS": pool([URL.replace(":8080", "")])}, "not of the form"),
@@ -114,11 +118,8 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_QUARANTINE": "soon"}, "PROXY_QUARANTINE is 'soon'"),
         ({"PROXY_RUN_DATACENTER": "0"}, "PROXY_RUN_DATACENTER is '0'"),
         ({"PROXY_RUN_RESIDENTIAL": ""}, "PROXY_RUN_RESIDENTIAL is ''"),
-        ({"PROXY_IDENTITIES": "[{}]"}, "missing required field `user_agent`"),
-        ({"PROXY_IDENTITIES": '[{"user_agent": "a\\nb", "accept_language": "en"}]'}, "can't be sent"),
-        ({"PROXY_IDENTITIES": "nowhere.json"}, "No such file"),
-        ({**EXITS, "PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
-        ({**EXITS, "PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
+        ({**ROTATING, "PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
+        ({**ROTATING, "PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
     ],
 )
 def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], told: str) -> None:

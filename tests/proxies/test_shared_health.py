@@ -28,7 +28,7 @@ class Worker:
 
     def changed(self) -> None:
         self.changes += 1
-        if self.health.urgent:
+        if self.health.is_urgent:
             self.shared.hurry()
 
     def sees(self, exit_id: str) -> str:
@@ -126,7 +126,7 @@ def test_clearing_lets_an_exit_be_used_at_once(redis_url: str) -> None:
     async def run() -> None:
         async with two(redis_url) as (one, _):
             one.refuse("datacenter:1")
-            await until(lambda: not one.health.urgent)
+            await until(lambda: not one.health.is_urgent)
             client = connect(redis_url)
             assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:2"]) == 1
             await client.aclose()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import socket
 import threading
@@ -12,9 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-EXITS = [f"{number:040X}" for number in range(1, 10)]
-"""Fingerprints of relays from which connections leave."""
 
 
 class _Server:
@@ -105,7 +101,7 @@ class Host(_Server):
 
 
 class FakeTunnel(_Server):
-    """Tor's HTTPTunnelPort: a circuit of its own for each credentials, and connections to where CONNECT says."""
+    """Tor's HTTPTunnelPort: makes connections to where CONNECT says."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port)
@@ -113,12 +109,8 @@ class FakeTunnel(_Server):
         """What it says to the next requests, instead of doing as they ask; None for nothing at all."""
         self.asked: list[tuple[str, bytes]] = []
         """Target and credentials of each request."""
-        self.circuits: dict[bytes, int] = {}
-        """Number of the circuit, by credentials."""
         self.hosts: dict[str, str] = {}
         """Addresses by name, beside those that this machine knows."""
-        self.isolates = True
-        self.last_circuit = 100
 
     def _serve(self, connection: socket.socket) -> None:
         head = b""
@@ -137,9 +129,6 @@ class FakeTunnel(_Server):
             else:
                 connection.sendall(answer)
             return
-        if authorization not in self.circuits and (self.isolates or not self.circuits):
-            self.last_circuit += 1
-            self.circuits[authorization] = self.last_circuit
         host, _, port = target.rpartition(":")
         with socket.create_connection((self.hosts.get(host, host), int(port))) as there:
             connection.sendall(b"HTTP/1.0 200 OK\r\nVia: tor/1.0 tor-network (tor 0.4.9.11)\r\n\r\n")
@@ -157,26 +146,20 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 class FakeControl(_Server):
-    """Tor's ControlPort or ControlSocket, of the same Tor as a tunnel."""
+    """Tor's ControlPort or ControlSocket."""
 
-    def __init__(self, tunnel: FakeTunnel, password: str | None = None, path: str = "", cookie: str = "") -> None:
+    def __init__(self, password: str | None = None, path: str = "", cookie: str = "") -> None:
         """Ask for a password or for the content of a file, if one is given."""
         super().__init__(path=path)
-        self._tunnel = tunnel
         self._password = password
         self._cookie = cookie
         self.commands: list[str] = []
         self.progress = [100]
         """How far Tor is, each time that it is asked; the last for ever."""
-        self.before_event: Callable[[], object] = lambda: None
-        """What is waited for between a NEWNYM and its event."""
         self.silent_at = ""
         """The command that is never answered."""
-        self.spare = [f"90 BUILT ${EXITS[7]}~spare PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:00:00.000001"]
-        """Circuits that carry nobody."""
 
     def _serve(self, connection: socket.socket) -> None:
-        events = False
         for line in map(str.rstrip, connection.makefile(encoding="utf-8")):
             self.commands.append(line)
             if line == self.silent_at:
@@ -188,15 +171,6 @@ class FakeControl(_Server):
                     )
                     return
                 connection.sendall(b"250 OK\r\n")
-            elif line.startswith("SETEVENTS"):
-                events = "SIGNAL" in line
-                connection.sendall(b"250 OK\r\n")
-            elif line == "SIGNAL NEWNYM":
-                assert events, "the event would be missed"
-                connection.sendall(b"250 OK\r\n")
-                self.before_event()
-                self._drop_circuits()
-                connection.sendall(b"650 SIGNAL NEWNYM\r\n")
             else:
                 connection.sendall(self._answer(line).replace("\n", "\r\n").encode())
 
@@ -219,30 +193,6 @@ class FakeControl(_Server):
                 progress = self.progress.pop(0) if len(self.progress) > 1 else self.progress[0]
                 phase = f'NOTICE BOOTSTRAP PROGRESS={progress} TAG=x SUMMARY="Loading relay descriptors" WARNING="none"'
                 return f"250-status/bootstrap-phase={phase}\n250 OK\n"
-            case ["GETINFO", "circuit-status"]:
-                return "250+circuit-status=\n" + "".join(f"{circuit}\n" for circuit in self._circuits()) + ".\n250 OK\n"
+            case ["SIGNAL", "NEWNYM"]:
+                return "250 OK\n"
         return f"510 Unrecognized command {line}\n"
-
-    def _circuits(self) -> list[str]:
-        yet_to_be_built = f"91 EXTENDED ${EXITS[0]}~a PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:00:00.000001"
-        return [*self.spare, yet_to_be_built, *(self._circuit(*item) for item in self._tunnel.circuits.items())]
-
-    def _circuit(self, authorization: bytes, number: int) -> str:
-        path = ",".join(f"${fingerprint}~r" for fingerprint in (EXITS[0], EXITS[1], EXITS[number % 5 + 2]))
-        return (
-            f"{number} BUILT {path} BUILD_FLAGS=NEED_CAPACITY,NEED_UPTIME PURPOSE=CONFLUX_LINKED "
-            f'TIME_CREATED=2026-11-21T10:00:{number % 60:02}.000001 SOCKS_USERNAME="{authorization.decode()}" '
-            f"CONFLUX_ID=A{number} CONFLUX_RTT=11630"
-        )
-
-    def _drop_circuits(self) -> None:
-        self._tunnel.circuits.clear()
-        self._tunnel.last_circuit += 1
-        self.spare = [
-            f"{self._tunnel.last_circuit} BUILT ${EXITS[8]}~new PURPOSE=GENERAL TIME_CREATED=2026-11-21T10:01:00.000001"
-        ]
-
-
-def authorization(proxy: str) -> bytes:
-    """Return the value of Proxy-Authorization for a proxy's URL."""
-    return b"Basic " + base64.b64encode(proxy.removeprefix("http://").partition("@")[0].encode())

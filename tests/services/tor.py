@@ -71,7 +71,6 @@ RefuseUnknownExits 0
 _CLIENT = """
 SocksPort {socks}
 HTTPTunnelPort {tunnel} IsolateSOCKSAuth KeepAliveIsolateSOCKSAuth
-HTTPTunnelPort {shared_tunnel} NoIsolateSOCKSAuth
 ControlPort {control}
 ControlSocket {control_socket}
 CookieAuthentication 1
@@ -85,8 +84,6 @@ class Client:
 
     socks: str
     tunnel: str
-    shared_tunnel: str
-    """A tunnel that lets all connections share circuits."""
     control: str
     control_socket: str
 
@@ -121,11 +118,6 @@ class TorNetwork:
             process.wait()
         self._temporary.cleanup()
 
-    @property
-    def exits(self) -> set[str]:
-        """Fingerprints of the relays."""
-        return {(self._folder / f"relay{number}" / "fingerprint").read_text().split()[1] for number in range(_RELAYS)}
-
     def _start(self) -> None:
         # All of them know all authorities, so these have their keys and ports first.
         authorities = [self._make_authority(f"authority{number}") for number in range(_AUTHORITIES)]
@@ -142,8 +134,8 @@ class TorNetwork:
         self._wait("client", "log", "Bootstrapped 100%")
 
     def _run_client(self, name: str, directories: str) -> Client:
-        socks, tunnel, shared_tunnel, control = (f"127.0.0.1:{self._port()}" for _ in range(4))
-        client = Client(socks, tunnel, shared_tunnel, control, str(self._make_folder(name) / "control"))
+        socks, tunnel, control = (f"127.0.0.1:{self._port()}" for _ in range(3))
+        client = Client(socks, tunnel, control, str(self._make_folder(name) / "control"))
         hashed_password = _output("tor", "--quiet", "--hash-password", self.password).split()[-1]
         self._run(name, directories + _CLIENT.format(**asdict(client), hashed_password=hashed_password))
         return client
