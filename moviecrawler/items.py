@@ -91,7 +91,7 @@ class Fetch:
     body_bytes: int
     """Size of the body itself."""
     pool: str = "direct"
-    """The pool of exits that the request took."""
+    """The pool of proxies that the request took."""
     archive_id: str | None = None
     """WARC-Record-ID of the archived page; None where pages are not archived."""
 

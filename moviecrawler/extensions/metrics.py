@@ -108,7 +108,7 @@ COUNTERS = (
     _Counter("moviecrawler_items_rejected", "Items that no title can have.", r"items/rejected"),
     _Counter(
         "moviecrawler_exit_attempts",
-        "Attempts through a pool of exits, by outcome.",
+        "Attempts through a pool of proxies, by outcome.",
         r"identity/[\w.:-]+/(?P<pool>[\w-]+)/(?P<outcome>(?!bytes_)\w+)",
         ("pool", "outcome"),
     ),

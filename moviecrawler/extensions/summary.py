@@ -195,7 +195,7 @@ def _traffic(site: str, stats: dict[str, Any]) -> str:
     pools = sorted({tuple(name.split("/")[1:3]) for name in stats if name.startswith("identity/")})
     into = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_in", 0) for s, pool in pools}
     out = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_out", 0) for s, pool in pools}
-    # What did not go through a pool of exits went directly.
+    # What did not go through a pool of proxies went directly.
     key = site, "direct"
     into[key] = into.get(key, 0) + max(0, stats.get("downloader/response_bytes", 0) - sum(into.values()))
     out[key] = out.get(key, 0) + max(0, stats.get("downloader/request_bytes", 0) - sum(out.values()))

@@ -26,7 +26,7 @@ class SiteThrottle(AutoThrottle):
 
     def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
         host, _ = self._get_slot(request, spider)
-        # On sites that rotate, a slot is that of a host and an exit.
+        # On sites that rotate, a slot is that of a host and a proxy.
         least = self.least.get(host.partition(" via ")[0]) if host else None
         if least == 0:
             return

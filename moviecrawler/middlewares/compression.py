@@ -52,7 +52,7 @@ _BROKEN: Any = (
 )
 """What is raised for a body that is not in its Content-Encoding, the last for one that is too large."""
 DAMAGED = "damaged"
-"""The flag of a response whose body can't be decompressed, on sites that rotate: it says something of the exit, too."""
+"""The flag of a response whose body can't be decompressed, on sites that rotate, where it may be the proxy's fault."""
 
 _wire_sizes: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
 _wire_bodies: WeakKeyDictionary[Response, tuple[bytes, bytes]] = WeakKeyDictionary()

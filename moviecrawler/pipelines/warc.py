@@ -57,7 +57,7 @@ class Answer:
     due: dict[str, Any] | None = None
     """What the page was compared with, when the catalogue asked for it."""
     pool: str = "direct"
-    """The pool of exits that it came through."""
+    """The pool of proxies that it came through."""
 
 
 class _Known(msgspec.Struct):

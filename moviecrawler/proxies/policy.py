@@ -44,7 +44,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
     """The project's own rules in place of "everything but 200, 301 and 302": see `moviecrawler/extract/blocks.py`.
 
     A policy of the operator's (PROXY_BAN_POLICY) may subclass this one. `response_is_ban` is asked for every answer that
-    came through an exit, `exception_is_ban` for every request that got none.
+    came through a proxy, `exception_is_ban` for every request that got none.
     """
 
     def response_is_ban(self, request: Request, response: Response) -> bool:
@@ -52,7 +52,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
         return self.refusal(request, response) is not None
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
-        """Return whether it is the exit's fault, so far as can be told, that there is no answer."""
+        """Return whether the proxy may be to blame that there is no answer."""
         return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_TROUBLES))
 
     def refusal(self, request: Request, response: Response) -> Refusal | None:

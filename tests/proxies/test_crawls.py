@@ -142,9 +142,9 @@ def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
     assert finished.code == 1
     assert not finished.movies
     assert set(finished.misses.values()) == {"blocked"}
-    assert "no exit is left of direct, datacenter, other" in finished.log
+    assert "no proxy is left of direct, datacenter, other" in finished.log
     assert "ask again in 24 h" in finished.log
-    # Each exit found out once, and no exit asked again: 1 direct, 4 proxies.
+    # Each proxy found out once, and none asked again: 1 direct, 4 proxies.
     assert counts(replica)["requests"] <= 5 * 2
 
 
@@ -156,7 +156,7 @@ def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
         finished = crawl_imdb(tmp_path, replica, fleet, titles=5, PROXY_ORDER='{"metacritic": "datacenter"}')
         assert finished.code == 1
         assert not fleet.proxies[0].asked
-        assert "ProxyMiddleware" not in finished.log
+        assert "moviecrawler.proxies" not in finished.log
         assert not attempts(finished)
     assert "imdb refused us (x-amzn-waf-action: challenge); ask again in 24 h" in finished.log
 
@@ -197,11 +197,11 @@ def test_three_unexpected_pages_from_three_exits_stop_the_site(replica: ReplicaP
         tell(replica, "faults", throttle=1)
         finished = crawl_imdb(tmp_path, replica, fleet, titles=20)
     assert not finished.movies
-    assert "exits in a row); ask again in 6 h" in finished.log
+    assert "proxies in a row); ask again in 6 h" in finished.log
     assert counts(replica)["requests"] <= 16
 
 
-def test_an_exit_that_gets_unexpected_pages_rests_while_others_go_on(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(replica: ReplicaProcess, tmp_path: Path) -> None:
     with ProxyFleet([Mode.WORK] * 4) as fleet:
         tell(replica, "clients", **{fleet.proxies[0].address: "throttle"})
         finished = crawl_imdb(tmp_path, replica, fleet, titles=40)

@@ -31,12 +31,12 @@ class Worker:
         if self.health.is_urgent:
             self.shared.hurry()
 
-    def sees(self, exit_id: str) -> str:
-        return self.health.state(exit_id, self.health.now())
+    def sees(self, proxy_id: str) -> str:
+        return self.health.state(proxy_id, self.health.now())
 
-    def refuse(self, exit_id: str) -> None:
-        self.health.refused(exit_id)
-        self.health.quarantine(exit_id, "202 challenge", self.health.now())
+    def refuse(self, proxy_id: str) -> None:
+        self.health.refused(proxy_id)
+        self.health.quarantine(proxy_id, "202 challenge", self.health.now())
         self.changed()
 
 
@@ -97,7 +97,7 @@ def test_a_ban_by_one_site_says_nothing_of_another(redis_url: str) -> None:
     asyncio.run(run())
 
 
-def test_one_process_of_all_tries_an_exit_whose_quarantine_is_over(redis_url: str) -> None:
+def test_one_process_of_all_tries_a_proxy_whose_quarantine_is_over(redis_url: str) -> None:
     async def run() -> None:
         async with two(redis_url, quarantine=0.5) as (one, other):
             one.refuse("datacenter:1")
@@ -122,7 +122,7 @@ def test_one_process_of_all_tries_an_exit_whose_quarantine_is_over(redis_url: st
     asyncio.run(run())
 
 
-def test_clearing_lets_an_exit_be_used_at_once(redis_url: str) -> None:
+def test_clearing_lets_a_proxy_be_used_at_once(redis_url: str) -> None:
     async def run() -> None:
         async with two(redis_url) as (one, _):
             one.refuse("datacenter:1")
