@@ -53,10 +53,19 @@ ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
 _UNCOUNTED: Final = frozenset({("imdb", "metascore")})
 """Scores of which a site's pages never tell the number of reviews."""
 
-_IN_DATASETS: Final = frozenset(
-    {"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres", "scores.imdb"}
-)
-"""What IMDb's datasets of titles and ratings tell: a title that has none of these there has none."""
+ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
+"""What no page tells, so that every page is silent of it without naming it."""
+
+_IN_DATASETS: Final[dict[str, frozenset[str]]] = {
+    "title.basics": frozenset({"title_type", "original_title", "year", "end_year", "runtime_minutes", "genres"}),
+    "title.ratings": frozenset({"scores.imdb"}),
+    "title.crew": frozenset({"credits.director", "credits.writer"}),
+    "title.principals": frozenset({"credits.cast"}),
+    "title.akas": ONLY_IN_DATASETS,
+    "title.episode": frozenset({"series_id", "series_title", "season", "episode"}),
+}
+"""What each of IMDb's datasets tells: a title that has none of these there has none."""
+ALL_DATASETS: Final = frozenset(_IN_DATASETS)
 
 
 @cache
@@ -95,6 +104,7 @@ def present_in(movie: Movie) -> set[str]:
 PLAIN_NAMES: Final = tuple(
     sorted(
         {name for fields in _TOLD.values() for name in fields if "." not in name}
+        | ONLY_IN_DATASETS
         | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "series_id", "series_title", "season", "episode"}
     )
 )
@@ -112,6 +122,10 @@ def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
 
 @cache
-def silent_in_datasets(kind: TitleKind) -> tuple[str, ...]:
-    """Return what a movie of this kind is silent of that was read from IMDb's datasets of titles and ratings."""
-    return tuple(sorted(told_by("imdb", kind) - _IN_DATASETS))
+def silent_in_datasets(
+    kind: TitleKind, datasets: frozenset[str] = frozenset({"title.basics", "title.ratings"})
+) -> tuple[str, ...]:
+    """Return what a movie of this kind is silent of that was read from these of IMDb's datasets."""
+    return tuple(
+        sorted((told_by("imdb", kind) | ONLY_IN_DATASETS).difference(*map(_IN_DATASETS.__getitem__, datasets)))
+    )

@@ -55,8 +55,8 @@ class Score:
 class Credit:
     """One person's part in a title."""
 
-    name: str
-    """As the page writes it."""
+    name: str | None
+    """As the page writes it; None only in IMDb's datasets, for a person whom name.basics lacks. Then `person_id` is there."""
     role: Role
     position: int
     """1 is the first of this role on the page: the billing order for `cast`."""
@@ -75,6 +75,19 @@ class Amount:
     """In whole units of `currency`, above 0."""
     currency: str
     """ISO 4217, such as USD."""
+
+
+@dataclass(slots=True, kw_only=True)
+class OtherTitle:
+    """A title under which something was released or is known. Source: IMDb's title.akas."""
+
+    title: str
+    country: str | None = None
+    """ISO 3166, such as FR, or one of IMDb's own, such as XWW for the whole world."""
+    language: str | None = None
+    """ISO 639, such as fr."""
+    kind: str | None = None
+    """IMDb's types: original, alternative, working, dvd, video, tv, festival, imdbDisplay; several joined by ", "."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,6 +150,8 @@ class Movie:
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
     scores: list[Score] = field(default_factory=list)
     """At most one of each kind; empty when the title is unrated."""
+    other_titles: list[OtherTitle] = field(default_factory=list)
+    """In IMDb's order, the movie's own title among them; only IMDb's datasets tell them."""
     amounts: list[Amount] = field(default_factory=list)
     """Budget and box office; at most one of each kind."""
     imdb_top250_rank: int | None = None

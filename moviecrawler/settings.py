@@ -27,6 +27,9 @@ IMDB_DATASETS_URL = _env("IMDB_DATASETS_URL", "https://datasets.imdbws.com")
 METACRITIC_URL = _env("METACRITIC_URL", "https://www.metacritic.com")
 METACRITIC_API_URL = _env("METACRITIC_API_URL", "https://backend.metacritic.com")
 ROTTENTOMATOES_URL = _env("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com")
+# Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any case; crew (80: directors and
+# writers), principals (741: the cast), names (295: of all people), akas (464: other titles), episode (54). Read by ImdbSpider.
+IMDB_DATASETS = _env("IMDB_DATASETS", "basics,ratings,crew,principals,names,akas,episode")
 # Folder of everything that a crawl leaves behind; read by the stores, the datasets and `scrapy scoreboard`.
 DATA_DIR = _env("DATA_DIR", "data")
 # Whether movies go to CSV files in DATA_DIR; read by CsvPipeline.

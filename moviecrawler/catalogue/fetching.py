@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from protego import Protego
 
-from moviecrawler.catalogue.sources import DownloadError, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, RangedDownload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

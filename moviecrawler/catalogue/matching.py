@@ -249,11 +249,12 @@ def title_of(movie: Movie) -> Title:
     return prepare(
         movie.site,
         _titles(movie),
+        other_titles=[other.title for other in movie.other_titles],
         imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
         year=movie.year,
         release_date=movie.release_date,
         runtime=movie.runtime_minutes,
-        directors=[credit.name for credit in movie.people("director")],
+        directors=[credit.name for credit in movie.people("director") if credit.name],
         votes=rating.count if rating else None,
         kind=movie.kind,
         season=movie.season,

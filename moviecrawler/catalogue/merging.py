@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.fields import PARTS, present_in
-from moviecrawler.items import Score, Source
+from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, present_in, told_by
+from moviecrawler.items import Role, Score, Source
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +38,7 @@ def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> b
 
 def is_partial(movie: Movie) -> bool:
     """Return whether `complete` has to be asked, as a known reading may tell more."""
-    return bool(movie.silent) or movie.source != "page"
+    return bool(movie.silent) or movie.source != "page" or movie.site == "imdb"  # whose pages tell no other titles
 
 
 def complete(movie: Movie, known: Movie) -> Movie:
@@ -47,10 +47,17 @@ def complete(movie: Movie, known: Movie) -> Movie:
     What is returned is silent of what neither tells, and its source is the fuller of both.
     """
     source = max(movie.source, known.source, key=_FULLNESS.__getitem__)
-    if not movie.silent:
-        return movie if source == movie.source else replace(movie, source=source)
     told = present_in(known)
     silent = set(movie.silent)
+    if movie.source != "dataset":
+        silent |= ONLY_IN_DATASETS & told - present_in(movie)
+    else:
+        movie = _named(movie, known)
+        if known.source == "page":
+            movie = _without_poorer(movie, known)
+            silent |= told_by(movie.site, movie.kind) - present_in(movie)
+    if not silent:
+        return movie if source == movie.source else replace(movie, source=source)
     changes: dict[str, Any] = {name: getattr(known, name) for name in silent & told if "." not in name}
     for name, (attribute, kinds) in PARTS.items():
         wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
@@ -60,7 +67,37 @@ def complete(movie: Movie, known: Movie) -> Movie:
     kept_scores = {f"scores.{score.kind}" for score in known.scores} & silent
     still = {name for name in silent - told if name in known.silent or _lacks_score(name, known)}
     still |= {name for name in known.silent if name.removesuffix(".count") in kept_scores}
+    if source != "dataset":
+        still -= ONLY_IN_DATASETS
     return replace(movie, **changes, silent=sorted(still), source=source)
+
+
+def _named(movie: Movie, known: Movie) -> Movie:
+    """Return a movie of which people without a name have the one that is known."""
+    if all(credit.name is not None for credit in movie.credits):
+        return movie
+    names = {credit.person_id: credit.name for credit in known.credits if credit.person_id}
+    return replace(
+        movie,
+        credits=[
+            replace(credit, name=names.get(credit.person_id or "")) if credit.name is None else credit
+            for credit in movie.credits
+        ],
+    )
+
+
+def _without_poorer(movie: Movie, known: Movie) -> Movie:
+    """Return a dataset's movie without the lists of which its page told more: datasets have three genres, and ten of a cast."""
+    poorer = {role for role in get_args(Role) if not _people(known, role) <= _people(movie, role)}
+    return replace(
+        movie,
+        credits=[credit for credit in movie.credits if credit.role not in poorer],
+        genres=movie.genres if set(known.genres) <= set(movie.genres) else [],
+    )
+
+
+def _people(movie: Movie, role: Role) -> set[str | None]:
+    return {credit.person_id or credit.name for credit in movie.people(role)}
 
 
 def _with_count(score: Score, known: Movie, silent: set[str]) -> Score:

@@ -63,6 +63,7 @@ MOVIE_COLUMNS = (
 _NEWEST_COLUMN = "silent"
 """Files of the version before don't have it, until the next crawl replaces them."""
 PEOPLE_COLUMNS = ("site", "person_id", "name")
+OTHER_TITLE_COLUMNS = ("site", "site_id", "position", "title", "country", "language", "kind")
 CREDIT_COLUMNS = ("site", "site_id", "role", "position", "person_id", "name", "character")
 MISS_COLUMNS = ("site", "site_id", "url", "outcome", "reason", "checked_at")
 SCORE_COLUMNS = ("site", "site_id", "kind", "value", "scale", "count", "scraped_at")
@@ -105,7 +106,7 @@ def movie_row(movie: Movie) -> list[Cell]:
     for column in _LISTS:
         row[column] = _BETWEEN.join(getattr(movie, column)) or None
     for column, role in _ROLES.items():
-        row[column] = _BETWEEN.join(credit.name for credit in movie.people(role)) or None
+        row[column] = _BETWEEN.join(credit.name for credit in movie.people(role) if credit.name) or None
     for score in movie.scores:
         value, count = _SCORES[score.kind]
         row[value], row[count] = score.value, score.count
@@ -125,6 +126,12 @@ def credit_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
             *(movie.site, movie.site_id, credit.role, credit.position),
             *(credit.person_id, credit.name, credit.character),
         )
+
+
+def other_title_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of OTHER_TITLE_COLUMNS for each other title."""
+    for position, other in enumerate(movie.other_titles, 1):
+        yield movie.site, movie.site_id, position, other.title, other.country, other.language, other.kind
 
 
 def score_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:

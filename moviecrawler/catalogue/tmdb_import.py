@@ -17,7 +17,7 @@ from moviecrawler.catalogue.fetching import MissingFileError
 from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.sources import DownloadError
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of
 

@@ -19,7 +19,7 @@ from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.matching import WIKIDATA
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.sources import DownloadError
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.urls import parse_title_id
 

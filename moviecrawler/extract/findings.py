@@ -129,7 +129,7 @@ def one_of_each(role: Role, people: list[Credit]) -> list[Credit]:
     """Return the credits of a role with nobody twice, in order and numbered from 1."""
     known: dict[str, Credit] = {}
     for credit in people:
-        known.setdefault(credit.person_id or credit.name, credit)
+        known.setdefault(credit.person_id or credit.name or "", credit)
     for place, credit in enumerate(known.values(), start=1):
         credit.role, credit.position = role, place
     return list(known.values())

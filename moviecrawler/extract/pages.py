@@ -66,7 +66,7 @@ def page_record(page: Page) -> dict[str, Any]:
 
 def _movie_record(movie: Movie) -> dict[str, Any]:
     def names(credits_: list[Credit]) -> list[str]:
-        return [credit.name for credit in credits_]
+        return [credit.name or "" for credit in credits_]
 
     return {
         "site_id": movie.site_id,

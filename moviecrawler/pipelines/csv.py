@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS people (
     site TEXT NOT NULL,
     person_id TEXT NOT NULL,  -- empty where the site gives none
     known_as TEXT NOT NULL,  -- the name of a person without an id, else empty
-    name TEXT NOT NULL,
+    name TEXT NOT NULL,  -- empty: not known
     scraped_at REAL NOT NULL,
     PRIMARY KEY (site, person_id, known_as)
 ) WITHOUT ROWID;
@@ -87,7 +87,7 @@ _ONE_MOVIE = "SELECT movie FROM movies WHERE site = ? AND site_id = ?"
 _UPSERT_PERSON = """
 INSERT INTO people (site, person_id, known_as, name, scraped_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (site, person_id, known_as) DO UPDATE SET name = excluded.name, scraped_at = excluded.scraped_at
-WHERE excluded.scraped_at >= people.scraped_at OR people.scraped_at > ?
+WHERE (excluded.scraped_at >= people.scraped_at OR people.scraped_at > ?) AND excluded.name <> ''
 """
 _UPSERT_MISS = """
 INSERT INTO misses (site, site_id, checked_at, miss) VALUES (?, ?, ?, ?)
@@ -264,7 +264,14 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
     connection.executemany(
         _UPSERT_PERSON,
         [
-            (movie.site, credit.person_id or "", "" if credit.person_id else credit.name, credit.name, scraped, last)
+            (
+                movie.site,
+                credit.person_id or "",
+                "" if credit.person_id else credit.name,
+                credit.name or "",
+                scraped,
+                last,
+            )
             for credit in movie.credits
         ],
     )

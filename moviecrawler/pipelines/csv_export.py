@@ -18,11 +18,13 @@ from moviecrawler.catalogue.tables import (
     CREDIT_COLUMNS,
     MISS_COLUMNS,
     MOVIE_COLUMNS,
+    OTHER_TITLE_COLUMNS,
     PEOPLE_COLUMNS,
     SCORE_COLUMNS,
     credit_rows,
     miss_row,
     movie_row,
+    other_title_rows,
     score_rows,
     write_row,
 )
@@ -40,7 +42,8 @@ CREATE TABLE IF NOT EXISTS rendered (
     seq INTEGER PRIMARY KEY,  -- of movies
     movie BLOB NOT NULL,  -- its lines in each file, as UTF-8
     credits BLOB NOT NULL,
-    scores BLOB NOT NULL
+    scores BLOB NOT NULL,
+    other_titles BLOB NOT NULL DEFAULT x''
 );
 CREATE TABLE IF NOT EXISTS unrendered (
     seq INTEGER PRIMARY KEY,
@@ -60,11 +63,11 @@ INSERT OR IGNORE INTO unrendered (seq) SELECT seq FROM movies;
 DELETE FROM rendering;
 """
 _CHANGED = "SELECT u.seq, u.changes, m.movie FROM unrendered u JOIN movies m USING (seq) LIMIT ?"
-_RENDERED = "INSERT OR REPLACE INTO rendered (seq, movie, credits, scores) VALUES (?, ?, ?, ?)"
+_RENDERED = "INSERT OR REPLACE INTO rendered (seq, movie, credits, scores, other_titles) VALUES (?, ?, ?, ?, ?)"
 _NO_LONGER = "DELETE FROM unrendered WHERE seq = ? AND changes = ?"
 # Chart order where a list led to the title; an index gives it without sorting.
 _IN_ORDER = """
-SELECT r.movie, r.credits, r.scores FROM movies m CROSS JOIN rendered r USING (seq)
+SELECT r.movie, r.credits, r.scores, r.other_titles FROM movies m CROSS JOIN rendered r USING (seq)
 ORDER BY m.site, m.list_name IS NULL, m.list_name, m.list_rank IS NULL, m.list_rank, m.seq
 """
 _MISSES_IN_ORDER = "SELECT miss FROM misses ORDER BY site, site_id"
@@ -81,6 +84,7 @@ TABLES = {
     "misses.csv": MISS_COLUMNS,
     "scores.csv": SCORE_COLUMNS,
     "credits.csv": CREDIT_COLUMNS,
+    "other_titles.csv": OTHER_TITLE_COLUMNS,
     "people.csv": PEOPLE_COLUMNS,
     "movies.csv": MOVIE_COLUMNS,
 }
@@ -115,6 +119,8 @@ def prepare_export(connection: sqlite3.Connection) -> None:
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'movie_changed'").fetchone() is None:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    if not any(column[1] == "other_titles" for column in connection.execute("PRAGMA table_info(rendered)")):
+        connection.execute("ALTER TABLE rendered ADD COLUMN other_titles BLOB NOT NULL DEFAULT x''")
     if connection.execute("SELECT format FROM rendering").fetchall() != [(_FORMAT,)]:
         with transaction(connection, "IMMEDIATE"):
             for statement in _BEGIN_ANEW.split(";")[:-1]:
@@ -148,17 +154,17 @@ def _render(connection: sqlite3.Connection) -> int:
     return len(rows)
 
 
-def _lines(encoded: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return the lines of a title in `movies.csv`, `credits.csv` and `scores.csv`."""
+def _lines(encoded: bytes) -> tuple[bytes, ...]:
+    """Return the lines of a title in `movies.csv`, `credits.csv`, `scores.csv` and `other_titles.csv`."""
     movie = read_movie(encoded)
     found = []
-    for rows in ([movie_row(movie)], credit_rows(movie), score_rows(movie)):
+    for rows in ([movie_row(movie)], credit_rows(movie), score_rows(movie), other_title_rows(movie)):
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         for row in rows:
             write_row(writer, row)
         found.append(text.getvalue().encode())
-    return found[0], found[1], found[2]
+    return tuple(found)
 
 
 def _replace_files(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> int:
@@ -171,11 +177,10 @@ def _replace_files(connection: sqlite3.Connection, folder: Path, check_time: Cal
         for name, file in files.items():
             csv.writer(file).writerow(TABLES[name])
             file.flush()
-        movies, credits_, scores = (files[name].buffer for name in ("movies.csv", "credits.csv", "scores.csv"))
-        for count, (movie, of_credits, of_scores) in enumerate(connection.execute(_IN_ORDER), 1):
-            movies.write(movie)
-            credits_.write(of_credits)
-            scores.write(of_scores)
+        of_titles = [files[f"{name}.csv"].buffer for name in ("movies", "credits", "scores", "other_titles")]
+        for count, lines in enumerate(connection.execute(_IN_ORDER), 1):
+            for buffer, written in zip(of_titles, lines, strict=True):
+                buffer.write(written)
             if not count % _AT_ONCE:
                 check_time()
         csv.writer(files["people.csv"]).writerows(connection.execute(_PEOPLE_IN_ORDER))

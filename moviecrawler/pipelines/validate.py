@@ -13,8 +13,8 @@ from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import present_in, told_by
-from moviecrawler.items import SCORE_SCALES, Amount, Credit, Miss, Movie, Role, Score, Source, TitleKind
+from moviecrawler.fields import ONLY_IN_DATASETS, present_in, told_by
+from moviecrawler.items import SCORE_SCALES, Amount, Credit, Miss, Movie, OtherTitle, Role, Score, Source, TitleKind
 from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -42,12 +42,12 @@ _LONGEST = {
     **dict.fromkeys(("url", "poster_url", "fetch"), 4_000),
     "plot": 20_000,
     "reason": 1_000,
-    "credits": 1_000,
+    "credits": 10_000,  # an actor of many small parts
 }
 """Characters. Titles are compared word by word with each other: the longest known has less than 250."""
 _LONGEST_TEXT = 500
 """Characters of any other field."""
-_LONGEST_LIST = {"credits": 20_000}
+_LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000}
 """Members; the longest cast known has 5,000 or so."""
 _LONGEST_OTHER_LIST = 500
 _LONGEST_REASON = 500
@@ -130,9 +130,12 @@ def clean_texts(movie: Movie) -> None:
         if isinstance(credit, Credit):
             for name in ("name", "character", "person_id"):
                 _clean(credit, name, on_one_line)
+    for other in movie.other_titles if isinstance(movie.other_titles, list) else ():
+        if isinstance(other, OtherTitle):
+            _clean(other, "title", on_one_line)
 
 
-def _clean(item: Movie | Credit, name: str, clean: Callable[[str], str]) -> None:
+def _clean(item: Movie | Credit | OtherTitle, name: str, clean: Callable[[str], str]) -> None:
     text = getattr(item, name)
     if isinstance(text, str) and not text.isprintable():  # which nearly all are
         setattr(item, name, clean(text))
@@ -169,6 +172,11 @@ def check_movie(movie: Movie) -> None:
     if not isinstance(movie.list_computed, bool):
         raise InvalidItemError("list_computed", f"{movie.list_computed!r} is not a boolean")
     _check_credits(_check_list("credits", movie.credits, Credit))
+    for other in _check_list("other_titles", movie.other_titles, OtherTitle):
+        _check_text("other_titles", other.title)
+        for text in (other.country, other.language, other.kind):
+            if text is not None:
+                _check_text("other_titles", text)
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
     _check_silent(movie)
@@ -225,7 +233,8 @@ def _check_credits(credits_: list[Credit]) -> None:
     taken = set()
     for credit in credits_:
         _check_choice("credits", credit.role, get_args(Role))
-        _check_text("credits", credit.name)
+        if credit.name is not None or credit.person_id is None:
+            _check_text("credits", credit.name)
         _check_integer("credits", credit.position, 1, _MOST)
         for text in (credit.person_id, credit.character):
             if text is not None:
@@ -264,7 +273,9 @@ def _check_silent(movie: Movie) -> None:
     if names != sorted(set(names)):
         raise InvalidItemError("silent", f"{names!r} is not sorted, or names a field twice")
     counts = {f"scores.{score.kind}.count" for score in movie.scores}
-    unknown = set(names) - told_by(movie.site, movie.kind) - counts
+    unknown = (
+        set(names) - told_by(movie.site, movie.kind) - counts - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
+    )
     if unknown:
         raise InvalidItemError("silent", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}")
     present = present_in(movie).intersection(names)

@@ -85,7 +85,7 @@ class Dataset:
             start += len(piece)
             number += 1
 
-    @functools.lru_cache(maxsize=4)  # noqa: B019 - a file is read in ranges that begin where the last one ended
+    @functools.lru_cache(maxsize=16)  # noqa: B019 - for all files at once; each is read in ranges that begin where the last one ended
     def _member(self, number: int) -> bytes:
         is_full = number > 0 and self._table.members(self._catalogue)[number - 1]
         return _gzip_member(self._text(number), self._full_size if is_full else None)
@@ -173,6 +173,18 @@ def _names(catalogue: Catalogue, member: int) -> Iterator[str]:
         yield f"{person.imdb_id}\t{person.name}\t{_NULL}\t{_NULL}\tactor\t{_NULL}"
 
 
+def _akas(catalogue: Catalogue, member: int) -> Iterator[str]:
+    for index in _indexes(catalogue, member):
+        site_id, basics = catalogue.imdb_id(index), catalogue.basics(index)
+        yield f"{site_id}\t1\t{basics.original_title or basics.title}\t{_NULL}\t{_NULL}\toriginal\t{_NULL}\t1"
+        yield f"{site_id}\t2\t{basics.title}\tUS\ten\timdbDisplay\t{_NULL}\t0"
+        yield f"{site_id}\t3\t{basics.title} {index}\tXWW\t{_NULL}\tworking\x02festival\t{_NULL}\t0"
+
+
+def _no_rows(_catalogue: Catalogue, _member: int) -> Iterator[str]:
+    return iter(())
+
+
 TABLES = {
     "title.basics.tsv.gz": _Table(
         "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
@@ -182,6 +194,13 @@ TABLES = {
     "title.ratings.tsv.gz": _Table("tconst\taverageRating\tnumVotes", _ratings, _halves),
     "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", _crew, _halves),
     "title.principals.tsv.gz": _Table("tconst\tordering\tnconst\tcategory\tjob\tcharacters", _principals, _halves),
+    "title.akas.tsv.gz": _Table(
+        "titleId\tordering\ttitle\tregion\tlanguage\ttypes\tattributes\tisOriginalTitle", _akas, _halves
+    ),
+    # It has no episodes.
+    "title.episode.tsv.gz": _Table(
+        "tconst\tparentTconst\tseasonNumber\tepisodeNumber", _no_rows, lambda _catalogue: []
+    ),
     "name.basics.tsv.gz": _Table(
         "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles", _names, _people_members
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 
-from moviecrawler.catalogue.sources import DownloadError, RangedDownload, read_imdb_datasets
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
+from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload
+from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import imdb
 from moviecrawler.signals import list_missed
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CHARTS = {"top": "/chart/top/", "popular": "/chart/moviemeter/", "boxoffice": "/chart/boxoffice/"}
-DATASETS = ("title.basics.tsv.gz", "title.ratings.tsv.gz")
 WAYS = ("auto", "pages", "datasets")
 REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
@@ -78,6 +79,7 @@ class ImdbSpider(MovieSpider):
     def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
         plan = super().check(settings, arguments)
+        dataset_names(settings["IMDB_DATASETS"])
         via = parse_choice("via", arguments.get("via", "auto"), WAYS)
         if via == "datasets" and plan.list_name == "boxoffice":
             raise ConfigurationError("list is 'boxoffice', which IMDb's datasets don't have; use via=pages or list=top")
@@ -94,6 +96,7 @@ class ImdbSpider(MovieSpider):
         spider.refused_titles = {}
         spider.refused_list = None
         spider.downloads = {}
+        spider.progress = DownloadProgress()
         spider.pass_done = asyncio.Event()
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
@@ -151,6 +154,8 @@ class ImdbSpider(MovieSpider):
     refused_titles: dict[str, Found | None]
     refused_list: str | None
     downloads: dict[str, RangedDownload]
+    """By the names of datasets, such as `title.crew`."""
+    progress: DownloadProgress
 
     def title_missed(
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime
@@ -230,16 +235,18 @@ class ImdbSpider(MovieSpider):
         """Yield the first request for each dataset."""
         folder = Path(self.settings["DATA_DIR"]) / "datasets"
         self.downloads = {
-            name: RangedDownload(folder / name, self.settings.getint("DATASET_PART")) for name in DATASETS
+            name: RangedDownload(folder / f"{name}.tsv.gz", self.settings.getint("DATASET_PART"))
+            for name in dataset_names(self.settings["IMDB_DATASETS"])
         }
-        self.unfinished = set(DATASETS)
-        for name in DATASETS:
+        self.unfinished = set(self.downloads)
+        self.progress = DownloadProgress()
+        for name in self.downloads:
             yield self.dataset_request(name)
 
     def dataset_request(self, name: str) -> Request:
         """Return the request for the next part of a dataset."""
         return Request(
-            f"{self.settings['IMDB_DATASETS_URL'].rstrip('/')}/{name}",
+            f"{self.settings['IMDB_DATASETS_URL'].rstrip('/')}/{name}.tsv.gz",
             headers=self.downloads[name].headers(),
             callback=self.parse_dataset,
             errback=self.dataset_failed,
@@ -253,7 +260,7 @@ class ImdbSpider(MovieSpider):
         """Keep a part of a dataset; yield the request for the next, and when all are here, the movies."""
         download = self.downloads.get(name)
         if download is None:
-            return  # the other dataset could not be had, which has ended the pass
+            return  # another dataset could not be had, which has ended the pass
         headers = {
             key.decode("latin-1").lower(): values[0].decode("latin-1") for key, values in response.headers.items()
         }
@@ -263,6 +270,8 @@ class ImdbSpider(MovieSpider):
             for item in self._datasets_missed(str(error)):
                 yield item
             return
+        if (text := self.progress.line(self.downloads.values(), time.monotonic())) is not None:
+            logger.info("IMDb's datasets: %s", text, extra={"spider": self})
         if not done:
             yield self.dataset_request(name)
             return
@@ -275,7 +284,7 @@ class ImdbSpider(MovieSpider):
                 self.pass_done.set()
 
     def dataset_failed(self, failure: Failure) -> Iterator[Any]:
-        """Account for a dataset that could not be fetched, unless the other one's failure has ended the pass."""
+        """Account for a dataset that could not be fetched, unless another one's failure has ended the pass."""
         if not self.downloads:
             return iter(())
         return self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
@@ -304,22 +313,31 @@ class ImdbSpider(MovieSpider):
         damaged: list[ExtractionError] = []
         missing = dict(self.refused_titles)
         asked = dict(self.refused_titles)
-        movies = read_imdb_datasets(
-            *(self.downloads[name].path for name in DATASETS),
-            chart=self.refused_list,
-            ids=asked,
-            limit=self.plan.limit,
-            on_error=damaged.append,
-        )
+        files = {name: download.path for name, download in self.downloads.items()}
+        charted: dict[str, Movie] = {}
+        listed: list[str] = []
         try:
-            async for movie in _off_the_event_loop(movies):
-                found = missing.pop(movie.site_id or "", None)
+            if self.refused_list is not None:
+                listed, charted = await asyncio.to_thread(
+                    read_chart, files, self.refused_list, self.plan.limit, damaged.append
+                )
+            wanted = dict.fromkeys([*listed, *asked])
+            async for movie in _off_the_event_loop(read_titles(files, wanted, damaged.append, self._check_running)):
+                site_id = movie.site_id or ""
+                found = missing.pop(site_id, None)
                 if found is not None:
                     movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
-                if movie.site_id not in asked:
+                elif site_id in charted:
+                    place = charted[site_id]
+                    movie.list_name, movie.list_rank, movie.list_computed = place.list_name, place.list_rank, True
+                if site_id not in asked:
                     self.crawler.stats.inc_value("titles/asked")
                 movie.scraped_at = utc_now()
                 yield movie
+        except CrawlEndedError as error:
+            for item in self._datasets_missed(str(error)):
+                yield item
+            return
         except ExtractionError as error:
             for download in self.downloads.values():
                 download.discard()
@@ -333,6 +351,15 @@ class ImdbSpider(MovieSpider):
             for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", utc_now()):
                 yield item
         self._pass_ended(asked if self.plan.lane is not None else ())
+
+    def _check_running(self) -> None:
+        """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute."""
+        if not self.crawler.crawling:
+            raise CrawlEndedError("the crawl was ended before the datasets were read")
+
+
+class CrawlEndedError(Exception):
+    """The crawl was told to end."""
 
 
 async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[Movie]:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue.merging import complete, is_partial, supersedes
 from moviecrawler.catalogue.stored import movie_of_document, read_movie
-from moviecrawler.fields import present_in, silent_beside
-from moviecrawler.items import Movie, Score
+from moviecrawler.fields import ALL_DATASETS, present_in, silent_beside, silent_in_datasets
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
 
@@ -45,11 +45,43 @@ def test_votes_stay_with_a_score_whose_reading_is_silent_of_them() -> None:
 
 
 def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
-    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie")
+    page = Movie(site="metacritic", site_id="movie/t", url="u", title="T", kind="movie")
     assert not is_partial(page)
     assert complete(page, replace(page, plot="Old.", source="list")) is page
     assert is_partial(replace(page, silent=["plot"]))
     assert is_partial(replace(page, source="dataset"))
+
+
+def test_a_dataset_adds_to_a_page_and_erases_nothing_of_it() -> None:
+    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", year=1999, runtime_minutes=90)
+    page.genres = ["Drama", "Heist"]
+    page.credits = [
+        Credit(name="A", role="director", position=1, person_id="nm7"),
+        *(Credit(name=f"C{n}", role="cast", position=n, person_id=f"nm{n}") for n in (1, 2)),
+    ]
+    of_dataset = replace(page, source="dataset", year=2000, runtime_minutes=None, genres=["Drama"])
+    of_dataset.silent = list(silent_in_datasets("movie", ALL_DATASETS))
+    of_dataset.credits = [
+        Credit(name=None, role="director", position=1, person_id="nm7"),
+        Credit(name="W", role="writer", position=1, person_id="nm9"),
+        Credit(name="C1", role="cast", position=1, person_id="nm1"),
+    ]
+    of_dataset.other_titles = [OtherTitle(title="T.", country="FR")]
+    merged = complete(of_dataset, page)
+    assert (merged.year, merged.runtime_minutes, merged.genres) == (2000, 90, ["Drama", "Heist"])
+    assert merged.people("director") == page.people("director")
+    assert merged.people("writer") == of_dataset.people("writer")
+    assert merged.people("cast") == page.people("cast")
+    assert merged.source == "page"
+    # Nor does a page erase what only the datasets tell.
+    again = complete(page, merged)
+    assert again.other_titles == of_dataset.other_titles
+    assert again.silent == []
+    # A fuller list of the dataset takes the place of the page's.
+    of_dataset.credits = [
+        Credit(name=f"C{n}", role="cast", position=place, person_id=f"nm{n}") for place, n in enumerate((3, 2, 1), 1)
+    ]
+    assert complete(of_dataset, page).people("cast") == of_dataset.credits
 
 
 def test_a_reading_takes_the_place_of_older_ones_only() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.sources import DownloadError, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, RangedDownload
 
 FILE = bytes(range(256)) * 40
 PART = 1000

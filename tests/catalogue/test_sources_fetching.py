@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.catalogue.fetching import Fetcher, MissingFileError
-from moviecrawler.catalogue.sources import DownloadError
+from moviecrawler.datasets.downloads import DownloadError
 from tests.catalogue.files import Asked, FileServer, Reply
 
 FILE = bytes(range(256)) * 1_000

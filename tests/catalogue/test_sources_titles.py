@@ -17,8 +17,8 @@ from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
 from moviecrawler.catalogue.lanes import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.selection import Selection
-from moviecrawler.catalogue.sources import DownloadError
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.movies import Catalogue

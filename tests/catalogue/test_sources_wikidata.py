@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.catalogue.fetching import Fetcher
-from moviecrawler.catalogue.sources import DownloadError
 from moviecrawler.catalogue.wikidata_import import (
     BY_HAND_QUERY,
     PROPERTIES,
@@ -18,6 +17,7 @@ from moviecrawler.catalogue.wikidata_import import (
     query,
     read_crosswalk,
 )
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from tests.catalogue.files import Asked, FileServer, Reply
 

@@ -70,6 +70,7 @@ def _assert_believable(movie: Movie) -> None:
     if movie.site_id is not None and movie.kind not in {"game", "music"}:  # which no spider asks for
         check_movie(movie)
     for value in (movie.title, *movie.genres, *movie.countries, *movie.languages, *(c.name for c in movie.credits)):
+        assert value is not None
         assert value.strip()
     for text in (movie.original_title, movie.certificate, movie.plot, movie.poster_url):
         assert text is None or text.strip()

@@ -37,7 +37,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     lines = csv_export._lines
 
-    def note(encoded: bytes) -> tuple[bytes, bytes, bytes]:
+    def note(encoded: bytes) -> tuple[bytes, ...]:
         made.append(msgspec.json.decode(encoded, type=Movie).title)
         return lines(encoded)
 

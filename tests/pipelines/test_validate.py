@@ -45,7 +45,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("series_id", {"series_id": "a" * 301}),
     ("genres", {"genres": ["a" * 501]}),
     ("genres", {"genres": ["Drama"] * 501}),
-    ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 1_001)]}),
+    ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 10_001)]}),
     ("credits", {"credits": [Credit(name="Odile", role="cast", position=n) for n in range(1, 20_002)]}),
     ("fetch", {"fetch": Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1)}),
     ("kind", {"kind": "film"}),

@@ -281,13 +281,14 @@ def test_unchanged_datasets_are_not_fetched_again(replica: ReplicaProcess, tmp_p
     fetched = counts(replica)["statuses"]
     crawl("imdb", "via=datasets", data=tmp_path, replica=replica)
     again = counts(replica)["statuses"]
-    assert fetched == {"206": 2}
-    assert again == {"206": 2, "304": 2}
+    assert fetched == {"206": 7}
+    assert again == {"206": 7, "304": 7}
 
 
 def test_dataset_is_fetched_in_parts(tmp_path: Path) -> None:
     with ReplicaProcess(titles=20_000, light=True) as replica:
-        finished = crawl("imdb", "via=datasets", "list=all", data=tmp_path, replica=replica, DATASET_PART="65536")
+        settings = {"DATASET_PART": "65536", "IMDB_DATASETS": "akas"}
+        finished = crawl("imdb", "via=datasets", "list=all", data=tmp_path, replica=replica, **settings)
         assert counts(replica)["statuses"]["206"] > 5
     assert finished.code == 0
     movies = [m for m in finished.movies if m.kind in {"movie", "series"}]

@@ -115,7 +115,7 @@ def test_second_dataset_that_arrives_after_the_first_could_not_be_had_is_passed_
     spider = spider_of(ImdbSpider, via="datasets", ids="tt0111161", settings={"DATA_DIR": str(tmp_path)})
     spider.plan.lane = "due"
     spider.refused_titles = {"tt0111161": None}
-    basics, ratings = spider.dataset_requests()
+    basics, ratings, *_ = spider.dataset_requests()
     missed_titles = list(spider.dataset_failed(Failure(OSError("unreachable"))))  # type: ignore[no-untyped-call]
     assert [one.site_id for one in missed_titles] == ["tt0111161"]
     answer = Response(ratings.url, status=404, request=ratings)

@@ -3,14 +3,18 @@ SELECT t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, 
     r.directors, r.votes, o.titles AS other_titles
 FROM titles t
 LEFT JOIN LATERAL (
-    SELECT ARRAY(SELECT c.name FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director' ORDER BY c.position)
+    SELECT ARRAY(SELECT c.name FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director' AND c.name IS NOT NULL ORDER BY c.position)
             AS directors,
         (SELECT s.count FROM scores s WHERE s.record_id = r.record_id AND s.kind = 'imdb') AS votes
     FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb'
 ) r ON true
 LEFT JOIN LATERAL (
     SELECT array_agg(name) AS titles
-    FROM records r CROSS JOIN unnest(ARRAY[r.title, r.original_title]) AS name
-    WHERE r.title_id = t.title_id AND r.site <> 'imdb' AND name IS NOT NULL
+    FROM records r
+    CROSS JOIN LATERAL (
+        SELECT unnest(ARRAY[r.title, r.original_title]) AS name WHERE r.site <> 'imdb'
+        UNION ALL SELECT e.entry ->> 'title' FROM jsonb_array_elements(r.other_titles) AS e (entry)
+    ) known
+    WHERE r.title_id = t.title_id AND name IS NOT NULL
 ) o ON true
 WHERE t.imdb_id IS NOT NULL AND t.title IS NOT NULL

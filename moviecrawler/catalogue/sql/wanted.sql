@@ -2,11 +2,17 @@
 -- titles: array of ids.
 SELECT t.title_id, t.imdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes, t.votes_popularity,
     ARRAY(SELECT c.name FROM records r JOIN credits c USING (record_id)
-        WHERE r.title_id = t.title_id AND r.site = 'imdb' AND c.role = 'director' ORDER BY c.position) AS directors,
+        WHERE r.title_id = t.title_id AND r.site = 'imdb' AND c.role = 'director' AND c.name IS NOT NULL
+        ORDER BY c.position) AS directors,
     (SELECT s.count FROM records r JOIN scores s USING (record_id)
         WHERE r.title_id = t.title_id AND r.site = 'imdb' AND s.kind = 'imdb') AS votes,
-    ARRAY(SELECT DISTINCT name FROM records r CROSS JOIN unnest(ARRAY[r.title, r.original_title]) AS name
+    ARRAY(SELECT DISTINCT name
+        FROM records r
+        CROSS JOIN LATERAL (
+            SELECT unnest(ARRAY[r.title, r.original_title]) AS name
+            UNION ALL SELECT o.entry ->> 'title' FROM jsonb_array_elements(r.other_titles) AS o (entry)
+        ) known
         WHERE r.title_id = t.title_id AND name IS NOT NULL AND name NOT IN (t.title, coalesce(t.original_title, t.title))
-        ORDER BY name LIMIT 20) AS other_titles
+        ORDER BY name LIMIT 200) AS other_titles
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s) AND t.title IS NOT NULL

@@ -6,7 +6,7 @@ SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
         SELECT t.imdb_id FROM title_sites s JOIN titles t USING (title_id)
         WHERE r.site <> 'imdb' AND s.site = r.site AND s.site_id = r.site_id AND s.id_verified)),
     'title', r.title, 'original_title', r.original_title, 'kind', r.kind, 'year', r.year, 'release_date', r.release_date,
-    'runtime_minutes', r.runtime_minutes, 'season', r.season, 'episode', r.episode,
+    'runtime_minutes', r.runtime_minutes, 'season', r.season, 'episode', r.episode, 'other_titles', r.other_titles,
     'credits',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('name', c.name, 'role', c.role, 'position', c.position)
                                ORDER BY c.position), '[]')

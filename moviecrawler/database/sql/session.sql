@@ -31,7 +31,7 @@ CREATE TEMPORARY TABLE incoming_credits (
     site       site NOT NULL,
     person_key text NOT NULL,
     site_person_id text,
-    name       text NOT NULL,
+    name       text,
     named_at   timestamptz NOT NULL,
     character  text
 ) ON COMMIT DELETE ROWS;

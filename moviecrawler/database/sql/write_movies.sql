@@ -9,12 +9,12 @@ WITH upserted AS (
     INSERT INTO records AS stored (record_id, title_id, match_keys, site, site_id, url, imdb_id, title, original_title,
         kind, title_type, year, end_year, release_date, runtime_minutes, countries, languages, certificate, plot,
         poster_url, imdb_top250_rank, imdb_top250_tv_rank, popularity_rank, series_id, series_title, season, episode,
-        list_name, list_rank, list_computed, source, silent, scraped_at, "fetch")
+        list_name, list_rank, list_computed, source, silent, scraped_at, "fetch", other_titles)
     SELECT i.record_id, i.title_id, i.match_keys, m.site, m.site_id, m.url, m.imdb_id, m.title, m.original_title,
         m.kind, m.title_type, m.year, m.end_year, m.release_date, m.runtime_minutes, m.countries, m.languages,
         m.certificate, m.plot, m.poster_url, m.imdb_top250_rank, m.imdb_top250_tv_rank, m.popularity_rank, m.series_id,
         m.series_title, m.season, m.episode, m.list_name, m.list_rank, m.list_computed, m.source,
-        m.silent, m.scraped_at, m."fetch"
+        m.silent, m.scraped_at, m."fetch", coalesce(m.other_titles, '[]')
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     ON CONFLICT (site, site_id) DO UPDATE SET
         match_keys = excluded.match_keys, url = excluded.url, imdb_id = excluded.imdb_id, title = excluded.title,
@@ -26,7 +26,8 @@ WITH upserted AS (
         popularity_rank = excluded.popularity_rank, series_id = excluded.series_id,
         series_title = excluded.series_title, season = excluded.season, episode = excluded.episode,
         list_name = excluded.list_name, list_rank = excluded.list_rank, list_computed = excluded.list_computed,
-        source = excluded.source, silent = excluded.silent, scraped_at = excluded.scraped_at, "fetch" = excluded."fetch"
+        source = excluded.source, silent = excluded.silent, scraped_at = excluded.scraped_at, "fetch" = excluded."fetch",
+        other_titles = excluded.other_titles
     -- As in catalogue.merging.supersedes.
     WHERE excluded.scraped_at = stored.scraped_at
         OR stored.scraped_at > now() + interval '10 minutes'
@@ -109,17 +110,19 @@ ANALYZE incoming_credits (record_id, site, person_key);
 INSERT INTO people AS stored (site, site_person_id, name, named_at)
 SELECT DISTINCT ON (c.site, c.person_key) c.site, c.site_person_id, c.name, c.named_at
 FROM incoming_credits c
-WHERE NOT EXISTS (SELECT FROM people p WHERE p.site = c.site AND p.person_key = c.person_key AND p.name = c.name)
-ORDER BY c.site, c.person_key, c.named_at DESC, c.role, c.position
+WHERE NOT EXISTS (
+    SELECT FROM people p
+    WHERE p.site = c.site AND p.person_key = c.person_key AND (p.name = c.name OR c.name IS NULL))
+ORDER BY c.site, c.person_key, c.name IS NULL, c.named_at DESC, c.role, c.position
 ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
-WHERE excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
+WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
 
 -- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
 DELETE FROM credits stored USING written w
 WHERE stored.record_id = w.record_id AND NOT EXISTS (
     SELECT FROM incoming_credits c JOIN people p USING (site, person_key)
     WHERE c.record_id = stored.record_id AND c.role = stored.role AND c.position = stored.position
-        AND p.person_id = stored.person_id AND c.name = stored.name AND c.character IS NOT DISTINCT FROM stored.character);
+        AND p.person_id = stored.person_id AND c.name IS NOT DISTINCT FROM stored.name AND c.character IS NOT DISTINCT FROM stored.character);
 
 INSERT INTO credits (record_id, role, position, person_id, name, character)
 SELECT c.record_id, c.role, c.position, p.person_id, c.name, c.character
@@ -127,7 +130,7 @@ FROM incoming_credits c JOIN people p USING (site, person_key)
 WHERE NOT EXISTS (
     SELECT FROM credits s
     WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position
-        AND s.person_id = p.person_id AND s.name = c.name AND s.character IS NOT DISTINCT FROM c.character);
+        AND s.person_id = p.person_id AND s.name IS NOT DISTINCT FROM c.name AND s.character IS NOT DISTINCT FROM c.character);
 
 DELETE FROM misses m USING incoming i
 WHERE i.was_read AND m.site = (i.item ->> 'site')::site AND m.site_id = i.item ->> 'site_id'

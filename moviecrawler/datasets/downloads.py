@@ -1,31 +1,29 @@
-"""Files of other sources, kept on disk and fetched again only when they changed, and what is read from them."""
+"""Large files of other sources, kept on disk, fetched in parts, and fetched again only when they changed."""
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import re
+import shutil
 from contextlib import suppress
-from itertools import islice
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.extract import datasets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from moviecrawler.extract.datasets import OnError
-    from moviecrawler.items import Movie
-
 _MOST_RESTARTS = 3
-_MOST_POPULAR = 100
-"""As long as IMDb's own chart of what is popular."""
-_POPULAR_VOTES = 1_000
+_SPARE = 64 * 1024 * 1024
+"""Bytes that a download leaves free on the disk."""
+_PROGRESS_SECONDS = 10.0
+_BLOCK = 1 << 20
+_MB = 1_000_000
 _CONTENT_RANGE = re.compile(r"^bytes (\d+)-(\d+)/(\d+)$")
 
 
@@ -46,6 +44,8 @@ class RangedDownload:
         """Keep the file at `path` and ask for `part` bytes at a time."""
         self.path = path
         self.part = part
+        self.total: int | None = None
+        """Bytes of the whole file; None until the server has told."""
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, thread_local=False)
@@ -92,7 +92,23 @@ class RangedDownload:
             return False
         if int(given[1]) != have:
             raise DownloadError(f"{self.path.name}: asked for bytes from {have} on, got {given[0]!r}")
+        self.total = int(given[3])
+        if not have:
+            self._check_room()
         return self._append(body, headers.get("etag"), total=int(given[3]))
+
+    @property
+    def have(self) -> int:
+        """Bytes that were fetched so far of the file as the server has it; all, once it is whole."""
+        return self._have() or (self.total or 0)
+
+    def _check_room(self) -> None:
+        free, needed = shutil.disk_usage(self.path.parent).free, self.total or 0
+        if needed + _SPARE > free:
+            raise DownloadError(
+                f"{self.path.name} has {needed / _MB:,.0f} MB, and {free / _MB:,.0f} MB are free in {self.path.parent};"
+                " make room, or set DATA_DIR to a larger disk"
+            )
 
     def close(self) -> None:
         """Let another process go on with the part that there is. Call it when done, or when giving up."""
@@ -150,32 +166,40 @@ def _etag_path(path: Path) -> Path:
     return path.with_name(path.name + ".etag")
 
 
-def read_imdb_datasets(
-    basics: Path, ratings: Path, *, chart: str | None, ids: Collection[str], limit: int | None, on_error: OnError
-) -> Iterator[Movie]:
-    """Yield the movies of a chart, if one is named, then those of `ids`; at most `limit` of the chart.
+class DownloadProgress:
+    """How far some downloads are, as a line from time to time."""
 
-    `chart` is `top`, computed by IMDb's formula; `popular`, the films of the most votes, both marked as computed; or
-    `all`, every movie and series in the order of the dataset. Raises ExtractionError when a file is damaged.
-    """
-    if chart is not None:
-        with basics.open("rb") as titles, ratings.open("rb") as rated:
-            blocks = datasets.gunzip(titles), datasets.gunzip(rated)
-            if chart == "top":
-                movies = iter(datasets.top_250(*blocks, on_error=on_error))
-            elif chart == "popular":
-                movies = _most_voted(
-                    datasets.movies(*blocks, kinds={"movie"}, min_votes=_POPULAR_VOTES, on_error=on_error)
-                )
-            else:
-                movies = datasets.movies(*blocks, kinds={"movie", "series"}, on_error=on_error)
-            yield from islice(movies, limit)
-    if ids:
-        with basics.open("rb") as titles, ratings.open("rb") as rated:
-            yield from datasets.movies(datasets.gunzip(titles), datasets.gunzip(rated), ids=ids, on_error=on_error)
+    def __init__(self) -> None:
+        """Begin with nothing fetched."""
+        self._began: tuple[float, int] | None = None
+        self._next = 0.0
+
+    def line(self, downloads: Collection[RangedDownload], now: float) -> str | None:
+        """Return how much is fetched, how fast, and the time left; None when little time has passed since the last line.
+
+        now: seconds, as of time.monotonic(). Of files whose server has not answered yet, nothing is known.
+        """
+        begun = [download for download in downloads if download.total is not None]
+        have, total = (sum(sizes) for sizes in ([d.have for d in begun], [d.total or 0 for d in begun]))
+        if self._began is None:
+            self._began, self._next = (now, have), now + _PROGRESS_SECONDS
+        if now < self._next or have == total:
+            return None
+        self._next = now + _PROGRESS_SECONDS
+        speed = (have - self._began[1]) / (now - self._began[0])
+        left = f"{(total - have) / speed / 60:.0f} min left" if speed > 0 else "nothing has come for a while"
+        return f"{have / _MB:,.0f} of {total / _MB:,.0f} MB, {speed / _MB:.1f} MB a second, {left}"
 
 
-def _most_voted(movies: Iterator[Movie]) -> Iterator[Movie]:
-    for rank, movie in enumerate(heapq.nlargest(_MOST_POPULAR, movies, key=lambda m: m.scores[0].count or 0), start=1):
-        movie.list_name, movie.list_rank, movie.list_computed = "popular", rank, True
-        yield movie
+def version_of(paths: Iterable[Path]) -> str:
+    """Return what changes whenever one of these files does: of each, what its server calls its version, else its content."""
+    hashed = blake2b(digest_size=16)
+    for path in paths:
+        hashed.update(path.name.encode())
+        if (etag := _etag_path(path)).exists():
+            hashed.update(etag.read_bytes())
+            continue
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                hashed.update(block)
+    return hashed.hexdigest()

@@ -1,0 +1,160 @@
+"""Whole titles from the files of IMDb's datasets: one pass over each file, and memory that doesn't grow with the titles.
+
+The files are sorted by id in one way today and were in another before 2024, and two of them may be of different days. So
+nothing is taken from their order but that the rows of one title stand together: what is wanted of each file goes to
+temporary files, a share of the titles to each, and these are put together in memory, one after the other.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from contextlib import ExitStack
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Final
+from zlib import crc32
+
+from moviecrawler.datasets.names import Names, People
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.extract.dataset_charts import most_voted, top_250
+from moviecrawler.extract.dataset_titles import NAMES, Table, TitleReader, people_of
+from moviecrawler.extract.datasets import gunzip, text_or_none
+from moviecrawler.extract.imdb_objects import TITLE_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterator, Mapping
+    from pathlib import Path
+
+    from moviecrawler.extract.datasets import OnError
+    from moviecrawler.items import Movie
+
+BASICS: Final = "title.basics"
+RATINGS: Final = "title.ratings"
+_EPISODE = "title.episode"
+_BY_WORD: Final = {
+    **{word: f"title.{word}" for word in ("basics", "ratings", "crew", "principals", "akas", "episode")},
+    "names": NAMES,
+}
+"""The datasets, by the words of IMDB_DATASETS."""
+_WITH_PEOPLE = frozenset({"title.crew", "title.principals"})
+# Episodes first: their series' titles are looked for in title.basics.
+_ORDER = (_EPISODE, BASICS, RATINGS, "title.crew", "title.principals", "title.akas")
+_SHARE = 10_000
+"""Titles that are put together at once, about 30 MB of them."""
+_MOST_SHARES = 200
+"""Temporary files that are open at once."""
+_IN_MEMORY = 32 * 1024 * 1024
+"""Bytes of all shares that need no file on the disk."""
+_HEAD = struct.Struct("<BBI")
+"""Before the rows of a title: which dataset they are of, the length of its id, and theirs."""
+
+
+def dataset_names(words: str) -> tuple[str, ...]:
+    """Return the datasets that IMDB_DATASETS names, and the two that are read in any case. Raises ConfigurationError."""
+    given = [word.strip() for word in words.split(",") if word.strip()]
+    for word in given:
+        if word not in _BY_WORD:
+            raise ConfigurationError(
+                f"IMDB_DATASETS is {words!r}; name some of {', '.join(_BY_WORD)}, with commas between them"
+            )
+    return tuple(dict.fromkeys([BASICS, RATINGS, *(_BY_WORD[word] for word in given)]))
+
+
+def read_chart(
+    files: Mapping[str, Path], chart: str, limit: int | None, on_error: OnError
+) -> tuple[list[str], dict[str, Movie]]:
+    """Return the ids of a chart, and its movies without credits where their places count.
+
+    files: title.basics and title.ratings by name. `chart` is `top`, computed by IMDb's formula; `popular`, the films of the
+    most votes; or `all`, every movie and series in the order of the dataset. Raises ExtractionError for damaged files.
+    """
+    with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
+        if chart == "all":
+            table = Table(BASICS, gunzip(basics), on_error)
+            return list(islice(_movies_and_series(table), limit)), {}
+        compute = top_250 if chart == "top" else most_voted
+        movies = compute(gunzip(basics), gunzip(ratings), on_error=on_error)[:limit]
+        return [movie.site_id or "" for movie in movies], {movie.site_id or "": movie for movie in movies}
+
+
+def _movies_and_series(table: Table) -> Iterator[str]:
+    for part in table.parts():
+        try:
+            kind = TITLE_KINDS.get(text_or_none(table.rows(part.rows)[0][1]) or "")
+        except ValueError:
+            continue  # it is reported where the title is read
+        if kind in {"movie", "series"}:
+            yield part.key.decode()
+
+
+def read_titles(
+    files: Mapping[str, Path], ids: Collection[str], on_error: OnError, check: Callable[[], object] = lambda: None
+) -> Iterator[Movie]:
+    """Yield the titles of these ids that are in title.basics, each with all that the files tell of it.
+
+    files: the datasets' files by name, such as `title.crew`; the more of them, the fuller the movies. `check` is called now
+    and then, and may raise what ends the pass. Raises ExtractionError for damaged files: then nothing was yielded yet.
+    """
+    wanted = frozenset(site_id.encode() for site_id in ids)
+    with ExitStack() as stack:
+        tables = {name: Table(name, gunzip(stack.enter_context(files[name].open("rb"))), on_error) for name in files}
+        count = min(_MOST_SHARES, -(-len(wanted) // _SHARE)) or 1
+        folder = files[BASICS].parent
+        shares: list[IO[bytes]] = [
+            stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY // count, dir=str(folder)))
+            for _ in range(count)
+        ]
+        people = People()
+        reader = TitleReader(tables, on_error)
+        series: set[bytes] = set()
+        for number, name in enumerate(_ORDER):
+            if name not in tables:
+                continue
+            chosen: Container[bytes] = wanted | series if name == BASICS else wanted
+            for place, part in enumerate(tables[name].parts(chosen)):
+                if not place % _SHARE:
+                    check()
+                if name == _EPISODE and (of_series := reader.series_of(part)):
+                    series.add(of_series)
+                elif name in _WITH_PEOPLE:
+                    for person in people_of(part.rows):
+                        people.add(person)
+                if name == BASICS and part.key in series and (title := reader.title(part)):
+                    reader.series_titles[part.key] = title
+                if part.key in wanted:
+                    share = shares[crc32(part.key) % count]
+                    share.write(_HEAD.pack(number, len(part.key), len(part.rows)) + part.key + part.rows)
+        reader.name_of = _read_names(tables.get(NAMES), people).of
+        for share in shares:
+            check()
+            yield from _put_together(share, reader)
+
+
+def _read_names(table: Table | None, people: People) -> Names:
+    names = Names(people)
+    if table is not None:
+        for part in table.parts(people):
+            try:
+                name = table.rows(part.rows)[0][1]
+                if text_or_none(name):
+                    names.add(part.key, name)
+            except ValueError as error:
+                table.on_error(table.damage(part.key, error))
+    return names
+
+
+def _put_together(share: IO[bytes], reader: TitleReader) -> Iterator[Movie]:
+    """Yield the titles of a share."""
+    titles: dict[bytes, dict[str, bytes]] = {}
+    share.seek(0)
+    while head := share.read(_HEAD.size):
+        number, of_key, of_rows = _HEAD.unpack(head)
+        parts = titles.setdefault(share.read(of_key), {})
+        # Rows of a title that stand apart are taken together.
+        parts[_ORDER[number]] = parts.get(_ORDER[number], b"") + share.read(of_rows)
+    share.close()
+    while titles:
+        key = next(iter(titles))
+        movie = reader.movie(key, titles.pop(key))
+        if movie is not None:
+            yield movie

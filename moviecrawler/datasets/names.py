@@ -1,0 +1,78 @@
+"""The names of people by their ids, in little memory: ten million of them in about 350 MB, and a thousand in next to nothing."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+
+_LARGEST = 100_000_000
+"""Numbers of ids from which on one is kept in a plain set; IMDb's have reached 17 million."""
+_BLOCK = 64
+"""Bytes of the bit set for which the members before them are counted."""
+
+
+class People:
+    """A set of people, by their ids such as `nm0000123`: a bit for each number."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self.bits = bytearray(_LARGEST // 8)
+        self.others: set[int] = set()
+        """Numbers too large for `bits`."""
+
+    def add(self, person: bytes) -> None:
+        """Add somebody by id."""
+        number = int(person[2:])
+        if number < _LARGEST:
+            self.bits[number >> 3] |= 1 << (number & 7)
+        else:
+            self.others.add(number)
+
+    def __contains__(self, person: object) -> bool:
+        assert isinstance(person, bytes)  # noqa: S101 - for mypy
+        number = int(person[2:])
+        if number < _LARGEST:
+            return bool(self.bits[number >> 3] >> (number & 7) & 1)
+        return number in self.others
+
+
+class Names:
+    """The names of some people. All must be known before the first name is added."""
+
+    def __init__(self, people: People) -> None:
+        """Keep room for the name of each of them."""
+        self._bits = people.bits
+        counts = (
+            int.from_bytes(self._bits[at : at + _BLOCK], "little").bit_count()
+            for at in range(0, len(self._bits), _BLOCK)
+        )
+        self._before = array("I", accumulate(counts, initial=0))
+        self._starts = array("Q", bytes(8 * self._before[-1]))
+        """For each person, in the order of numbers: where the name begins in `_text`, or 0 when it is not known."""
+        self._text = bytearray(b"\n")
+        self._others: dict[int, str] = {}
+
+    def add(self, person: bytes, name: bytes) -> None:
+        """Keep the name of one of these people."""
+        number = int(person[2:])
+        if number < _LARGEST:
+            self._starts[self._rank(number)] = len(self._text)
+            self._text += name + b"\n"
+        else:
+            self._others[number] = name.decode()
+
+    def of(self, person: str) -> str | None:
+        """Return somebody's name by id; None when it is not known."""
+        number = int(person[2:])
+        if number >= _LARGEST:
+            return self._others.get(number)
+        if not self._bits[number >> 3] >> (number & 7) & 1:
+            return None
+        start = self._starts[self._rank(number)]
+        return self._text[start : self._text.index(b"\n", start)].decode() if start else None
+
+    def _rank(self, number: int) -> int:
+        """Return how many of the people have a smaller number."""
+        block, bit = divmod(number, _BLOCK * 8)
+        within = int.from_bytes(self._bits[block * _BLOCK : (block + 1) * _BLOCK], "little")
+        return self._before[block] + (within & ((1 << bit) - 1)).bit_count()

@@ -1,0 +1,68 @@
+"""Charts computed from IMDb's datasets, where its own pages may not be had. Each movie is marked as computed. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from moviecrawler.extract.datasets import movies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moviecrawler.extract.datasets import Blocks, OnError
+    from moviecrawler.items import Movie
+
+_TOP_VOTES = 25_000
+_MOST_POPULAR = 100
+"""As long as IMDb's own chart of what is popular."""
+_POPULAR_VOTES = 1_000
+
+
+def weighted_rating(rating: float, votes: int, mean: float, minimum: int = _TOP_VOTES) -> float:
+    """Return IMDb's published weighted rating: a title's mean, drawn to the `mean` of all the more, the fewer its votes.
+
+    >>> weighted_rating(9.0, 25_000, 7.0)
+    8.0
+    """
+    return (votes * rating + minimum * mean) / (votes + minimum)
+
+
+def top_250(
+    basics: Blocks, ratings: Blocks, *, minimum: int = _TOP_VOTES, size: int = 250, on_error: OnError | None = None
+) -> list[Movie]:
+    """Return the `size` feature films of the highest weighted rating, as the list `top`.
+
+    Like IMDb's own list it has no documentaries, and no film of fewer than `minimum` votes. The mean is that of all
+    votes for feature films. Of films that are equal, the one of more votes comes first, then the one of the lower id.
+    """
+    films: list[tuple[Movie, float, int]] = []
+    points = voted = 0.0
+    for movie in movies(basics, ratings, kinds={"movie"}, min_votes=1, on_error=on_error):
+        if movie.title_type != "movie":
+            continue  # a TV movie is a movie, but no feature film
+        rating, votes = movie.scores[0].value, movie.scores[0].count or 0
+        points += rating * votes
+        voted += votes
+        if votes >= minimum and "Documentary" not in movie.genres:
+            films.append((movie, rating, votes))
+
+    def place(film: tuple[Movie, float, int]) -> tuple[float, int, int]:
+        movie, rating, votes = film
+        return -weighted_rating(rating, votes, points / voted, minimum), -votes, int((movie.site_id or "tt0")[2:])
+
+    films.sort(key=place)
+    return _chart("top", [movie for movie, _, _ in films[:size]])
+
+
+def most_voted(basics: Blocks, ratings: Blocks, *, on_error: OnError | None = None) -> list[Movie]:
+    """Return the films of the most votes, as the list `popular`."""
+    films = movies(basics, ratings, kinds={"movie"}, min_votes=_POPULAR_VOTES, on_error=on_error)
+    return _chart("popular", heapq.nlargest(_MOST_POPULAR, films, key=lambda movie: movie.scores[0].count or 0))
+
+
+def _chart(name: str, films: Iterable[Movie]) -> list[Movie]:
+    chart = list(films)
+    for rank, movie in enumerate(chart, start=1):
+        movie.list_name, movie.list_rank, movie.list_computed = name, rank, True
+    return chart
