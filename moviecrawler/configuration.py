@@ -40,6 +40,9 @@ GONE_SETTINGS = {
 }
 """Settings of earlier versions that nothing reads now, each with what to do instead."""
 _MOVED_CLASSES = {
+    "moviecrawler.dashboard.telling.StoreFigures": "moviecrawler.extensions.store_stats.StoreStats",
+    "moviecrawler.dashboard.telling.FailedPages": "moviecrawler.extensions.failed_pages.FailedPages",
+    "moviecrawler.dashboard.rejected.RejectedItems": "moviecrawler.extensions.rejected_items.RejectedItems",
     "moviecrawler.identity.": "moviecrawler.proxies.",
     "moviecrawler.middlewares.identity.IdentityMiddleware": "moviecrawler.proxies.middleware.ProxyMiddleware",
     "moviecrawler.middlewares.traffic.": "moviecrawler.proxies.traffic.",

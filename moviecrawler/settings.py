@@ -261,7 +261,7 @@ EXTENSIONS = {
 
 # --- Alarms ----------------------------------------------------------------------------------------------------------
 # What is an alarm; read by AlarmOptions, which says more of each.
-# Whether there are alarms, whose monitors Spidermon runs. Suites of your own, which its other settings name, run beside them.
+# Whether there are alarms. Suites of your own, which Spidermon's other settings name, run beside them.
 SPIDERMON_ENABLED = True
 # Seconds between two looks, and between two messages about an alarm that stands.
 ALARM_EVERY = _env("ALARM_EVERY", "30")
@@ -274,11 +274,22 @@ ALARM_BLOCKS = _env("ALARM_BLOCKS", "0.05")
 ALARM_FRESHNESS = _env("ALARM_FRESHNESS", "0.9")
 # Whether a crawl ends after 30 title pages in a row that cannot be read, or that are silent of every score.
 COVERAGE_STOP = _env("COVERAGE_STOP", "1")
-# Who is told, beside the log. URLs may hold passwords and tokens: set them in the environment only.
+# Who is notified, beside the log. URLs may hold passwords and tokens: set them in the environment only.
 ALARM_WEBHOOK = _env("ALARM_WEBHOOK", "")
 ALARM_SMTP_URL = _env("ALARM_SMTP_URL", "")
 ALARM_MAIL_FROM = _env("ALARM_MAIL_FROM", "")
 ALARM_MAIL_TO = _env("ALARM_MAIL_TO", "")
+# The same by Spidermon's own actions, each of which is used when its recipients, URL or DSN are set; they need moviecrawler[alarms].
+# Tokens, URL and DSN are secrets: set them in the environment only.
+SPIDERMON_SLACK_RECIPIENTS = _env("SPIDERMON_SLACK_RECIPIENTS", "")
+SPIDERMON_SLACK_SENDER_TOKEN = _env("SPIDERMON_SLACK_SENDER_TOKEN", "")
+SPIDERMON_SLACK_SENDER_NAME = _env("SPIDERMON_SLACK_SENDER_NAME", "moviecrawler")
+SPIDERMON_TELEGRAM_RECIPIENTS = _env("SPIDERMON_TELEGRAM_RECIPIENTS", "")
+SPIDERMON_TELEGRAM_SENDER_TOKEN = _env("SPIDERMON_TELEGRAM_SENDER_TOKEN", "")
+SPIDERMON_DISCORD_WEBHOOK_URL = _env("SPIDERMON_DISCORD_WEBHOOK_URL", "")
+SPIDERMON_SENTRY_DSN = _env("SPIDERMON_SENTRY_DSN", "")
+SPIDERMON_SENTRY_PROJECT_NAME = _env("SPIDERMON_SENTRY_PROJECT_NAME", "moviecrawler")
+SPIDERMON_SENTRY_ENVIRONMENT_TYPE = _env("SPIDERMON_SENTRY_ENVIRONMENT_TYPE", "production")
 
 # --- Metrics of a single crawl -----------------------------------------------------------------------------------------
 # A folder that Prometheus' node exporter reads, and the URL of a push gateway, which may hold a password; seconds between two

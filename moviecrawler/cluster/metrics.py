@@ -19,8 +19,7 @@ from prometheus_client.registry import Collector
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.webservice import ClusterResource
-from moviecrawler.monitors.redis_book import RedisBook
-from moviecrawler.redis_client import redis_parameters
+from moviecrawler.monitors.alarm_store import open_alarm_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,12 +82,11 @@ class _Cluster(Collector):
         yield self._alarms()
 
     def _alarms(self) -> Metric:
-        """Return the alarms of the crawls, which are none when spiders share no Redis. Raises BookError."""
+        """Return the alarms of the crawls, which are none when spiders share no Redis. Raises AlarmStoreError."""
         family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
-        url = os.environ.get("REDIS_URL")
-        if url:
-            with closing(RedisBook(url, redis_parameters(os.environ))) as book:
-                numbers = Counter((alarm.site, alarm.kind) for alarm in book.open_alarms())
+        if os.environ.get("REDIS_URL"):
+            with closing(open_alarm_store(os.environ)) as store:
+                numbers = Counter((alarm.site, alarm.kind) for alarm in store.open_alarms())
             for labels, number in sorted(numbers.items()):
                 family.add_metric(labels, number)
         return family

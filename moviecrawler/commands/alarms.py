@@ -17,6 +17,6 @@ class Command(LazyCommand):
         option(
             "--accept",
             metavar="NAME",
-            help="end an alarm: what it tells is as it should be; a field's level begins anew",
+            help="end an alarm, as what it reports is as it should be; a field's places are learnt anew",
         ),
     )

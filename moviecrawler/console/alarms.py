@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from moviecrawler.clock import utc_now
 from moviecrawler.console.output import Console, print_json, take_no_argument
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.monitors.books import open_book
+from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:
     import argparse
 
-    from moviecrawler.monitors.books import Book
+    from moviecrawler.monitors.alarm_store import AlarmStore
 
 
 class Alarms(Console):
@@ -24,14 +24,14 @@ class Alarms(Console):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show; exit code 1 when alarms stand or can't be read, 2 when the arguments are wrong."""
         take_no_argument(args)
-        with closing(open_book(self.settings)) as book:
-            self._show(book, opts)
+        with closing(open_alarm_store(self.settings)) as store:
+            self._show(store, opts)
 
-    def _show(self, book: Book, opts: argparse.Namespace) -> None:
-        if opts.accept is not None and book.accept(opts.accept, utc_now().timestamp()) is None:
-            names = ", ".join(alarm.name for alarm in book.open_alarms()) or "none"
+    def _show(self, store: AlarmStore, opts: argparse.Namespace) -> None:
+        if opts.accept is not None and store.accept(opts.accept, utc_now().timestamp()) is None:
+            names = ", ".join(alarm.name for alarm in store.open_alarms()) or "none"
             raise ConfigurationError(f"no alarm {opts.accept!r} stands; those that do: {names}")
-        alarms, events = book.open_alarms(), book.history(opts.history) if opts.history > 0 else []
+        alarms, events = store.open_alarms(), store.history(opts.history) if opts.history > 0 else []
         if opts.json:
             print_json({"open": alarms, "history": events})
         else:

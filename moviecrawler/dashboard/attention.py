@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moviecrawler.dashboard.overview import Card
-    from moviecrawler.monitors.books import Alarm
+    from moviecrawler.monitors.alarm_store import Alarm
 
 _LONGEST = 3
 """Concerns that the sentence names."""

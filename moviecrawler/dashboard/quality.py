@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from moviecrawler.monitors.books import Day, Event
+    from moviecrawler.monitors.alarm_store import Day, Event
     from moviecrawler.monitors.places import Example
 
 _ERRORS = read_sql("errors.sql")
@@ -135,12 +135,12 @@ class Quality(Page):
         coverage: list[tuple[Site, list[Coverage]]] = []
         partial: list[Partial] = []
         history: list[Event] = []
-        if sources.has_book:
+        if sources.has_alarm_store:
             for site in HOMES:
                 days, examples = asked.attempt(self._pages, site, since, today, otherwise=([], {}))
                 coverage.append((site, coverage_of(days, since, today)))
                 partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)
-            history = asked.attempt(sources.ask_book, lambda book: book.history(_EVENTS), otherwise=[])
+            history = asked.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
         reviews: list[Any] = []
         if sources.has_database:
@@ -170,8 +170,8 @@ class Quality(Page):
     def _pages(self, site: Site, since: date, today: date) -> tuple[list[Day], dict[str, Example]]:
         """Return what was counted of a site's pages, and the latest that were silent of a field."""
         return (
-            self.sources.ask_book(lambda book: book.coverage(site, since.isoformat(), today.isoformat())),
-            self.sources.ask_book(lambda book: book.examples(site)),
+            self.sources.ask_alarms(lambda store: store.coverage(site, since.isoformat(), today.isoformat())),
+            self.sources.ask_alarms(lambda store: store.examples(site)),
         )
 
     def _errors(self) -> list[Unreadable]:
@@ -196,7 +196,7 @@ class Quality(Page):
         after = _after(asked)
         back = "/quality" if after is None else f"/quality?{urlencode({'after': str(after)})}"
         if action == "normal":
-            ended = self.sources.ask_book(lambda book: book.accept(asked.value("alarm"), utc_now().timestamp()))
+            ended = self.sources.ask_alarms(lambda store: store.accept(asked.value("alarm"), utc_now().timestamp()))
             return "/quality", "new-normal" if ended is not None else "no-review"
         if action not in {"accept", "refuse"}:
             raise RefusedError(f"action is {action[:40]!r}; it is accept, refuse or normal")

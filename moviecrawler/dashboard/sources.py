@@ -30,7 +30,7 @@ from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
-from moviecrawler.monitors.books import FILE, Book, BookError, open_book
+from moviecrawler.monitors.alarm_store import FILE, AlarmStore, AlarmStoreError, open_alarm_store
 from moviecrawler.redis_client import connect, redis_parameters
 from moviecrawler.urls import HOMES
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
-    from moviecrawler.monitors.books import Alarm
+    from moviecrawler.monitors.alarm_store import Alarm
 
 _THREADS = 8
 """Pages that are made at once; others wait. Scrapyd's own services have threads of their own."""
@@ -100,8 +100,7 @@ class Sources:
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         url = self.settings.get("DATABASE_URL")
         self._database = Database(url) if url else None
-        self._book: Book | None = None
-        self._book_lock = threading.Lock()
+        self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}
         self._rates_lock = threading.Lock()
 
@@ -257,25 +256,24 @@ class Sources:
     # --- Alarms -------------------------------------------------------------------------------------------------------
 
     @property
-    def has_book(self) -> bool:
+    def has_alarm_store(self) -> bool:
         """Whether there is one: in the Redis that crawls share, or in a file that a crawl on this machine has made."""
         return self.has_frontier or (Path(self.settings["DATA_DIR"]) / FILE).exists()
 
-    def ask_book(self, ask: Callable[[Book], Any]) -> Any:
-        """Return what a function gets of the book of alarms. Raises AwayError."""
-        with self._book_lock:
-            try:
-                if self._book is None:
-                    self._book = open_book(self.settings)
-                return ask(self._book)
-            except (BookError, ConfigurationError) as error:
-                raise AwayError(str(error)) from None
+    def ask_alarms(self, ask: Callable[[AlarmStore], Any]) -> Any:
+        """Return what a function gets of the store of alarms. Raises AwayError."""
+        try:
+            if self._alarm_store is None:
+                self._alarm_store = open_alarm_store(self.settings)
+            return ask(self._alarm_store)
+        except (AlarmStoreError, ConfigurationError) as error:
+            raise AwayError(str(error)) from None
 
     def alarms(self) -> list[Alarm]:
-        """Return the alarms that stand; none where there is no book. Raises AwayError."""
-        if not self.has_book:
+        """Return the alarms that stand; none where there is no store of them. Raises AwayError."""
+        if not self.has_alarm_store:
             return []
-        found: list[Alarm] = self.ask_book(lambda book: book.open_alarms())
+        found: list[Alarm] = self.ask_alarms(lambda store: store.open_alarms())
         return found
 
     # --- Versions -----------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
-from moviecrawler.monitors.books import BookError, open_book
+from moviecrawler.frontier.engine import drop_unsent
+from moviecrawler.monitors.alarm_store import AlarmStoreError, open_alarm_store
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, Places
-from moviecrawler.monitors.threads import BookThread
 from moviecrawler.signals import coverage_changed, title_unread
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CoverageWatch:
         self.crawler = crawler
         self.options = options
         self.places = Places()
-        self._book = BookThread(open_book(crawler.settings))
+        self._store = open_alarm_store(crawler.settings)
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self._saving: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -55,7 +55,7 @@ class CoverageWatch:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read what `AlarmOptions` and `open_book` read."""
+        """Read what `AlarmOptions` and `open_alarm_store` read."""
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         watch = cls(crawler, AlarmOptions.from_settings(crawler.settings))
@@ -100,18 +100,26 @@ class CoverageWatch:
     def _stop(self, why: str, or_else: str) -> None:
         if self.options.stops and self._stopping is None:
             logger.error(_STOPS, self._site, why, or_else, extra={"spider": self.crawler.spider})
-            self._stopping = asyncio.get_running_loop().create_task(self._close_spider())
+            engine = self.crawler.engine
+            assert engine is not None  # noqa: S101 - pages come from it
+            engine.pause()  # asks the scheduler for no more
+            self._drop_unsent()
+            self.crawler.signals.connect(self._drop_soon, signals.request_reached_downloader)
+            closing = engine.close_spider_async(reason="pages_changed")
+            self._stopping = asyncio.get_running_loop().create_task(closing)
 
-    async def _close_spider(self) -> None:
-        assert self.crawler.engine is not None  # noqa: S101 - pages come from it
-        await self.crawler.engine.close_spider_async(reason="pages_changed")
+    def _drop_unsent(self) -> None:
+        drop_unsent(self.crawler.engine)
+
+    def _drop_soon(self) -> None:
+        asyncio.get_running_loop().call_soon(self._drop_unsent)  # once the request is in the downloader's queue
 
     # --- What is kept -------------------------------------------------------------------------------------------------
 
     async def spider_opened(self) -> None:
         """Learn what is known of earlier pages."""
         await self._load()
-        self._saving = asyncio.get_running_loop().create_task(self._save_now_and_then())
+        self._saving = asyncio.get_running_loop().create_task(self._save_periodically())
 
     async def spider_closed(self) -> None:
         """Keep what was seen."""
@@ -121,20 +129,20 @@ class CoverageWatch:
         for name, number in self.places.having.items():
             self.crawler.stats.set_value(f"coverage/fields/{name}", number)
         await self._save()
-        await self._book.close()
+        self._store.close()
 
     async def _load(self) -> None:
         try:
-            levels = await self._book.call(lambda book: book.levels(self._site))
-            latest = await self._book.call(lambda book: book.latest(self._site))
-        except BookError as error:
+            baselines = await asyncio.to_thread(self._store.baselines, self._site)
+            latest = await asyncio.to_thread(self._store.latest, self._site)
+        except AlarmStoreError as error:
             logger.warning("What pages of %s have is not known for now: %s", self._site, error)
             return
-        before, self.places = self.places, Places(levels, latest)
+        before, self.places = self.places, Places(baselines, latest)
         self.places.continue_from(before)
         self._is_loaded = True
 
-    async def _save_now_and_then(self) -> None:
+    async def _save_periodically(self) -> None:
         while not self._closing.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self.options.every)
@@ -148,7 +156,7 @@ class CoverageWatch:
         if not seen.pages:
             return
         try:
-            await self._book.call(lambda book: book.learn(self._site, day, seen))
-        except BookError as error:
+            await asyncio.to_thread(self._store.learn, self._site, day, seen)
+        except AlarmStoreError as error:
             self.places.return_unsaved(seen)
             logger.warning("What %d pages had could not be kept, and will be tried again: %s", seen.pages, error)

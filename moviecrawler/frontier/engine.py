@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import IgnoreRequest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,6 +21,19 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
     if engine is None or engine.spider is None:
         return False
     return not engine.running or engine._slot is None or engine._slot.closing is not None  # noqa: SLF001 - see above
+
+
+class NotSent(IgnoreRequest):
+    """The crawl stops, and the request was not sent. Its title stays to be done."""
+
+
+def drop_unsent(engine: ExecutionEngine | None) -> None:
+    """Have the requests that wait in the downloader's queue fail with NotSent, and send no more from there."""
+    if engine is not None:
+        for slot in engine.downloader.slots.values():
+            slot.concurrency = 0
+            while slot.queue:
+                slot.queue.popleft()[1].errback(NotSent())
 
 
 class EngineSlot:

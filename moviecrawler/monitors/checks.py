@@ -12,7 +12,7 @@ from moviecrawler.monitors.places import ALL_SCORES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moviecrawler.monitors.books import Kind
+    from moviecrawler.monitors.alarm_store import Kind
     from moviecrawler.monitors.places import Finding, Places
 
 _SAMPLE = 20

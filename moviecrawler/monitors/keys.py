@@ -13,7 +13,7 @@ HISTORY = "{alarms}:history"
 
 
 def places(site: str) -> str:
-    """Return the key of a HASH: `<group>/<field>` → its `Level` as three numbers, of a site."""
+    """Return the key of a HASH: `<group>/<field>` → its `Baseline` as three numbers, of a site."""
     return f"{{alarms}}:places:{site}"
 
 
@@ -30,8 +30,3 @@ def examples(site: str) -> str:
 def coverage(site: str, day: str) -> str:
     """Return the key of a HASH of a site's UTC day: `<field>` → pages that had a value, `silent <field>` → pages silent of it, and `pages`."""
     return f"{{alarms}}:coverage:{site}:{day}"
-
-
-def former_levels(site: str) -> str:
-    """Return the key under which the version before kept its levels, which are of no use any more."""
-    return f"{{alarms}}:levels:{site}"

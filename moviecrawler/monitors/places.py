@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Movie
 
-Level = tuple[float, float, float]
+Baseline = tuple[float, float, float]
 """How many pages were seen, how many of them were silent of a field, and how many stated that there is none."""
-Levels = dict[str, dict[str, Level]]
-"""Group of pages alike → field → its level."""
+Baselines = dict[str, dict[str, Baseline]]
+"""Group of pages alike → field → its baseline."""
 
 ALL_SCORES = "scores"
-"""The name of the finding that pages are silent of every score, and of the level in `ANY` that says whether any is expected."""
+"""The name of the finding that pages are silent of every score, and of the baseline in `ANY` that says whether any is expected."""
 ANY = "*"
 """The group of all pages."""
 KNOWN_FROM, KNOWN_OF_LABELS_FROM = 30, 200
@@ -49,9 +49,9 @@ GONE_AFTER = 30
 """Title pages in a row that can't be read, or that are silent of every score: the site has changed its pages."""
 _MOST_GROUPS = 64
 MOST_PAGES = 1000.0
-"""That a level weighs: with more, the older ones count less and less."""
+"""That a baseline weighs: with more, the older ones count less and less."""
 
-NOTHING: Level = (0.0, 0.0, 0.0)
+NOTHING: Baseline = (0.0, 0.0, 0.0)
 
 
 class Example(NamedTuple):
@@ -80,7 +80,7 @@ class Seen:
     """Field → pages that had a value. A field that the site tells of is there with 0, too."""
     silent: Counter[str] = field(default_factory=Counter)
     """Field → pages that were silent of it."""
-    levels: Levels = field(default_factory=dict)
+    baselines: Baselines = field(default_factory=dict)
     marks: dict[str, str] = field(default_factory=dict)
     """Field → a sign for each page that was to have its place, in order: 1 when the page was silent of it, else 0."""
     examples: dict[str, Example] = field(default_factory=dict)
@@ -91,18 +91,18 @@ class Seen:
         self.pages += later.pages
         self.having.update(later.having)
         self.silent.update(later.silent)
-        for group, fields in later.levels.items():
-            known = self.levels.setdefault(group, {})
-            for name, level in fields.items():
-                known[name] = merge(known.get(name, NOTHING), level)
+        for group, fields in later.baselines.items():
+            known = self.baselines.setdefault(group, {})
+            for name, baseline in fields.items():
+                known[name] = merge(known.get(name, NOTHING), baseline)
         for name, signs in later.marks.items():
             self.marks[name] = (self.marks.get(name, "") + signs)[-WINDOW:]
         self.examples.update(later.examples)
 
 
-def merge(level: Level, more: Level) -> Level:
-    """Return a level to which pages were added."""
-    pages, silent, absent = map(add, level, more)
+def merge(baseline: Baseline, more: Baseline) -> Baseline:
+    """Return a baseline to which pages were added."""
+    pages, silent, absent = map(add, baseline, more)
     weight = min(1.0, MOST_PAGES / pages) if pages else 1.0
     return pages * weight, silent * weight, absent * weight
 
@@ -161,9 +161,9 @@ class _Window:
 class Places:
     """Watches the pages of one site in one process."""
 
-    def __init__(self, levels: Levels | None = None, marks: Mapping[str, str] | None = None) -> None:
-        """Take what is known of earlier pages: their levels, and the signs of the latest ones as in `Seen.marks`."""
-        self._levels: Levels = levels or {}
+    def __init__(self, baselines: Baselines | None = None, marks: Mapping[str, str] | None = None) -> None:
+        """Take what is known of earlier pages: their baselines, and the signs of the latest ones as in `Seen.marks`."""
+        self._baselines: Baselines = baselines or {}
         self._windows: defaultdict[str, _Window] = defaultdict(_Window)
         for name, signs in (marks or {}).items():
             self._windows[name] = _Window(signs)
@@ -195,7 +195,7 @@ class Places:
         new = Seen(1, Counter(dict.fromkeys(told, 0)), Counter(silent), examples=dict.fromkeys(silent, example))
         new.having.update(having)
         group = group_of(movie)
-        if group in self._levels or len(self._levels) < _MOST_GROUPS:
+        if group in self._baselines or len(self._baselines) < _MOST_GROUPS:
             for name in told | {name for name in having | silent if name.endswith(".count")}:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
                 self._look(group, name, sign, example, new)
@@ -221,12 +221,12 @@ class Places:
 
     def unexpected(self, movie: Movie) -> list[str]:
         """Return what a page is silent of although pages alike have its place, or too few of them were seen to tell."""
-        levels = self._levels.get(group_of(movie), {})
+        baselines = self._baselines.get(group_of(movie), {})
         elsewhere = ON_OTHER_PAGES[movie.site]
         return [
             name
             for name in movie.silent
-            if name not in elsewhere and _has_place(name, levels.get(name, NOTHING)) is not False
+            if name not in elsewhere and _has_place(name, baselines.get(name, NOTHING)) is not False
         ]
 
     def findings(self) -> dict[str, Finding]:
@@ -255,11 +255,11 @@ class Places:
     def _look(self, group: str, name: str, sign: Sign, example: Example, new: Seen) -> None:
         """Look at one field of a page.
 
-        While a place is watched, a page that lacks it becomes a part of the level only when it leaves the window and nothing was found:
+        While a place is watched, a page that lacks it becomes a part of the baseline only when it leaves the window and nothing was found:
         what is missing doesn't become usual by lasting.
         """
-        level = self._levels.get(group, {}).get(name, NOTHING)
-        if not _has_place(name, level):
+        baseline = self._baselines.get(group, {}).get(name, NOTHING)
+        if not _has_place(name, baseline):
             if sign is not Sign.SILENT or name not in self._low:
                 self._learn(new, group, name, sign)
             return
@@ -270,32 +270,32 @@ class Places:
             self._learn(new, group, name, sign)
             if name in self._low and window.silent(_LATEST) <= _WELL_AMONG_LATEST:
                 del self._low[name]
-        elif name in self._low or window.is_low(_is_certain(name, level)):
+        elif name in self._low or window.is_low(_is_certain(name, baseline)):
             self._low[name] = Finding(silent=window.silent(), pages=len(window), example=example)
         if left is not None and name not in self._low:
             self._learn(new, left, name, Sign.SILENT)
 
     def _learn(self, new: Seen, group: str, name: str, sign: Sign) -> None:
         more = (1.0, float(sign is Sign.SILENT), float(sign is Sign.ABSENT))
-        for levels in (self._levels, new.levels):
-            fields = levels.setdefault(group, {})
+        for baselines in (self._baselines, new.baselines):
+            fields = baselines.setdefault(group, {})
             fields[name] = merge(fields.get(name, NOTHING), more)
 
     def _expects_scores(self) -> bool:
         """Return whether pages are to have places of scores: always, unless an operator has said otherwise and none was seen since."""
-        pages, silent, _ = self._levels.get(ANY, {}).get(ALL_SCORES, NOTHING)
+        pages, silent, _ = self._baselines.get(ANY, {}).get(ALL_SCORES, NOTHING)
         return silent * 2 <= pages
 
 
-def _is_certain(name: str, level: Level) -> bool:
+def _is_certain(name: str, baseline: Baseline) -> bool:
     """Return whether a place is on every page that is alike, whether there is a value or not."""
-    return name.startswith("scores.") or level[2] > 0
+    return name.startswith("scores.") or baseline[2] > 0
 
 
-def _has_place(name: str, level: Level) -> bool | None:
+def _has_place(name: str, baseline: Baseline) -> bool | None:
     """Return whether nearly all pages alike have a place, as far as that is known; None for not."""
-    pages, silent, _ = level
-    certain = _is_certain(name, level)
+    pages, silent, _ = baseline
+    certain = _is_certain(name, baseline)
     if pages < KNOWN_FROM:
         return None
     if silent > pages * (_SILENT_AT_MOST if certain else _SILENT_OF_LABELS_AT_MOST):

@@ -1,25 +1,73 @@
-"""The monitors, as Spidermon runs them, and what it does when they have run.
+"""The monitors as Spidermon runs them, with the actions that notify people.
 
-A monitor fails when its alarms stand, passes when all is certain to be well, and is skipped when too little was seen to tell.
+It is imported when people are to be notified: Spidermon brings jsonschema and more along, which other crawls do without.
 """
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spidermon import Monitor, MonitorSuite
-from spidermon.core.actions import Action
+from scrapy.utils.misc import load_object
+from spidermon import Monitor, MonitorSuite, settings
+from spidermon.runners import MonitorRunner
+
+from moviecrawler.monitors.actions import DeliveryError
 
 if TYPE_CHECKING:
-    from moviecrawler.monitors.books import Kind
+    from collections.abc import Sequence
+
+    from scrapy.crawler import Crawler
+    from spidermon.core.actions import Action
+
+    from moviecrawler.monitors.alarm_store import Kind
+    from moviecrawler.monitors.checks import Verdict
+    from moviecrawler.monitors.notifications import Notification
+    from moviecrawler.monitors.options import Receiver
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 3
+_FIRST_PAUSE_SECONDS = 1.0
+"""Between the first two tries; doubled after each."""
 
 
-class _AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
+class AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
+    """A monitor fails when its alarms stand, passes when all is certain to be well, and is skipped when nobody can tell."""
+
     data: Any
 
-    def look(self, kind: Kind) -> None:
-        """Fail, pass or be skipped by what was found of alarms of that kind."""
-        verdicts = [verdict for verdict in self.data.alarms.verdicts if verdict.kind == kind]
+    def test_places_of_fields_are_there(self) -> None:
+        """Compare the places of fields with those of earlier pages."""
+        self._check("coverage")
+
+    def test_pages_can_be_read(self) -> None:
+        """Compare the share of unreadable pages with ALARM_EXTRACTION_ERRORS."""
+        self._check("extraction_errors")
+
+    def test_site_does_not_refuse(self) -> None:
+        """Compare the share of refusals with ALARM_BLOCKS; a site that was stopped is an alarm."""
+        self._check("blocks")
+
+    def test_work_that_is_due_is_done(self) -> None:
+        """Compare the time since the last answer with ALARM_STALLED."""
+        self._check("stalled")
+
+    def test_stores_take_batches(self) -> None:
+        """Look for stores that fail again and again."""
+        self._check("store")
+
+    def test_dead_letters_do_not_grow(self) -> None:
+        """Look for items that were rejected, and requests that were set aside."""
+        self._check("dead_letters")
+
+    def test_titles_are_fresh(self) -> None:
+        """Compare the share of titles within their due date with ALARM_FRESHNESS."""
+        self._check("freshness")
+
+    def _check(self, kind: Kind) -> None:
+        verdicts = [verdict for verdict in self.data.verdicts if verdict.kind == kind]
         if not verdicts:
             self.skipTest("too little was seen to tell")
         standing = [f"{verdict.name}: {verdict.text}" for verdict in verdicts if verdict.stands]
@@ -27,58 +75,58 @@ class _AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
             self.fail("; ".join(standing))
 
 
-class PagesMonitor(_AlarmMonitor):
-    """What the sites' pages say."""
-
-    def test_places_of_fields_are_there(self) -> None:
-        """Compare the places of fields with those of earlier pages."""
-        self.look("coverage")
-
-    def test_pages_can_be_read(self) -> None:
-        """Compare the share of pages of an unknown shape with ALARM_EXTRACTION_ERRORS."""
-        self.look("extraction_errors")
-
-
-class SiteMonitor(_AlarmMonitor):
-    """How the sites treat us."""
-
-    def test_site_does_not_refuse(self) -> None:
-        """Compare the share of refusals with ALARM_BLOCKS; a site that was stopped is an alarm."""
-        self.look("blocks")
-
-    def test_work_that_is_due_is_done(self) -> None:
-        """Compare the time since the last answer with ALARM_STALLED."""
-        self.look("stalled")
-
-
-class StoresMonitor(_AlarmMonitor):
-    """What becomes of what was read."""
-
-    def test_stores_take_batches(self) -> None:
-        """Look for stores that fail again and again."""
-        self.look("store")
-
-    def test_dead_letters_do_not_grow(self) -> None:
-        """Look for items that were rejected, and requests that were set aside."""
-        self.look("dead_letters")
-
-    def test_titles_are_fresh(self) -> None:
-        """Compare the share of titles within their due date with ALARM_FRESHNESS."""
-        self.look("freshness")
-
-
-class TellAlarms(Action):  # type: ignore[misc]  # Spidermon has no types
-    """Tells people of alarms that have opened, and of those that have recovered."""
-
-    data: Any
-
-    def run_action(self) -> None:
-        """Begin to tell; nothing is waited for."""
-        self.data.alarms.begin_to_tell()
-
-
 class AlarmSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
     """All of them."""
 
-    monitors: ClassVar = [PagesMonitor, SiteMonitor, StoresMonitor]
-    monitors_finished_actions: ClassVar = [TellAlarms]
+    monitors: ClassVar = [AlarmMonitor]
+
+
+def notify(
+    crawler: Crawler, receivers: Sequence[Receiver], verdicts: Sequence[Verdict], notifications: Sequence[Notification]
+) -> bool:
+    """Run the suite with the actions of the receivers, and again with those that failed; return whether each has succeeded.
+
+    It blocks for as long as the actions do: call it in a thread.
+    """
+    # These log URLs, with the tokens in them.
+    for name in ("urllib3", "slack_sdk"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    stands = any(one.status != "recovered" for one in notifications)
+    # Sentry is for what is wrong.
+    left = [_action(crawler, one) for one in receivers if stands or one.setting != "SPIDERMON_SENTRY_DSN"]
+    for attempt in range(_TRIES):
+        if not left:
+            return True
+        if attempt:
+            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+        # Spidermon's runner for spiders logs thirty lines each time, and errors with the URLs that failed.
+        result = MonitorRunner().run(
+            AlarmSuite(monitors_finished_actions=left),
+            verdicts=verdicts,
+            notifications=notifications,
+            text="\n".join(one.text for one in notifications),
+            stats=dict(crawler.stats.get_stats()) if crawler.stats is not None else {},
+            crawler=crawler,
+            spider=crawler.spider,
+            sc_spider_name=crawler.spidercls.name,
+            job=None,
+        )
+        failed = [one for one in result.monitors_finished_action_results if one.status == settings.MONITOR.STATUS.ERROR]
+        left = [one.item for one in failed]
+    for one in failed:
+        logger.warning("%s could not notify people (%s); it is tried again", one.item.name, _reason(one.error))
+    return not left
+
+
+def _action(crawler: Crawler, receiver: Receiver) -> Action:
+    action = load_object(receiver.action)
+    return action(**{**action.from_crawler_kwargs(crawler), **dict(receiver.arguments)})
+
+
+def _reason(traceback: str) -> str:
+    """Return the class of an exception; its text, which may hold a URL with a token, only when it is ours."""
+    latest = traceback.rpartition("Traceback (most recent call last):\n")[2]
+    line = next((line for line in latest.splitlines() if not line.startswith(" ")), "")
+    name, _, text = line.partition(": ")
+    name = name.rpartition(".")[2]
+    return text if name == DeliveryError.__name__ else name

@@ -22,6 +22,7 @@ from moviecrawler.configuration import check_argument_names, check_settings, par
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.fields import silent_beside
+from moviecrawler.frontier.engine import NotSent
 from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
 from moviecrawler.meta import DIRECT, POOL_META
@@ -360,6 +361,8 @@ class MovieSpider(scrapy.Spider):
 
     def list_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a list page that could not be fetched."""
+        if isinstance(failure.value, NotSent):
+            return
         yield from self.list_missed(failure.request.url, *_outcome(failure))  # type: ignore[attr-defined]
 
     def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
@@ -424,6 +427,8 @@ class MovieSpider(scrapy.Spider):
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
+        if isinstance(failure.value, NotSent):
+            return
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         outcome, reason = _outcome(failure)

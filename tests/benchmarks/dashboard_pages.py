@@ -29,8 +29,8 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
+from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import Seen
-from moviecrawler.monitors.redis_book import RedisBook
 from tests.cluster.nodes import cluster
 from tests.dashboard.filling import fill
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -87,7 +87,7 @@ def fill_cluster(url: str, client: redis.Redis, keys: Keys) -> None:
             pipe.zadd(keys.finished, {job.key: told.ended_at})
             pipe.hset(keys.results, job.key, msgspec.json.encode(told) + b"\n" + msgspec.json.encode(job))
     pipe.execute()
-    book = RedisBook(url)
+    book = open_alarm_store({"REDIS_URL": url})
     for site in ("imdb", "metacritic", "rottentomatoes"):
         for day in range(30):
             name = time.strftime("%Y-%m-%d", time.gmtime(now - 86_400 * day))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moviecrawler.monitors.books import Alarm
-from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.monitors.places import ANY, Seen
 from tests.crawling import scrapy
 
 
 def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
-    book = FileBook(tmp_path)
+    book = open_alarm_store({"DATA_DIR": tmp_path})
     alarm = Alarm(
         name="coverage/imdb/plot",
         kind="coverage",
@@ -23,7 +22,7 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
         told_at=0,
     )
     book.fire(alarm, 60)
-    book.learn("imdb", "2026-11-01", Seen(levels={"title|movie|released": {"plot": (100.0, 0.0, 0.0)}}))
+    book.learn("imdb", "2026-11-01", Seen(baselines={"title|movie|released": {"plot": (100.0, 0.0, 0.0)}}))
 
     shown = scrapy("alarms", data=tmp_path)
     assert shown.code == 1
@@ -38,5 +37,5 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
     told = json.loads(accepted.output)
     assert told["open"] == []
     assert [event["what"] for event in told["history"]] == ["accepted", "opened"]
-    assert book.levels("imdb").keys() == {ANY}
+    assert book.baselines("imdb").keys() == {ANY}
     book.close()

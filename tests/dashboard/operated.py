@@ -24,9 +24,8 @@ from moviecrawler.extensions.failed_pages import Sample
 from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
-from moviecrawler.monitors.books import Alarm
+from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.monitors.places import Example, Seen
-from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.proxies.keys import HOUR
 from moviecrawler.proxies.keys import Keys as ExitKeys
 from moviecrawler.replica.movies import Catalogue
@@ -224,7 +223,7 @@ def _go_wrong(made: Operated) -> None:
         client.hincrby(ExitKeys("rottentomatoes").figures(int(now // HOUR)), f"datacenter:elsewhere {name}", figure)
     quarantine = {"since": now, "until": now + 1800, "strikes": 1, "reason": HOSTILE, "served": False}
     client.hset(ExitKeys("rottentomatoes").quarantines, "datacenter:elsewhere", json.dumps(quarantine))
-    book = RedisBook(made.redis.url)
+    book = open_alarm_store({"REDIS_URL": made.redis.url})
     book.fire(
         Alarm(
             name="coverage/imdb/year",

@@ -559,10 +559,9 @@ def test_title_is_boosted(world: Operated) -> None:
 
 
 def test_new_normal_ends_an_alarm(world: Operated) -> None:
-    from moviecrawler.monitors.books import Alarm  # noqa: PLC0415 - here alone
-    from moviecrawler.monitors.redis_book import RedisBook  # noqa: PLC0415 - here alone
+    from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store  # noqa: PLC0415 - here alone
 
-    book = RedisBook(world.redis.url)
+    book = open_alarm_store({"REDIS_URL": world.redis.url})
     now = time.time()
     name = "coverage/metacritic/plot"
     book.fire(Alarm(name=name, kind="coverage", site="metacritic", text="few have it", since=now, seen_at=now), 3600)

@@ -19,7 +19,7 @@ from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
 from moviecrawler.dashboard.tokens import VALID_FOR, Tokens
 from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.runs import RunReport
-from moviecrawler.monitors.books import Alarm, Day
+from moviecrawler.monitors.alarm_store import Alarm, Day
 from moviecrawler.monitors.places import Example
 
 NOW = 1_780_000_000.0

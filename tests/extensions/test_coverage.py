@@ -15,9 +15,8 @@ import redis
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.items import Movie, Site
-from moviecrawler.monitors.file_book import FileBook
+from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import GONE_AFTER, WINDOW
-from moviecrawler.monitors.redis_book import RedisBook
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl
@@ -31,8 +30,10 @@ AS_BEFORE = 20
 """Answers of the second crawl before the pages change."""
 CATALOGUE = Catalogue(1, TITLES)
 IDS = "ids=" + ",".join(CATALOGUE.imdb_id(index) for index in range(TITLES))
-IN_FLIGHT = 40
-"""Answers that are on their way when a crawl stops, at most; they are stored."""
+ASKED_AS_SITES_ARE = json.dumps({"127.0.0.1": {"delay": 0.02, "concurrency": 2}})
+"""Most requests that the crawl has taken up wait in the downloader."""
+IN_FLIGHT = 6
+"""Pages that are being fetched and read when a crawl stops, at most; they are stored."""
 RATING = {"aggregateRating": "meanOfVotes"}
 """What the pages call IMDb's rating, and what they call it when they have changed."""
 
@@ -53,7 +54,7 @@ def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int |
 
 
 def alarms(folder: Path) -> list[str]:
-    with closing(FileBook(folder)) as book:
+    with closing(open_alarm_store({"DATA_DIR": folder})) as book:
         return [alarm.name for alarm in book.open_alarms()]
 
 
@@ -95,7 +96,7 @@ def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
     assert again.stat("coverage/partial") >= silent >= TITLES - AS_BEFORE - 1
     assert f"{silent:,} silent of scores.imdb, such as tt" in again.log
     assert {name: scores(read()) for name, read in readers.items()} == before
-    with closing(FileBook(tmp_path)) as book:
+    with closing(open_alarm_store({"DATA_DIR": tmp_path})) as book:
         assert book.examples("imdb")["scores.imdb"].site_id in before["csv"]
         assert sum(day.silent for day in book.coverage("imdb", "2026-01-01") if day.field == "scores.imdb") == silent
 
@@ -126,22 +127,39 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     replica: ReplicaProcess, tmp_path: Path, names: dict[str, str], why: str
 ) -> None:
     change(replica, names, after=10)
-    ended = crawl("imdb", IDS, data=tmp_path, replica=replica)
+    ended = crawl("imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE)
     assert ended.code == 1
     assert "(pages_changed)" in ended.log
     assert why in ended.log
     assert "COVERAGE_STOP=0" in ended.log
-    assert ended.stat("coverage/pages") + ended.stat("titles/failed") < 10 + GONE_AFTER + IN_FLIGHT
+    read = ended.stat("coverage/pages") + ended.stat("titles/failed")
+    assert read <= 10 + GONE_AFTER + IN_FLIGHT
+    # What was not asked for is neither failed nor blocked: the same command asks for it.
+    assert f"{TITLES - read} titles of this crawl were not done" in ended.log
     on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0")
     assert "(finished)" in on.log
     kind = "coverage/imdb/scores" if "score" in why else "extraction_errors/imdb"
     assert kind in alarms(tmp_path)
     if "score" in why:
         accepted = alarms(tmp_path)
-        with closing(FileBook(tmp_path)) as book:
+        with closing(open_alarm_store({"DATA_DIR": tmp_path})) as book:
             for name in accepted:
                 book.accept(name, time.time())
         assert_no_alarm(crawl("imdb", IDS, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0"), tmp_path)
+
+
+def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    change(replica, {**RATING, '"metacritic"': '"critics"'}, after=10)
+    shared = {"REDIS_URL": redis_url, "DOWNLOAD_SLOTS": ASKED_AS_SITES_ARE}
+    stopped = crawl("imdb", IDS, data=tmp_path, replica=replica, **shared)
+    assert "(pages_changed)" in stopped.log
+    assert len(stopped.movies) <= 10 + GONE_AFTER + IN_FLIGHT
+    change(replica, {}, 0)
+    on = crawl("imdb", IDS, data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    assert on.code == 0, on.log
+    assert len(on.movies) == TITLES
 
 
 def test_blocks_are_an_alarm_of_their_own_and_no_coverage(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -170,7 +188,7 @@ def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep
             ended = crawl("imdb", IDS, data=folder, replica=replica, FRONTIER_RUN=run, ALARM_WEBHOOK=hook.url, **shared)
             assert ended.code == 0, ended.log
     assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/scores.imdb"]
-    with closing(RedisBook(redis_url)) as book:
+    with closing(open_alarm_store({"REDIS_URL": redis_url})) as book:
         assert [alarm.kind for alarm in book.open_alarms()] == ["coverage"]
     kept: dict[bytes, bytes] = redis_client.hgetall(CrawlKeys.SAMPLES)  # type: ignore[assignment]  # without decode_responses
     sample, page = read_sample(kept[b"imdb/silent scores.imdb"])

@@ -22,8 +22,7 @@ from moviecrawler.cluster.state import EVENTS
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES
 from moviecrawler.extensions.metrics_options import MetricsOptions
-from moviecrawler.monitors.books import Alarm
-from moviecrawler.monitors.redis_book import RedisBook
+from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import crawl
@@ -143,7 +142,7 @@ def test_gateway_that_speaks_no_http_stops_neither_the_crawl_nor_the_file(
 
 
 def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    book = RedisBook(redis_url)
+    book = open_alarm_store({"REDIS_URL": redis_url})
     for field in ("year", "plot"):
         name = f"coverage/imdb/{field}"
         book.fire(Alarm(name=name, kind="coverage", site="imdb", text="missing", since=0, seen_at=0), 60)

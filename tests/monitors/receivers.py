@@ -42,11 +42,13 @@ class Webhook(_Receiver):
             def do_POST(self) -> None:
                 receiver.requests.append((self.command, self.path, dict(self.headers)))
                 receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                answer = b'{"ok": true, "members": []}'  # what chat programs answer
                 self.send_response(left.pop(0) if left else 200)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
+                self.wfile.write(answer)
 
-            do_PUT = do_POST  # noqa: N815 - its name in the standard library
+            do_GET = do_PUT = do_POST  # noqa: N815 - their names in the standard library
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -22,7 +22,7 @@ from moviecrawler.monitors.places import (
     MOST_PAGES,
     NOTHING,
     WINDOW,
-    Levels,
+    Baselines,
     Places,
     Seen,
     group_of,
@@ -99,7 +99,7 @@ def taken(places: Places, pages: Iterable[Movie]) -> dict[str, int]:
 def continued(places: Places) -> Places:
     """Return what the next process knows."""
     seen = places.learnt()
-    return Places({group: dict(fields) for group, fields in seen.levels.items()}, dict(seen.marks))
+    return Places({group: dict(fields) for group, fields in seen.baselines.items()}, dict(seen.marks))
 
 
 # --- What is no finding -----------------------------------------------------------------------------------------------
@@ -226,10 +226,10 @@ def test_what_is_missing_does_not_become_usual_by_lasting() -> None:
 def test_crawls_of_a_few_pages_each_find_it_together() -> None:
     places = Places()
     taken(places, (title(number) for number in range(100)))
-    levels = places.learnt().levels
+    baselines = places.learnt().baselines
     kept: dict[str, str] = {}
     for crawl in range(10):
-        small = Places({group: dict(fields) for group, fields in levels.items()}, kept)
+        small = Places({group: dict(fields) for group, fields in baselines.items()}, kept)
         if taken(small, (title(number, 0.9, "plot") for number in range(5 * crawl, 5 * crawl + 5))):
             break
         for name, signs in small.learnt().marks.items():
@@ -287,7 +287,7 @@ def test_one_score_that_is_left_is_enough_to_go_on() -> None:
 
 
 def test_operator_may_accept_that_a_site_has_no_scores_until_one_is_seen() -> None:
-    accepted: Levels = {ANY: {ALL_SCORES: (KNOWN_FROM, KNOWN_FROM, 0)}}
+    accepted: Baselines = {ANY: {ALL_SCORES: (KNOWN_FROM, KNOWN_FROM, 0)}}
     places = Places(accepted)
     without = [title(number, 0.9, *SCORES["metacritic"]) for number in range(WINDOW)]
     assert ALL_SCORES not in taken(places, without)
@@ -351,7 +351,7 @@ def test_levels_stay_bounded() -> None:
     places = Places()
     for number in range(300):
         places.take(replace(title(number), fetch=fetched(number, f"kind{number}")))
-    assert len(places.learnt().levels) <= 65
+    assert len(places.learnt().baselines) <= 65
     level = NOTHING
     for _ in range(3000):
         level = merge(level, (1.0, 0.0, 1.0))

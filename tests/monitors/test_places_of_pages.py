@@ -131,7 +131,7 @@ def ordered(films: list[Movie], order: str, luck: random.Random) -> list[Movie]:
 
 def continued(places: Places) -> Places:
     seen = places.learnt()
-    return Places({group: dict(fields) for group, fields in seen.levels.items()}, dict(seen.marks))
+    return Places({group: dict(fields) for group, fields in seen.baselines.items()}, dict(seen.marks))
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -1,0 +1,270 @@
+"""Alarms, their history and what is known of pages: kept in the Redis that nodes share, or else in a file of this machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from moviecrawler.clock import utc_now
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.monitors import keys
+from moviecrawler.monitors.places import ANY, KNOWN_FROM, NOTHING, WINDOW, Example, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.monitors.places import Baselines, Seen
+
+T = TypeVar("T")
+Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
+What = Literal["opened", "recovered", "accepted"]
+
+FILE = "alarms.sqlite3"
+MOST_EVENTS = 1000
+"""Events that are kept."""
+KEPT_SECONDS = 400 * 86_400
+"""For which what is known of pages is kept after the last of them."""
+_SILENT = "silent "
+"""Before a field's name in `keys.coverage`."""
+
+
+class AlarmStoreError(MovieCrawlerError):
+    """The alarms can't be read or written now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """Something that an operator has to know. Times are in seconds since 1970."""
+
+    name: str
+    """`<kind>/<site>`, and for some what it is about: `coverage/imdb/year`."""
+    kind: Kind
+    site: str
+    text: str
+    """One sentence, with figures."""
+    since: float
+    seen_at: float
+    """When it was last seen to stand, by any node."""
+    told_at: float = 0.0
+    """When the last message about it was sent; 0 when none could be delivered yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What happened to an alarm."""
+
+    at: float
+    what: What
+    alarm: Alarm
+
+
+class Day(NamedTuple):
+    """How many of a day's pages had a field, and how many were silent of it."""
+
+    day: str
+    """ISO 8601, UTC."""
+    field: str
+    pages: int
+    present: int
+    silent: int = 0
+
+
+class Hashes(Protocol):
+    """What keeps the hashes of texts by their keys, and a list of events. Each method raises AlarmStoreError."""
+
+    def read(self, hash_keys: Sequence[str]) -> list[dict[str, str]]:
+        """Return hashes; an empty one for each that there is not."""
+
+    def update(self, hash_keys: Sequence[str], change: Callable[[list[dict[str, str]]], T], seconds: float | None) -> T:
+        """Have `change` alter hashes in one atomic step, and return what it returns. It may be called more than once.
+
+        What is written expires after `seconds`; never for None.
+        """
+
+    def add_event(self, event: str, most: int) -> None:
+        """Add an event, and keep the `most` latest."""
+
+    def events(self, limit: int) -> list[str]:
+        """Return the latest events, newest first."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class AlarmStore:
+    """All methods block, and raise AlarmStoreError; they may be called from any thread."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self._hashes = hashes
+
+    # --- Alarms -------------------------------------------------------------------------------------------------------
+
+    def fire(self, alarm: Alarm, reminder: float) -> Literal["opened", "reminder"] | None:
+        """Record that an alarm stands; return whether this caller, and no other, is to notify people.
+
+        That is when it opens, again when the message could not be delivered, and every `reminder` seconds.
+        """
+
+        def change(found: list[dict[str, str]]) -> tuple[Alarm | None, Literal["opened", "reminder"] | None]:
+            known = _decoded(found[0].get(alarm.name), Alarm)
+            if known is not None and known.told_at + reminder > alarm.seen_at:
+                now, due = replace(alarm, since=known.since, told_at=known.told_at), None
+            else:
+                now = replace(alarm, since=known.since if known else alarm.since, told_at=alarm.seen_at)
+                due = "reminder" if known is not None and known.told_at else "opened"
+            found[0][alarm.name] = _encoded(now)
+            return known, due  # type: ignore[return-value]  # mypy widens the texts
+
+        known, due = self._hashes.update([keys.OPEN], change, None)
+        if known is None:
+            self._add(Event(at=alarm.since, what="opened", alarm=alarm))
+        return due
+
+    def notification_failed(self, name: str) -> None:
+        """Have people notified again of an alarm, as the message could not be delivered."""
+
+        def change(found: list[dict[str, str]]) -> None:
+            known = _decoded(found[0].get(name), Alarm)
+            if known is not None:
+                found[0][name] = _encoded(replace(known, told_at=0.0))
+
+        self._hashes.update([keys.OPEN], change, None)
+
+    def recover(self, name: str, now: float, quiet: float, what: What = "recovered") -> Alarm | None:
+        """End an alarm that nobody has seen standing for `quiet` seconds; return it to the one caller who is to notify people."""
+
+        def change(found: list[dict[str, str]]) -> Alarm | None:
+            known = _decoded(found[0].get(name), Alarm)
+            if known is not None and known.seen_at + quiet > now:
+                return None
+            found[0].pop(name, None)
+            return known
+
+        ended = self._hashes.update([keys.OPEN], change, None)
+        if ended is not None:
+            self._add(Event(at=now, what=what, alarm=ended))
+        return ended
+
+    def accept(self, name: str, now: float) -> Alarm | None:
+        """End an alarm because an operator says so; a field's places are learnt anew. Return it, None when there is none."""
+        alarm = self.recover(name, now, float("-inf"), "accepted")
+        if alarm is not None and alarm.kind == "coverage":
+            self._forget(alarm.site, name.split("/", 2)[2])
+        return alarm
+
+    def open_alarms(self) -> list[Alarm]:
+        """Return the alarms that stand, the oldest first."""
+        found = self._hashes.read([keys.OPEN])[0].values()
+        return sorted(filter(None, (_decoded(text, Alarm) for text in found)), key=lambda alarm: alarm.since)
+
+    def history(self, limit: int = 100) -> list[Event]:
+        """Return the latest events, newest first."""
+        return list(filter(None, (_decoded(text, Event) for text in self._hashes.events(limit))))
+
+    def _add(self, event: Event) -> None:
+        self._hashes.add_event(_encoded(event), MOST_EVENTS)
+
+    # --- What is known of pages ---------------------------------------------------------------------------------------
+
+    def baselines(self, site: str) -> Baselines:
+        """Return which places pages of a site have."""
+        known: Baselines = defaultdict(dict)
+        for name, text in self._hashes.read([keys.places(site)])[0].items():
+            group, _, field = name.rpartition("/")
+            pages, silent, absent = map(float, text.split())
+            known[group][field] = pages, silent, absent
+        return dict(known)
+
+    def latest(self, site: str) -> dict[str, str]:
+        """Return the signs of the latest pages that were to have the place of each field, as in `Seen.marks`."""
+        return self._hashes.read([keys.latest(site)])[0]
+
+    def examples(self, site: str) -> dict[str, Example]:
+        """Return the latest page that was silent of each field."""
+        found = self._hashes.read([keys.examples(site)])[0]
+        return {field: example for field, text in found.items() if (example := _decoded(text, Example)) is not None}
+
+    def learn(self, site: str, day: str, seen: Seen) -> None:
+        """Add pages to what is known of a site, and to what was counted of a day (ISO 8601)."""
+
+        def change(found: list[dict[str, str]]) -> None:
+            places, latest, examples, coverage = found
+            for group, fields in seen.baselines.items():
+                for field, added in fields.items():
+                    name = f"{group}/{field}"
+                    pages, silent, absent = map(float, places[name].split()) if name in places else NOTHING
+                    places[name] = " ".join(f"{figure:.6g}" for figure in merge((pages, silent, absent), added))
+            for field, signs in seen.marks.items():
+                latest[field] = (latest.get(field, "") + signs)[-WINDOW:]
+            examples.update({field: _encoded(example) for field, example in seen.examples.items()})
+            counted = {**seen.having, **{_SILENT + field: number for field, number in seen.silent.items()}}
+            for name, number in {**counted, "pages": seen.pages}.items():
+                coverage[name] = str(int(coverage.get(name, 0)) + number)
+
+        names = [keys.places(site), keys.latest(site), keys.examples(site), keys.coverage(site, day)]
+        self._hashes.update(names, change, KEPT_SECONDS)
+
+    def _forget(self, site: str, field: str) -> None:
+        """Forget which pages have the place of a field: those that come may have it or not."""
+
+        def change(found: list[dict[str, str]]) -> None:
+            places, latest = found
+            for name in [name for name in places if name.rpartition("/")[2] == field]:
+                del places[name]
+            places[f"{ANY}/{field}"] = f"{KNOWN_FROM} {KNOWN_FROM} 0"
+            latest.pop(field, None)
+
+        self._hashes.update([keys.places(site), keys.latest(site)], change, KEPT_SECONDS)
+
+    def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
+        """Return what was counted each day, in order, until and with today if nothing else is said; 400 days are kept."""
+        last = date.fromisoformat(until_day) if until_day else utc_now().date()
+        first = max(date.fromisoformat(since_day), last - timedelta(seconds=KEPT_SECONDS))
+        days = [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
+        found = []
+        for day, counted in zip(days, self._hashes.read([keys.coverage(site, day) for day in days]), strict=True):
+            pages = int(counted.pop("pages", 0))
+            found += [
+                Day(day, field, pages, int(counted.get(field, 0)), int(counted.get(_SILENT + field, 0)))
+                for field in sorted({name.removeprefix(_SILENT) for name in counted})
+            ]
+        return found
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._hashes.close()
+
+
+def open_alarm_store(settings: BaseSettings | Mapping[str, Any]) -> AlarmStore:
+    """Return the store of a project's settings (REDIS_URL, REDIS_PARAMS, DATA_DIR), which connects when it is used.
+
+    Raises ConfigurationError.
+    """
+    url = settings.get("REDIS_URL")
+    if url:
+        from moviecrawler.monitors.redis_hashes import RedisHashes  # noqa: PLC0415 - only shared alarms need Redis' client
+        from moviecrawler.redis_client import redis_parameters  # noqa: PLC0415
+
+        return AlarmStore(RedisHashes(url, redis_parameters(settings)))
+    from moviecrawler.monitors.sqlite_hashes import SqliteHashes  # noqa: PLC0415 - only alarms of one machine need SQLite
+
+    return AlarmStore(SqliteHashes(Path(settings["DATA_DIR"]) / FILE))
+
+
+def _encoded(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _decoded(text: str | None, type_: type[T]) -> T | None:
+    """Return what a text holds; None for none, and for one that is damaged or of another version."""
+    try:
+        return None if text is None else msgspec.json.decode(text, type=type_)
+    except msgspec.DecodeError:
+        return None

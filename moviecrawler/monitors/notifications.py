@@ -1,0 +1,61 @@
+"""What people are told of an alarm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from moviecrawler.monitors.alarm_store import Alarm
+
+_WORDS = {"opened": "Alarm", "reminder": "Alarm still stands", "recovered": "Recovered, and no longer true"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One message about one alarm."""
+
+    status: Literal["opened", "reminder", "recovered"]
+    alarm: Alarm
+    at: datetime
+    node: str
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        said = f"{_WORDS[self.status]}: {self.alarm.name}: {self.alarm.text}"
+        return said if self.status == "opened" else f"{said} (since {self._since:%Y-%m-%d %H:%M} UTC)"
+
+    @property
+    def _since(self) -> datetime:
+        return datetime.fromtimestamp(self.alarm.since, UTC)
+
+    def as_json(self) -> dict[str, str]:
+        """Return what a webhook is sent. Chat programs show `text`."""
+        return {
+            "text": self.text,
+            "status": self.status,
+            "alarm": self.alarm.name,
+            "kind": self.alarm.kind,
+            "site": self.alarm.site,
+            "since": self._since.isoformat(timespec="seconds"),
+            "at": self.at.isoformat(timespec="seconds"),
+            "node": self.node,
+        }
+
+    def as_mail(self, sender: str, to: list[str]) -> EmailMessage:
+        """Return it as a mail."""
+        mail = EmailMessage()
+        mail["Subject"] = f"moviecrawler: {_WORDS[self.status]}: {self.alarm.name}"
+        mail["From"] = sender
+        mail["To"] = ", ".join(to)
+        mail["Date"] = format_datetime(self.at)
+        mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+        mail.set_content(
+            f"{self.text}\n\nStands since {self._since:%Y-%m-%d %H:%M} UTC; sent by {self.node} at "
+            f"{self.at:%Y-%m-%d %H:%M} UTC.\n"
+        )
+        return mail
