@@ -15,11 +15,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from moviecrawler.fields import silent_beside
+from moviecrawler.items import SCORE_SCALES, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from moviecrawler.items import Credit, Movie, Role
+    from moviecrawler.items import Credit, Movie, Role, ScoreKind
 
 
 class Absence(Enum):
@@ -125,7 +126,7 @@ def first(*places: Callable[[], _T | NotTold]) -> _T | NotTold:
     return absent
 
 
-def one_of_each(role: Role, people: list[Credit]) -> list[Credit]:
+def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     """Return the credits of a role with nobody twice, in order and numbered from 1."""
     known: dict[str, Credit] = {}
     for credit in people:
@@ -133,3 +134,16 @@ def one_of_each(role: Role, people: list[Credit]) -> list[Credit]:
     for place, credit in enumerate(known.values(), start=1):
         credit.role, credit.position = role, place
     return list(known.values())
+
+
+def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
+    """Return a score, with its count where that is a number above 0. Raises ValueError when the value is not on its scale."""
+    lowest = 1 if kind == "imdb" else 0
+    if not lowest <= value <= SCORE_SCALES[kind]:
+        raise ValueError(f"{kind} of {value:g}, which is not between {lowest} and {SCORE_SCALES[kind]}")
+    return Score(kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None)
+
+
+def other_than(title: str, original: str | NotTold) -> str | NotTold:
+    """Return an original title; ABSENT when it is the displayed one."""
+    return ABSENT if original == title else original

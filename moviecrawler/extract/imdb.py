@@ -8,6 +8,7 @@ such an object says is read by `imdb_objects`; pages without that script are rea
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 from urllib.parse import urlsplit
 
@@ -168,18 +169,8 @@ def _kind_of_markup(body: bytes) -> str | None:
 
 
 @reader
-def title(body: bytes, url: str | None = None) -> Page:
-    """Read a title page. Raises ExtractionError when it doesn't say which title it is about."""
-    return _title_page(body, url, "title")
-
-
-@reader
-def reference(body: bytes, url: str | None = None) -> Page:
-    """Read a title's reference page, which has its whole cast. Raises ExtractionError as `title` does."""
-    return _title_page(body, url, "reference")
-
-
-def _title_page(body: bytes, url: str | None, kind: str) -> Page:
+def title(body: bytes, url: str | None = None, kind: str = "title") -> Page:
+    """Read a title page, or its reference page. Raises ExtractionError when it doesn't say which title it is about."""
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
@@ -218,7 +209,7 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
         return imdb_titles.full_credits(body, url)
     content = props.get("contentData")
     if content is None:
-        return _title_page(body, url, "fullcredits")
+        return title(body, url, "fullcredits")
     listed: TitleData = {"categories": content["categories"]} if "categories" in content else {}
     return Page(site="imdb", kind="fullcredits", movie=_read_entity(props, listed))
 
@@ -279,59 +270,54 @@ def _read_entity(props: PageProps, *listed: TitleData) -> Movie:
 # --- Lists ----------------------------------------------------------------------------------------------------------
 
 
-@reader
-def chart(body: bytes, url: str | None = None) -> Page:
-    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks. Raises ExtractionError."""
-    props = page_props(body)
-    if props is None:
-        return imdb_lists.listing(body, url)
+def _list_page(kind: str, read: Callable[[PageProps], Listing]) -> Callable[[bytes, str | None], Page]:
+    """Return what reads a page that is a list: its data with `read`, or else its markup."""
+
+    @reader
+    def read_page(body: bytes, url: str | None = None) -> Page:
+        props = page_props(body)
+        return imdb_lists.listing(body, url) if props is None else Page(site="imdb", kind=kind, listing=read(props))
+
+    return read_page
+
+
+def _chart(props: PageProps) -> Listing:
+    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks."""
     releases = dig(props.get("pageData"), "topGrossingReleases")
     if releases is not None:
         # A release that is not bound to a title yet has none.
-        titles = [dig(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges")]
-        entries = [read_entry(node, _rating(node, "ratingsSummary")) for node in titles if node is not None]
+        nodes = (dig(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges"))
+        ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
     else:
         edges = _rows(dig(props.get("pageData"), "chartTitles"), "edges")
-        entries = [
-            read_entry(node, _rating(node, "ratingsSummary"), check_rank(dig_integer(edge, "currentRank")))
-            for edge in edges
-            for node in [dig(edge, "node")]
-        ]
-    return Page(site="imdb", kind="chart", listing=Listing(site="imdb", entries=entries))
+        ranked = [(dig(edge, "node"), check_rank(dig_integer(edge, "currentRank"))) for edge in edges]
+    entries = [read_entry(node, _rating(node, "ratingsSummary"), rank) for node, rank in ranked]
+    return Listing(site="imdb", entries=entries)
 
 
-@reader
-def search(body: bytes, url: str | None = None) -> Page:
+def _search(props: PageProps) -> Listing:
     """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
-    props = page_props(body)
-    if props is None:
-        return imdb_lists.listing(body, url)
     found = dig(props.get("searchResults"), "titleResults")
     entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
-    listing = Listing(site="imdb", entries=entries, total=_total(found), next=dig_text(found, "endCursor"))
-    return Page(site="imdb", kind="search", listing=listing)
+    return Listing(site="imdb", entries=entries, total=_total(found), next=dig_text(found, "endCursor"))
 
 
-@reader
-def find(body: bytes, url: str | None = None) -> Page:
-    """Read the titles of a page of `/find`. Raises ExtractionError."""
-    props = page_props(body)
-    if props is None:
-        return imdb_lists.listing(body, url)
+def _find(props: PageProps) -> Listing:
     found = props.get("titleResults")
     entries = [_search_entry(row) for row in _rows(found, "results")]
-    listing = Listing(site="imdb", entries=entries, next=dig_text(found, "nextCursor"))
-    return Page(site="imdb", kind="find", listing=listing)
+    return Listing(site="imdb", entries=entries, next=dig_text(found, "nextCursor"))
 
 
-@reader
-def calendar(body: bytes, url: str | None = None) -> Page:
-    """Read the titles of the calendar of releases, each with its date. Raises ExtractionError."""
-    props = page_props(body)
-    if props is None:
-        return imdb_lists.listing(body, url)
-    entries = [read_entry(row, None) for group in _rows(props, "groups") for row in _rows(group, "entries")]
-    return Page(site="imdb", kind="calendar", listing=Listing(site="imdb", entries=entries))
+def _calendar(props: PageProps) -> Listing:
+    """Read the calendar of releases, each with its date."""
+    rows = (row for group in _rows(props, "groups") for row in _rows(group, "entries"))
+    return Listing(site="imdb", entries=[read_entry(row, None) for row in rows])
+
+
+chart = _list_page("chart", _chart)
+search = _list_page("search", _search)
+find = _list_page("find", _find)
+calendar = _list_page("calendar", _calendar)
 
 
 @reader
@@ -396,7 +382,7 @@ _ALWAYS_TOLD = (
 
 READERS: dict[str, Callable[[bytes, str | None], Page]] = {
     "title": title,
-    "reference": reference,
+    "reference": partial(title, kind="reference"),
     "fullcredits": full_credits,
     "episodes": episodes,
     "chart": chart,

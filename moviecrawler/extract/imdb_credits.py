@@ -71,7 +71,7 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | Not
     # Until 2022-03 the first four of the cast stood in principalCast alone.
     four = told(dig_list, source, "principalCast")
     if isinstance(four, list):
-        listed = [credit for group in four for credit in dig_list(group, "credits")] + listed
+        listed = _in_groups(four) + listed
     return _credits(role, listed) if listed else ABSENT
 
 
@@ -96,18 +96,22 @@ def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool
 
 def _of_groups(role: Role, groups: Any) -> list[Credit] | None:
     """Read groups of credits, which have no group for a role that nobody has."""
+    return _credits(role, _in_groups(groups))
+
+
+def _in_groups(groups: Any) -> list[Any]:
     listed = [credit for group in dig_list(groups) for credit in dig_list(group, "credits")]
     if groups and not listed:
         raise ShapeError("credits", "groups without credits")
-    return _credits(role, listed)
+    return listed
 
 
 def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NotTold:
     groups = told(dig_list, source, "castV2")
     if not isinstance(groups, list):
         return groups
-    listed = [credit for group in groups for credit in dig_list(group, "credits")]
-    return _credits("cast", listed) if listed and (is_whole or len(listed) > _HEAD) else None
+    listed = _in_groups(groups)
+    return _credits("cast", listed) if (is_whole or len(listed) > _HEAD) else None
 
 
 def _credits(role: Role, listed: list[Any], *, have_ids: bool = True) -> list[Credit]:

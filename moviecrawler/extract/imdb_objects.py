@@ -21,10 +21,10 @@ from moviecrawler.extract.embedded import (
     starts_with,
     told,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, first, looked
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, first, looked, new_score, other_than
 from moviecrawler.extract.imdb_credits import credit_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
-from moviecrawler.items import SCORE_SCALES, Amount, Entry, Movie, Role, Score
+from moviecrawler.items import Amount, Entry, Movie, Role, Score
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def read_movie(sources: list[TitleData]) -> Findings:
         )
     )
     found.look("title_type", lambda: title_type)
-    found.look("original_title", lambda: _other_than(name, at(dig_text, "originalTitleText", "text")))
+    found.look("original_title", lambda: other_than(name, at(dig_text, "originalTitleText", "text")))
     found.look("year", lambda: at(_year_of, "releaseYear", "year"))
     if kind == "series":
         found.look("end_year", lambda: at(_year_of, "releaseYear", "endYear"))
@@ -265,10 +265,6 @@ def read_movie(sources: list[TitleData]) -> Findings:
 def brief_genres(sources: list[TitleData]) -> list[str] | NotTold:
     """Return the genres of the list that is sometimes cut."""
     return first(*(partial(told, _texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
-
-
-def _other_than(title: str, original: str | NotTold) -> str | NotTold:
-    return ABSENT if original == title else original
 
 
 def _texts_at(*leaf: str) -> Callable[[Any], list[str] | None]:
@@ -331,18 +327,12 @@ def _imdb_score(summary: Any) -> Score | NotTold:
     if value is ABSENT or (value == 0 and votes == 0):
         # Votes without a rating are a rating that stands elsewhere.
         return None if isinstance(votes, int) and votes >= _FEWEST_VOTES else ABSENT
-    if not 1 <= value <= SCORE_SCALES["imdb"]:
-        raise ShapeError("scores", f"a rating of {value}")
-    return Score(kind="imdb", value=value, count=votes if isinstance(votes, int) and votes > 0 else None)
+    return new_score("imdb", value, votes)
 
 
 def _metascore(metascore: Any) -> Score | NotTold:
     value, reviews = told(dig_integer, metascore, "score"), looked(lambda: told(dig_integer, metascore, "reviewCount"))
-    if not isinstance(value, int):
-        return value
-    if not 0 <= value <= SCORE_SCALES["metascore"]:
-        raise ShapeError("scores", f"a metascore of {value}")
-    return Score(kind="metascore", value=value, count=reviews if isinstance(reviews, int) and reviews > 0 else None)
+    return new_score("metascore", value, reviews) if isinstance(value, int) else value
 
 
 def _amount(kind: AmountKind, sum_: Any) -> Amount | NotTold:

@@ -178,20 +178,16 @@ def finder(body: bytes, url: str | None = None) -> Listing:  # noqa: ARG001 - `r
     return _finder(decode_json(body))
 
 
-@reader
-def browse(body: bytes, url: str | None = None) -> Listing:
-    """Return a browse page of any generation. Raises ExtractionError."""
-    payload = script(body, "__NUXT_DATA__")
-    listing = None if payload is None else _list_in_payload(payload)
-    return listing or metacritic_lists.browse(body, url)
+def _list_page(kind: str, older: Callable[[bytes, str | None], Listing]) -> Callable[[bytes, str | None], Page]:
+    """Return what reads a page that is a list; `older` reads those without a payload."""
 
+    @reader
+    def read(body: bytes, url: str | None = None) -> Page:
+        payload = script(body, "__NUXT_DATA__")
+        listing = None if payload is None else _list_in_payload(payload)
+        return Page(site="metacritic", kind=kind, listing=listing or older(body, url))
 
-@reader
-def search(body: bytes, url: str | None = None) -> Listing:
-    """Return a search page of any generation, which lists people and articles too. Raises ExtractionError."""
-    payload = script(body, "__NUXT_DATA__")
-    listing = None if payload is None else _list_in_payload(payload)
-    return listing or metacritic_lists.search(body, url)
+    return read
 
 
 @reader
@@ -206,21 +202,13 @@ def _backend(body: bytes, url: str | None = None) -> Page:
     return Page(site="metacritic", kind="backend", listing=_finder(answer))
 
 
-def _browse_page(body: bytes, url: str | None) -> Page:
-    return Page(site="metacritic", kind="browse", listing=browse(body, url))
-
-
-def _search_page(body: bytes, url: str | None) -> Page:
-    return Page(site="metacritic", kind="search", listing=search(body, url))
-
-
 READERS: Final[dict[str, Callable[[bytes, str | None], Page]]] = {
     **{f"{kind}{part}": movie for kind in KINDS for part in ("", "-details", "-trimmed")},
     "reviews": movie,
     "nuxt-data": nuxt_data,
     "backend": _backend,
-    "browse": _browse_page,
-    "search": _search_page,
+    "browse": _list_page("browse", metacritic_lists.browse),
+    "search": _list_page("search", metacritic_lists.search),
 }
 """What reads each kind of page; each raises ExtractionError."""
 

@@ -7,13 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_number, dig_text, told
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
     new_credits,
     new_movie,
-    new_score,
     read_date,
     read_poster,
 )

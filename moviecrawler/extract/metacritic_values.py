@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.embedded import ShapeError
+from moviecrawler.extract.findings import one_of_each
 from moviecrawler.extract.values import parse_date, parse_year
-from moviecrawler.items import SCORE_SCALES, Credit, Movie, Score
+from moviecrawler.items import Credit, Movie
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import Role, ScoreKind, TitleKind
+    from moviecrawler.items import Role, TitleKind
 
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
 """What the first part of a site_id says of a title."""
@@ -73,26 +73,14 @@ def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]
 
     `people` are names in page order, each with the path of the person's page, which is the id, and the part played.
     """
-    found: dict[str, Credit] = {}
-    for name, link, character in people:
+
+    def credit(name: str, link: str | None, character: str | None) -> Credit:
         path = urlsplit(link).path.strip("/") if link else ""
+        played = _NOTE.sub("", character) or None if character else None
         person_id = path if path.startswith("person/") else None
-        credit = Credit(
-            name=name,
-            role=role,
-            position=len(found) + 1,
-            person_id=person_id,
-            character=_NOTE.sub("", character) or None if character else None,
-        )
-        found.setdefault(person_id or name, credit)
-    return list(found.values())
+        return Credit(name=name, role=role, position=0, person_id=person_id, character=played)
 
-
-def new_score(kind: ScoreKind, value: float, count: int | None) -> Score:
-    """Return a score. Raises ShapeError when it is not on its scale."""
-    if not 0 <= value <= SCORE_SCALES[kind]:
-        raise ShapeError("scores", f"{kind} {value:g} is not between 0 and {SCORE_SCALES[kind]}")
-    return Score(kind=kind, value=value, count=count if count and count > 0 else None)
+    return one_of_each(role, (credit(*person) for person in people))
 
 
 def read_date(text: str | None) -> tuple[str | None, int | None]:

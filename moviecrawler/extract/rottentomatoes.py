@@ -34,7 +34,7 @@ from moviecrawler.extract.embedded import (
     stated_addresses,
     told,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, one_of_each
 from moviecrawler.extract.legacy.rottentomatoes_chart import chart
 from moviecrawler.extract.legacy.rottentomatoes_titles import (
     older_cast,
@@ -322,19 +322,12 @@ def _ld_score(ld: dict[str, Any]) -> Score | NotTold:
 
 def _credits(role: Role, people: Iterable[Person]) -> list[Credit]:
     """Return (name, link, character) triples as credits, each person once."""
-    found: dict[str, Credit] = {}
-    for name, link, character in people:
+
+    def credit(name: str, link: str | None, character: str | None) -> Credit:
         linked = _PERSON.search(link or "")
-        key = linked[1] if linked else name
-        if name and key not in found:
-            found[key] = Credit(
-                name=name,
-                role=role,
-                position=len(found) + 1,
-                person_id=linked[1] if linked else None,
-                character=character,
-            )
-    return list(found.values())
+        return Credit(name=name, role=role, position=0, person_id=linked[1] if linked else None, character=character)
+
+    return one_of_each(role, (credit(*person) for person in people if person[0]))
 
 
 def _ld_cast(ld: dict[str, Any]) -> list[Person]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, fold, script
-from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, NotTold, looked, new_score
 from moviecrawler.extract.values import check_year, parse_count, parse_runtime
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
 from moviecrawler.urls import id_in_url
@@ -45,12 +45,12 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NotTold:
         # Reviews enough for a score are a score that stands elsewhere.
         return None if number and number >= ENOUGH_REVIEWS else ABSENT
     found = _PERCENT.match(str(value).strip())
-    if not found or int(found[1]) > 100:  # noqa: PLR2004 - percent
+    if not found:
         raise ShapeError(kind, f"{value!r} is not a share of 0 to 100 %")
     if number == 0 and int(found[1]) == 0:
         # A scoreboard of zeros is a title that nobody has reviewed; a real 0 % has reviews.
         return ABSENT
-    return Score(kind=kind, value=float(found[1]), count=number or None)
+    return new_score(kind, float(found[1]), number)
 
 
 def scores_of_row(*places: Callable[[], Any]) -> list[Score]:

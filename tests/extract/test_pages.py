@@ -27,7 +27,7 @@ def without_addresses(body: bytes) -> bytes:
     [
         ("imdb/title-2014", "http://www.imdb.com/title/tt9100001/"),
         ("imdb/search-2012", "http://akas.imdb.com/search/title?title_type=feature"),
-        ("metacritic/movie-2017", "https://www.metacritic.com/movie/night-ferry"),
+        ("metacritic/movie-2017", "https://www.metacritic.com/movie/glass-orchard"),
         ("rottentomatoes/2021-score-details", "https://www.rottentomatoes.com/m/night_ferry"),
     ],
 )

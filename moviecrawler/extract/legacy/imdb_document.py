@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, Findings, looked, new_score, other_than
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
@@ -182,8 +182,8 @@ class Document:
         title = found.movie.title
         found.look(
             "original_title",
-            lambda: _other_than(title, self._original_title()),
-            lambda: _other_than(title, self.linked_name),
+            lambda: other_than(title, self._original_title()),
+            lambda: other_than(title, self.linked_name),
         )
         head = _head(self.root)
         beside = release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
@@ -194,10 +194,6 @@ class Document:
             )
             # "2005-" is a series that runs; of one year or none nothing is said.
             found.look("end_year", lambda: end_year or (ABSENT if year and is_span else None))
-
-
-def _other_than(title: str, original: str | None) -> str | NotTold:
-    return ABSENT if original == title else original
 
 
 def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
@@ -289,9 +285,6 @@ def person_id(href: str) -> str | None:
 
 def imdb_score(value: str, votes: str | None) -> Score:
     """Return IMDb's rating, 1 to 10, with its votes where they are exact. Raises ShapeError or ValueError."""
-    number = parse_decimal(value)
-    if not 1 <= number <= 10:  # noqa: PLR2004 - IMDb's scale
-        raise ShapeError("scores", f"{number} is not a rating from 1 to 10")
     count = None
     if votes:
         try:
@@ -300,12 +293,9 @@ def imdb_score(value: str, votes: str | None) -> Score:
             # 2.8M, and "2,8 Mio." or "2,8 mi" on translated pages, only say about how many.
             if not _ABBREVIATED.fullmatch(votes):
                 raise
-    return Score(kind="imdb", value=number, count=count)
+    return new_score("imdb", parse_decimal(value), count)
 
 
 def metascore(value: str, reviews: str | None = None) -> Score:
     """Return a Metascore, 0 to 100. Raises ShapeError or ValueError."""
-    number = parse_integer(value)
-    if number > 100:  # noqa: PLR2004 - Metacritic's scale
-        raise ShapeError("scores", f"{number} is not a Metascore from 0 to 100")
-    return Score(kind="metascore", value=number, count=parse_integer(reviews) if reviews else None)
+    return new_score("metascore", parse_integer(value), parse_integer(reviews) if reviews else None)

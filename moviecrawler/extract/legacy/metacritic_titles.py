@@ -25,13 +25,12 @@ from moviecrawler.extract.embedded import (
     json_ld,
     told,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
     new_credits,
     new_movie,
-    new_score,
     read_certificate,
     read_date,
     read_poster,
@@ -92,7 +91,7 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
         _look_in_json_ld(found, linked, is_whole=True)
         return found.done()
     page = whole_tree(body)
-    site_id = _required_id(_own_address(page, url))
+    site_id = _required_id(_own_address(page, linked or {}, url))
     is_nuxt2 = bool(
         page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
     )
@@ -145,12 +144,13 @@ def is_bare(body: bytes) -> bool:
     return False
 
 
-def _own_address(page: Selector, url: str | None) -> str | None:
+def _own_address(page: Selector, linked: dict[str, Any], url: str | None) -> str | None:
     """Return the address that the page gives as its own, or `url` where it links to pages of that title. A page of an error does neither."""
     # The canonical link of a season is its series: its heading and og:url are the season's own.
     heading = page.css("h1.product_title > a, .product_page_title > a").attrib.get("href")
     own = page.css('meta[property="og:url"]::attr(content)').get()
-    stated = (heading, own, page.css('link[rel="canonical"]::attr(href)').get())
+    canonical = page.css('link[rel="canonical"]::attr(href)').get()
+    stated = (heading, own, canonical, looked(lambda: dig_text(linked, "url")))
     found = next((address for address in stated if address and id_in(address)), None)
     if (
         found is None
