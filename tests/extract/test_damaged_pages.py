@@ -60,8 +60,10 @@ def test_one_damage_to_a_page_changes_no_other_field() -> None:
 
 
 @pytest.mark.shared("pages")
-@pytest.mark.parametrize("most", [2, pytest.param(LONG, marks=pytest.mark.long)])
-def test_one_damage_to_a_saved_page_changes_no_other_field(most: int) -> None:
+@pytest.mark.parametrize(("most", "step"), [(5, 8), pytest.param(LONG, 1, marks=pytest.mark.long)])
+def test_one_damage_to_a_saved_page_changes_no_other_field(most: int, step: int) -> None:
+    """Of all pages, and quickly of each eighth."""
     tally: Counter[str] = Counter()
-    found = [wrong for file in sorted(TRUTH) for wrong in _damage((SAVED / file).read_bytes(), None, file, most, tally)]
+    files = sorted(TRUTH)[::step]
+    found = [wrong for file in files for wrong in _damage((SAVED / file).read_bytes(), None, file, most, tally)]
     _assert_right(tally, found, LEAST_RIGHT_OF_SAVED)
