@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from datetime import datetime  # noqa: TC003 - msgspec resolves annotations
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
 
 from moviecrawler.catalogue.lanes import choose
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.items import Site
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from contextlib import AbstractContextManager
+    from datetime import date
+    from typing import Self
 
     from moviecrawler.catalogue.lanes import DeficitRoundRobin
     from moviecrawler.catalogue.rows import State
@@ -18,6 +22,15 @@ if TYPE_CHECKING:
 
 _CANDIDATES = read_sql("candidates.sql")
 _STATUS = read_sql("status.sql")
+_REVIEWS = read_sql("reviews.sql")
+_MISSES = """
+SELECT site::text, count(*) FILTER (WHERE outcome = 'absent') AS absent_today,
+    count(*) FILTER (WHERE outcome = 'failed') AS failed_today,
+    count(*) FILTER (WHERE outcome IN ('blocked', 'disallowed')) AS blocked_today
+FROM misses WHERE checked_at >= %s GROUP BY site
+"""
+_MAX_ID = 2**62
+_MAX_SCORE = 1e6
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,6 +53,15 @@ class SiteFigures:
     claimed: int = 0
     boosted: int = 0
     unread: int = 0
+    """Those known and never fetched."""
+    in_date: int = 0
+    """Those known that need not be fetched now."""
+    read_today: int = 0
+    """By UTC days, as all that is of today."""
+    absent_today: int = 0
+    failed_today: int = 0
+    """Those whose page could not be read today, and has not been since."""
+    blocked_today: int = 0
     fresh: int = 0
     old: int = 0
     oldest: datetime | None = None
@@ -47,6 +69,11 @@ class SiteFigures:
     to_review: int = 0
     paused_until: datetime | None = None
     paused_because: str | None = None
+
+    @property
+    def in_date_share(self) -> float | None:
+        """Share of the titles known there that need not be fetched now; None when none is known."""
+        return self.in_date / self.known if self.known else None
 
 
 class DueTitle(NamedTuple):
@@ -63,9 +90,32 @@ class DueTitle(NamedTuple):
     next_due: datetime
 
 
+class ReviewPlace(NamedTuple):
+    """The review after which a page of them begins."""
+
+    score: float
+    title_id: int
+    site: Site
+    site_id: str
+
+    def __str__(self) -> str:
+        return "_".join((f"{self.score:.9g}", str(self.title_id), self.site, self.site_id))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what `str` has made a text of. Raises ValueError."""
+        score, title_id, site, site_id = text.split("_", 3)
+        after = cls(float(score), int(title_id), cast("Site", site), site_id)
+        is_one = abs(after.score) <= _MAX_SCORE and 0 <= after.title_id < _MAX_ID
+        if not is_one or site not in get_args(Site) or "\x00" in site_id:
+            raise ValueError(f"{text[:80]!r} is no place among reviews")
+        return after
+
+
 class Review(NamedTuple):
     """A page that may be a title's, or not."""
 
+    title_id: int
     imdb_id: str | None
     title: str | None
     year: int | None
@@ -75,15 +125,35 @@ class Review(NamedTuple):
     reasons: list[str]
     decided_at: datetime
 
+    @property
+    def place(self) -> ReviewPlace:
+        """Where those that follow it begin."""
+        return ReviewPlace(self.score, self.title_id, self.site, self.site_id)
 
-def figures(store: CatalogueStore, now: datetime, fresh_since: date) -> list[SiteFigures]:
+
+_FIRST = ReviewPlace(math.inf, 0, "imdb", "")
+
+
+class Transactions(Protocol):
+    """A connection to the catalogue's tables."""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Give a cursor."""
+
+
+def figures(store: Transactions, now: datetime, fresh_since: date, timeout_seconds: float = 600) -> list[SiteFigures]:
     """Return the figures of each site; titles that came out since then are the fresh ones."""
     figures = {site: SiteFigures(site=site) for site in get_args(Site)}
     with store.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '10min'")
-        cursor.execute(_STATUS, {"now": now, "fresh_year": fresh_since.year})
+        cursor.execute("SET LOCAL statement_timeout = %s", (round(timeout_seconds * 1000),))
+        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        cursor.execute(_STATUS, {"now": now, "fresh_year": fresh_since.year, "today": today})
         for row in cursor.fetchall():
             figures[row.site] = SiteFigures(**row._asdict())
+        cursor.execute(_MISSES, (today,))
+        for row in cursor.fetchall():
+            for name, number in row._asdict().items():
+                setattr(figures[row.site], name, number)
         cursor.execute("SELECT site::text, count(*) FROM title_matches WHERE decision = 'review' GROUP BY site")
         for site, number in cursor.fetchall():
             figures[site].to_review = number
@@ -110,15 +180,10 @@ def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundR
     return [DueTitle(found[0], *rows[found.title_id][1:]) for found in chosen]
 
 
-def reviews(store: CatalogueStore, limit: int) -> list[Review]:
-    """Return the pages that a person is to decide on, the likeliest first."""
+def reviews(store: Transactions, limit: int, after: ReviewPlace | None = None) -> list[Review]:
+    """Return the pages that a person is to decide on, the likeliest first; those after one, if it is given."""
     with store.transaction() as cursor:
-        cursor.execute(
-            "SELECT t.imdb_id, t.title, t.year, m.site, m.site_id, m.score, m.reasons, m.decided_at"
-            " FROM title_matches m JOIN titles t USING (title_id)"
-            " WHERE m.decision = 'review' ORDER BY m.score DESC, m.title_id, m.site, m.site_id LIMIT %s",
-            (limit,),
-        )
+        cursor.execute(_REVIEWS, {**(after or _FIRST)._asdict(), "limit": limit})
         return [Review(*row) for row in cursor.fetchall()]
 
 

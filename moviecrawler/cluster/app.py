@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
 from scrapyd.exceptions import ConfigError
-from scrapyd.interfaces import IEggStorage, IJobStorage, IPoller, ISpiderScheduler
-from scrapyd.utils import initialize_component
-from twisted.application.internet import TCPServer, TimerService
+from twisted.application.internet import TCPServer
 from twisted.application.service import Application
 from twisted.logger import Logger
 
 from moviecrawler.cluster.auth import Connections, Credentials, Gate, LimitedSite
-from moviecrawler.cluster.components import RedisScheduler
+from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.launcher import ClusterLauncher
+from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.schedules import Schedules
 from moviecrawler.cluster.state import check_server, state_for
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import redis_parameters
@@ -36,25 +37,17 @@ def application(config: Config) -> Any:
 
 def _application(config: Config, options: NodeOptions) -> Any:
     redis_parameters(os.environ)  # complains of what no spider or page could use
-    check_server(state_for(options).client)
-    app: Any = Application("Scrapyd")
-    for interface, name, default in (
-        (IEggStorage, "eggstorage", "moviecrawler.cluster.eggs.EggStore"),
-        (IJobStorage, "jobstorage", "moviecrawler.cluster.components.RedisJobStorage"),
-        (IPoller, "poller", "moviecrawler.cluster.poller.RedisPoller"),
-    ):
-        app.setComponent(interface, initialize_component(config, name, default))
-    app.setComponent(ISpiderScheduler, RedisScheduler(config))
-    launcher = initialize_component(config, "launcher", "moviecrawler.cluster.launcher.ClusterLauncher", app)
-    launcher.setServiceParent(app)
-    poller = app.getComponent(IPoller)
-    TimerService(options.poll_interval, poller.poll).setServiceParent(app)
-    for _, path in config.items("node_services", default=[]):
-        load_object(path)(config, app).setServiceParent(app)
-    root = initialize_component(config, "webroot", "moviecrawler.cluster.website.Root", app)
+    state = state_for(options)
+    check_server(state.client)
+    eggs = EggStore(options)
+    node = Node(options, state, eggs, ClusterLauncher(options, eggs))
+    root = load_object(config.get("webroot", "moviecrawler.dashboard.site.Root"))(config, node)
     credentials = Credentials(options)
-    site = LimitedSite(Gate(root, options, credentials), options, credentials)
-    TCPServer(options.http_port, Connections(site), interface=options.bind_address).setServiceParent(app)
+    site = LimitedSite(Gate(root, node, credentials), options, credentials)
+    server = TCPServer(options.http_port, Connections(site), interface=options.bind_address)
+    app = Application("Scrapyd")
+    for service in (node.launcher, Schedules(node), *root.services, server):
+        service.setServiceParent(app)
     journal.info(
         "Scrapyd at {url}, {access}",
         url=options.url,

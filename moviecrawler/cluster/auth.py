@@ -12,46 +12,38 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from twisted.cred.checkers import ICredentialsChecker
-from twisted.cred.credentials import IUsernamePassword
-from twisted.cred.error import UnauthorizedLogin
-from twisted.cred.portal import IRealm, Portal
-from twisted.internet import defer
 from twisted.protocols.policies import WrappingFactory
 from twisted.web import http
-from twisted.web.guard import BasicCredentialFactory, HTTPAuthSessionWrapper
-from twisted.web.resource import IResource, Resource
+from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
-from zope.interface import implementer
 
-from moviecrawler.cluster.webservice import Forbidden
+from moviecrawler.cluster.webservice import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from twisted.protocols.policies import ProtocolWrapper
 
+    from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.website import Root
 
 Role = Literal["user", "deployer"]
 """A deployer may do everything; a user too, unless there are deployers."""
 
 _OPEN = (b"healthz", b"readyz")
 """What answers without a password; they tell nothing but that."""
-_FORM = 256 * 1024
+_FORM_BYTES = 256 * 1024
 """Bytes of a request without an egg. The largest job has a quarter of that."""
-_STRANGER = 4 * 1024
+_STRANGER_BYTES = 4 * 1024
 """Bytes that are read of those who have not said who they are."""
-_ROOM = 64 * 1024
+_UPLOAD_REST_BYTES = 64 * 1024
 """Bytes of an upload beside the egg."""
-_PATIENCE = 4
+_READ_TIMES = 4
 """Times the largest upload that of a request is read, and thrown away, for its sender to hear why it is refused."""
 _URLENCODED = b"application/x-www-form-urlencoded"
 _UPLOAD = b"/addversion.json"
 """The path of the only large form."""
+_DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 _SLASHES = re.compile(rb"/{2,}")
-_CONNECTIONS = 200
+_MAX_CONNECTIONS = 200
 """Many more than clients and other nodes need, and few enough to leave a process' usual 1024 files to spiders and Redis."""
 
 
@@ -87,75 +79,32 @@ class Credentials:
         return self.role(username, password) if scheme.lower() == b"basic" else None
 
 
-@implementer(ICredentialsChecker)
-class _Checker:
-    credentialInterfaces = (IUsernamePassword,)  # noqa: N815 - Twisted's own name
-
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
-
-    def requestAvatarId(self, credentials: Any) -> defer.Deferred[Role]:  # noqa: N802 - Twisted's own name
-        role = self._credentials.role(credentials.username, credentials.password)
-        return defer.fail(UnauthorizedLogin()) if role is None else defer.succeed(role)
-
-
-@implementer(IRealm)
-class _Realm:
-    def __init__(self, roots: dict[Role, Resource]) -> None:
-        self._roots = roots
-
-    def requestAvatar(self, avatar: Role, _mind: Any, *_interfaces: Any) -> tuple[Any, Resource, Callable[[], None]]:  # noqa: N802
-        return IResource, self._roots[avatar], lambda: None
-
-
-class _WithoutDeploying(Resource):
-    """The root as those see it who may not deploy."""
-
-    def __init__(self, root: Resource, forbidden: Resource) -> None:
-        super().__init__()
-        self._root = root
-        self._forbidden = forbidden
-
-    def getChildWithDefault(self, path: bytes, request: Any) -> Any:  # noqa: N802
-        if path in {b"addversion.json", b"delversion.json", b"delproject.json"}:
-            return self._forbidden
-        return self._root.getChildWithDefault(path, request)
-
-
 class Gate(Resource):
-    """The root of everything: what is open to all, and the rest for those who give a user name and password.
+    """The root of everything, for requests whose sender `LimitedRequest` has let in.
 
     Without a password, it is for those who call the node by its own name: a page of another site could else have its name lead
     to this machine, and so use its visitor's browser to reach the node.
     """
 
-    def __init__(self, root: Root, options: NodeOptions, credentials: Credentials) -> None:
+    def __init__(self, root: Resource, node: Node, credentials: Credentials) -> None:
         super().__init__()
         self._root = root
-        self._guarded: Any = root
-        self._misnamed = Forbidden(
-            root, "without a password, a node answers only by its own name, its address or as localhost"
+        self._misnamed = Refusal(
+            node, "without a password, a node answers only by its own name, its address or as localhost"
         )
-        self._names = (
-            None if credentials.needed else {"localhost", options.node_name.lower(), urlsplit(options.url).hostname}
-        )
-        if credentials.needed:
-            forbidden = Forbidden(root, "this takes the user name and password for deploying")
-            realm: Any = _Realm({"deployer": root, "user": _WithoutDeploying(root, forbidden)})
-            checker: Any = _Checker(credentials)  # zope's interfaces are no types
-            portal = Portal(realm, [checker])
-            self._guarded = HTTPAuthSessionWrapper(portal, [BasicCredentialFactory(b"Scrapyd")])
+        self._no_deployer = Refusal(node, "this takes the user name and password for deploying")
+        self._names = {"localhost", node.name.lower(), urlsplit(node.options.url).hostname}
+        self._any_name = credentials.needed
 
-    def getChildWithDefault(self, path: bytes, request: Any) -> Any:  # noqa: N802
-        """Let through what is open, and ask for a password otherwise."""
-        if path in _OPEN:
-            return self._root.getChildWithDefault(path, request)
-        if self._names is not None and not self._is_named(request):
+    def getChildWithDefault(self, path: bytes, request: Any) -> Any:
+        """Refuse what its sender may not have."""
+        if path not in _OPEN and not self._any_name and not self._is_named(request):
             return self._misnamed
-        return self._guarded.getChildWithDefault(path, request)
+        if path in _DEPLOYING and request.role != "deployer":
+            return self._no_deployer
+        return self._root.getChildWithDefault(path, request)
 
     def _is_named(self, request: Any) -> bool:
-        assert self._names is not None  # noqa: S101 - else nobody asks
         try:
             host = urlsplit(f"//{request.getHeader('host') or ''}").hostname or ""
             return host in self._names or bool(ip_address(host))
@@ -171,35 +120,35 @@ class _Nowhere(BytesIO):
 class LimitedRequest(Request):
     """A request of which no more is kept than its sender may send; what is more is answered with 413."""
 
+    role: Role | None = None
+    """What its sender may do; None for somebody whom the node doesn't know."""
     _limit = 0
     _received = 0
     _too_large = False
-    _is_stranger = False
     _is_large_form = False
     _form = b""
 
-    def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's own name
+    def gotLength(self, length: int | None) -> None:
         """Decide by the headers how much may come."""
         channel: Any = self.channel
         site: LimitedSite = channel.site
-        role = site.credentials.role_of_header(self.getHeader(b"authorization"))
+        self.role = site.credentials.role_of_header(self.getHeader(b"authorization"))
         kind = (self.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
-        self._is_stranger = role is None
         # As percent-encoding makes three bytes of one.
         limits = {b"multipart/form-data": site.largest, _URLENCODED: 3 * site.largest}
-        self._limit = _STRANGER if self._is_stranger else limits.get(kind, _FORM)
-        self._is_large_form = kind == _URLENCODED and (length is None or length > _FORM)
+        self._limit = _STRANGER_BYTES if self.role is None else limits.get(kind, _FORM_BYTES)
+        self._is_large_form = kind == _URLENCODED and (length is None or length > _FORM_BYTES)
         super().gotLength(min(length or 0, self._limit))
         if (length or 0) > self._limit:
             self._refuse()
 
-    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's own name
+    def handleContentChunk(self, data: bytes) -> None:
         """Keep what may come."""
         self._received += len(data)
         if self._received > self._limit and not self._too_large:
             self._refuse()
         channel: Any = self.channel
-        if self._received > channel.site.largest * _PATIENCE:
+        if self._received > channel.site.largest * _READ_TIMES:
             channel.loseConnection()
         super().handleContentChunk(data)
 
@@ -207,7 +156,7 @@ class LimitedRequest(Request):
         self._too_large = True
         self.content = _Nowhere()
 
-    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802 - Twisted's own name
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Have the path and the form read, except a large form, which Twisted would take gigabytes and minutes for."""
         form, self._form = self.content, b""
         if self._is_large_form and not self._too_large:
@@ -221,15 +170,15 @@ class LimitedRequest(Request):
 
     def process(self) -> None:
         """Answer."""
-        if self._is_stranger and self._too_large:
+        if self.role is None and self.path.strip(b"/") not in _OPEN:
             self.setHeader(b"WWW-Authenticate", b'Basic realm="Scrapyd"')
             self._answer(http.UNAUTHORIZED, b"give a user name and a password that the node knows")
             return
         form, self._form = self._form, b""
-        if len(form) > _FORM and self.path != _UPLOAD:
-            self._too_large, self._limit = True, _FORM
+        if len(form) > _FORM_BYTES and self.path != _UPLOAD:
+            self._too_large, self._limit = True, _FORM_BYTES
         elif form and self.args is not None:
-            self.args.update(_form_of(form) if len(form) > _FORM else http.parse_qs(form, keep_blank_values=True))
+            self.args.update(_form_of(form) if len(form) > _FORM_BYTES else http.parse_qs(form, keep_blank_values=True))
         if self._too_large:
             self._answer(http.REQUEST_ENTITY_TOO_LARGE, b"the request is larger than %d bytes" % self._limit)
         else:
@@ -241,7 +190,8 @@ class LimitedRequest(Request):
         self.setHeader(b"Content-Type", b"application/json")
         self.setHeader(b"Content-Length", b"%d" % len(body))
         self.setHeader(b"Connection", b"close")
-        self.write(body)
+        if self.method != b"HEAD":
+            self.write(body)
         self.finish()
 
 
@@ -263,13 +213,13 @@ def _decoded(text: bytes) -> bytes:
 class LimitedSite(Site):
     """A site that keeps no more of a request than its sender may send."""
 
-    requestFactory = LimitedRequest  # noqa: N815 - Twisted's own name
+    requestFactory = LimitedRequest
     noisy = False
 
     def __init__(self, resource: Resource, options: NodeOptions, credentials: Credentials) -> None:
         super().__init__(resource)
         self.credentials = credentials
-        self.largest = options.egg_max_mb * 1024 * 1024 + _ROOM
+        self.largest = options.egg_max_mb * 1024 * 1024 + _UPLOAD_REST_BYTES
 
     def log(self, request: Any) -> None:
         """Log a request, but not those that come every few seconds."""
@@ -286,16 +236,16 @@ class Connections(WrappingFactory):
         super().__init__(site)
         self._kept: dict[Any, None] = {}  # the oldest first; `protocols` has those, too, that are about to end
 
-    def registerProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802 - Twisted's own name
+    def registerProtocol(self, p: ProtocolWrapper) -> None:
         """Take note of a new connection."""
         super().registerProtocol(p)
         self._kept[p] = None
-        if len(self._kept) > _CONNECTIONS:
+        if len(self._kept) > _MAX_CONNECTIONS:
             oldest = next(iter(self._kept))
             del self._kept[oldest]
             oldest.abortConnection()
 
-    def unregisterProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802 - Twisted's own name
+    def unregisterProtocol(self, p: ProtocolWrapper) -> None:
         """Take note of the end of one."""
         super().unregisterProtocol(p)
         self._kept.pop(p, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from moviecrawler.cluster.keys import Keys
 
-ANSWER_WITHIN = 30.0
+ANSWER_SECONDS = 30.0
 """Seconds for a whole egg's way from or to the store."""
 
 
@@ -64,7 +64,7 @@ class S3Blobs:
         return boto3.client(
             "s3",
             endpoint_url=os.environ.get("S3_ENDPOINT_URL") or None,
-            config=Config(connect_timeout=5, read_timeout=ANSWER_WITHIN, retries={"max_attempts": 2}),
+            config=Config(connect_timeout=5, read_timeout=ANSWER_SECONDS, retries={"max_attempts": 2}),
         )
 
     def _at(self, digest: str) -> dict[str, str]:

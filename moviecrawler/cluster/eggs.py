@@ -19,33 +19,30 @@ from typing import TYPE_CHECKING, BinaryIO
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
-from scrapyd.interfaces import IEggStorage
-from zope.interface import implementer
 
-from moviecrawler.cluster.blobs import ANSWER_WITHIN, Blobs, RedisBlobs, S3Blobs
+from moviecrawler.cluster.blobs import ANSWER_SECONDS, Blobs, RedisBlobs, S3Blobs
 from moviecrawler.cluster.environment import spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
-from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, readable, state_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from scrapyd.config import Config
+    from moviecrawler.cluster.options import NodeOptions
 
 
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
-_LIST_WITHIN = 60.0
+_LIST_SECONDS = 60.0
 """Seconds for the import of all of an egg's spiders."""
-_COMPLAINT = 2000
+_ERROR_CHARACTERS = 2000
 """Characters of what went wrong."""
-_UNFINISHED = ".new.egg"
+_UNFINISHED_SUFFIX = ".new.egg"
 """Ending of a copy that is being written or checked; Python takes no file for an egg that doesn't end like one."""
-_UNPACKED = 10
+_UNPACKED_TIMES = 10
 """Times the largest egg's size that one may unpack to."""
-_COPIES = 20
+_UNUSED_COPIES = 20
 """Eggs that a node keeps on its disk unpacked, beside those in use."""
 
 
@@ -66,12 +63,10 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970."""
 
 
-@implementer(IEggStorage)
 class EggStore:
     """The cluster's projects. Call it from a thread. Raises redis.RedisError and botocore's errors when a store is away."""
 
-    def __init__(self, config: Config) -> None:
-        options = NodeOptions.from_config(config)
+    def __init__(self, options: NodeOptions) -> None:
         self._state = state_for(options)
         self._key = self._state.keys.eggs
         self._keep = options.versions_to_keep
@@ -81,7 +76,7 @@ class EggStore:
         self._blobs: Blobs = (
             S3Blobs(options.eggs_bucket, options.eggs_prefix)
             if options.eggs_bucket
-            else RedisBlobs(connect(options, socket_timeout=ANSWER_WITHIN), self._state.keys)
+            else RedisBlobs(connect(options, socket_timeout=ANSWER_SECONDS), self._state.keys)
         )
 
     # --- What there is ------------------------------------------------------------------------------------------------
@@ -112,14 +107,6 @@ class EggStore:
             if version in {None, egg.version}:
                 return egg
         raise UnknownVersionError(f"version '{version}' not found")
-
-    def get(self, project: str, version: str | None = None) -> tuple[str, BinaryIO] | tuple[None, None]:
-        """Return a version and its egg, of the latest one if none is named; two None when there is none."""
-        try:
-            egg = self.find(project, version)
-        except UnknownVersionError:
-            return None, None
-        return egg.version, BytesIO(self._read(egg))
 
     # --- Changes ------------------------------------------------------------------------------------------------------
 
@@ -203,11 +190,11 @@ class EggStore:
         When that raises, nothing is left behind.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
+        folder = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED_SUFFIX))
         try:
             with ZipFile(BytesIO(data)) as archive:
                 size = sum(member.file_size for member in archive.infolist())
-                if size > _UNPACKED * self._largest:
+                if size > _UNPACKED_TIMES * self._largest:
                     raise BadEggError(f"the egg unpacks to {size:,} bytes; leave out what is not needed")
                 archive.extractall(folder)
             checked = check(folder)
@@ -231,8 +218,8 @@ class EggStore:
         for path in self._folder.glob("*.egg"):
             with suppress(FileNotFoundError):
                 copies.append((path.stat().st_mtime, path))
-        for used_at, path in sorted(copies)[:-_COPIES]:
-            if path.stem not in in_use and time.time() - used_at > _LIST_WITHIN:
+        for used_at, path in sorted(copies)[:-_UNUSED_COPIES]:
+            if path.stem not in in_use and time.time() - used_at > _LIST_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -245,12 +232,12 @@ def list_spiders(egg: Path) -> Spiders:
             env=spider_environment(os.environ),
             capture_output=True,
             text=True,
-            timeout=_LIST_WITHIN,
+            timeout=_LIST_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise BadEggError(f"listing the egg's spiders took more than {_LIST_WITHIN:g} s") from None
+        raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
     if ended.returncode:
-        complaint = redacted((ended.stderr or ended.stdout).strip()[-_COMPLAINT:])
+        complaint = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
         raise BadEggError(f"the egg's spiders can't be listed: {complaint or f'exit code {ended.returncode}'}")
     return ended.stdout.splitlines()

@@ -22,18 +22,18 @@ _ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
 _VERSION = re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII)
 _SPIDER = re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}")  # it becomes a folder's name
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
-_MOST = 64
+_MAX_VALUES = 64
 """Settings, and arguments, of a job."""
-_LONGEST = 16 * 1024
+_MAX_VALUE_LENGTH = 16 * 1024
 """Characters of a value."""
-_LARGEST = 64 * 1024
+_MAX_TOTAL_LENGTH = 64 * 1024
 """Characters of all values."""
-_LONGEST_RUN = 64
+_MAX_RUN_LENGTH = 64
 """Characters of the name of a crawl in a shared frontier."""
-_URGENT = 1e15
+_MAX_PRIORITY = 1e15
 """Above it whole numbers are no longer exact."""
 HUNG = "killed, as its event loop stood still"
-_ANEW = {"frontier_unreachable", "frontier_gone"}
+_NO_FAULT = {"frontier_unreachable", "frontier_gone"}
 """Reasons for which a crawl ended through no fault of its own."""
 
 
@@ -77,7 +77,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         That is the same each time that the job is started, so that it goes on where it was.
         """
-        own = self.id if len(self.id) <= _LONGEST_RUN else sha256(self.id.encode()).hexdigest()
+        own = self.id if len(self.id) <= _MAX_RUN_LENGTH else sha256(self.id.encode()).hexdigest()
         return self.settings.get("FRONTIER_RUN", own)
 
 
@@ -99,6 +99,11 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     pages: int | None = None
     bytes: int | None = None
     """Of responses, as they were sent."""
+
+    @property
+    def seconds(self) -> float:
+        """How long its last run took."""
+        return (self.ended_at - self.started_at) / 1000
 
 
 class Report(msgspec.Struct):
@@ -138,15 +143,19 @@ def check_job(job: Job) -> None:
         raise ConfigurationError(
             f"jobid is {job.id[:80]!r}; use up to 128 letters, digits, dots, hyphens and underscores"
         )
-    if not -_URGENT < job.priority < _URGENT:  # nor is NaN
-        raise ConfigurationError(f"priority is {job.priority}; use a number between -{_URGENT:g} and {_URGENT:g}")
+    if not -_MAX_PRIORITY < job.priority < _MAX_PRIORITY:  # nor is NaN
+        raise ConfigurationError(
+            f"priority is {job.priority}; use a number between -{_MAX_PRIORITY:g} and {_MAX_PRIORITY:g}"
+        )
     for what, values in (("setting", job.settings), ("argument", job.arguments)):
-        if len(values) > _MOST:
-            raise ConfigurationError(f"the job has {len(values)} {what}s; give at most {_MOST}")
+        if len(values) > _MAX_VALUES:
+            raise ConfigurationError(f"the job has {len(values)} {what}s; give at most {_MAX_VALUES}")
         for name, value in values.items():
             _check_value(what, name, value)
-    if sum(len(value) for values in (job.settings, job.arguments) for value in values.values()) > _LARGEST:
-        raise ConfigurationError(f"the job's settings and arguments are longer than {_LARGEST:,} characters together")
+    if sum(len(value) for values in (job.settings, job.arguments) for value in values.values()) > _MAX_TOTAL_LENGTH:
+        raise ConfigurationError(
+            f"the job's settings and arguments are longer than {_MAX_TOTAL_LENGTH:,} characters together"
+        )
     for name, value in job.settings.items():
         check_setting(name, value)
     if "file" in job.arguments:
@@ -158,8 +167,8 @@ def check_job(job: Job) -> None:
 def _check_value(what: str, name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"{what} is called {name[:80]!r}; use up to 64 letters, digits and underscores")
-    if len(value) > _LONGEST:
-        raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_LONGEST:,}")
+    if len(value) > _MAX_VALUE_LENGTH:
+        raise ConfigurationError(f"{what} {name} has {len(value):,} characters; give at most {_MAX_VALUE_LENGTH:,}")
     if "\x00" in value:
         raise ConfigurationError(f"{what} {name} has a NUL character in it")
     if holds_secret(name, value):
@@ -200,6 +209,6 @@ def judge(
     if report.reason == "recycled" or too_large:
         # One that gets nowhere within its limits would be started again for ever.
         return ("recycled" if report.pages else "died"), report.reason
-    if report.reason in _ANEW:
+    if report.reason in _NO_FAULT:
         return "died", report.reason
     return "finished", report.reason

@@ -10,7 +10,6 @@ from signal import SIGUSR1
 from typing import TYPE_CHECKING, Any
 
 import redis
-from scrapyd.interfaces import IEggStorage, IJobStorage, IPoller
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import LoopingCall
@@ -18,7 +17,7 @@ from twisted.logger import Logger
 
 from moviecrawler.cluster.environment import last_line, log_path, memory_of, note, spider_environment, spider_settings
 from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, judge
-from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.poller import Poller
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process, state_for
 from moviecrawler.cluster.threads import Threads, pause, reactor
@@ -31,11 +30,9 @@ from moviecrawler.redis_client import redis_parameters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapyd.config import Config
-
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import How, Job
-    from moviecrawler.cluster.poller import RedisPoller
+    from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import Beat
     from moviecrawler.heartbeat import Work
 
@@ -43,23 +40,23 @@ journal = Logger()
 
 _BEATS = 4
 """Heartbeats in the time of a lease."""
-_FETCHES = 2
+_FETCH_THREADS = 2
 """Eggs that are fetched at a time."""
-_TRY_AGAIN = 1.0
+_RETRY_SECONDS = 1.0
 """Seconds after which Redis is asked again."""
-_REST, _DOUBLINGS = 2.0, 4
+_UNSTARTED_SECONDS, _DOUBLINGS = 2.0, 4
 """Seconds for which a slot takes no job after one that can't be started here, and how often in a row that is twice as long."""
-_LAST_WORDS = 5.0
+_LEAVE_SECONDS = 5.0
 """Seconds that a leaving node tries to reach Redis."""
-_LOOK_AGAIN = 0.05
+_DRAIN_LOOK_SECONDS = 0.05
 """Seconds between two looks at what still runs, by a node that ends."""
 _LOOKS = 12
 """Looks at a spider's heartbeat in the time that it may be silent."""
-_STARTING = 10
+_STARTING_TIMES = 10
 """Times that, which a spider may take until its crawl has begun: stores may have to be made ready first."""
-_TRACEBACK_WITHIN = 1.0
+_TRACEBACK_SECONDS = 1.0
 """Seconds that a spider that hangs has to write where it does."""
-_SOON = 0.2
+_BEAT_SOON_SECONDS = 0.2
 """Seconds after a change in which a heartbeat tells of it."""
 
 
@@ -94,15 +91,11 @@ class _Held:
 class ClusterLauncher(Service):
     """Keeps every slot busy with a job, and tells the cluster what became of it."""
 
-    name = "launcher"
-
-    def __init__(self, config: Config, app: Any) -> None:
-        self.options = NodeOptions.from_config(config)
-        self.state = state_for(self.options)
-        self.poller: RedisPoller = app.getComponent(IPoller)
-        self.eggs: EggStore = app.getComponent(IEggStorage)
-        self.finished = app.getComponent(IJobStorage)
-        self.max_proc = self.options.max_proc
+    def __init__(self, options: NodeOptions, eggs: EggStore) -> None:
+        self.options = options
+        self.state = state_for(options)
+        self.poller = Poller(options)
+        self.eggs = eggs
         self.processes: dict[int, SpiderProcess] = {}
         """Those of this node, by slot."""
         self.draining = False
@@ -110,19 +103,20 @@ class ClusterLauncher(Service):
         """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
         self._started_at = time.time()
         self._held: dict[str, _Held] = {}
-        self._in_vain: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
+        self._unstarted: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
         # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
-        self._telling = DeferredLock()
+        self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
         self._looks = LoopingCall(self._look)
+        self._polls = LoopingCall(self.poller.poll)
         # Of their own, as an egg's way may be slow, and a heartbeat must not wait for it.
-        self._fetching = Threads("eggs", _FETCHES)
+        self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
         self._failing = False
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
-    def startService(self) -> None:  # noqa: N802 - Twisted's own name
+    def startService(self) -> None:
         """Join the cluster, as soon as Redis answers, and take jobs."""
         super().startService()
         self.poller.threads.start()
@@ -131,11 +125,12 @@ class ClusterLauncher(Service):
         self.poller.on_lease_lost = self._beat_soon
         self._beats.start(self.options.lease_seconds / _BEATS)
         self._looks.start(self.options.hang_seconds / _LOOKS)
-        for slot in range(self.max_proc):
+        self._polls.start(self.options.poll_interval)
+        for slot in range(self.options.max_proc):
             self._vacate(slot)
-        journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.max_proc)
+        journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.options.max_proc)
 
-    def stopService(self) -> Deferred[None]:  # noqa: N802
+    def stopService(self) -> Deferred[None]:
         """Take no more jobs, let spiders end within the limits, hand back the rest, and leave."""
         super().stopService()
         return Deferred.fromCoroutine(self._drain())
@@ -146,16 +141,17 @@ class ClusterLauncher(Service):
         self._beat_soon()
         journal.info("Draining: {count} jobs run", count=len(self._held))
         if not await self._ended_within(self.options.drain_seconds):
-            for signal, seconds in (("TERM", self.options.stop_seconds), ("KILL", _LAST_WORDS)):
+            for signal, seconds in (("TERM", self.options.stop_seconds), ("KILL", _LEAVE_SECONDS)):
                 for held in self._held.values():
                     self._stop(held, signal)
                 if await self._ended_within(seconds):
                     break
         self._beats.stop()
         self._looks.stop()
+        self._polls.stop()
         self._left = True
         try:
-            await self._telling.run(self.poller.threads.run, self.state.leave, self.poller.node)
+            await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node)
         except redis.exceptions.RedisError as error:
             journal.warn("Redis could not be told that this node leaves ({error}): it counts as dead soon", error=error)
         journal.info("Drained")
@@ -164,7 +160,7 @@ class ClusterLauncher(Service):
         """Wait until nothing runs here any more; return False when that takes longer."""
         until = time.monotonic() + seconds
         while self._held and time.monotonic() < until:
-            await pause(_LOOK_AGAIN)
+            await pause(_DRAIN_LOOK_SECONDS)
         return not self._held
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
@@ -184,7 +180,7 @@ class ClusterLauncher(Service):
         except _NotStartedError as error:
             journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
             how, reason = "handed_back", "its node can't start it"
-            self._in_vain[slot] += 1
+            self._unstarted[slot] += 1
         except Exception:  # noqa: BLE001 - whatever it is, the job must not be this slot's for ever
             journal.failure("Running {job} failed", job=held.job.key)
             how, reason = "died", "its node failed"
@@ -192,10 +188,10 @@ class ClusterLauncher(Service):
             self.processes.pop(slot, None)
         await self._settle(held, how, reason)
         if held.process is not None:
-            del self._in_vain[slot]
-        elif self._in_vain[slot]:
+            del self._unstarted[slot]
+        elif self._unstarted[slot]:
             # Others may do better, and this node soon: its disk is full, say, or Redis is away.
-            await pause(_REST * 2 ** min(self._in_vain[slot] - 1, _DOUBLINGS))
+            await pause(_UNSTARTED_SECONDS * 2 ** min(self._unstarted[slot] - 1, _DOUBLINGS))
         self._vacate(slot)
 
     async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
@@ -283,14 +279,14 @@ class ClusterLauncher(Service):
 
         while True:
             try:
-                await self._telling.acquire()
+                await self._beat_lock.acquire()
                 try:
                     known = await settle()
                     del self._held[held.job.key]
                 finally:
-                    self._telling.release()
+                    self._beat_lock.release()
             except redis.exceptions.RedisError:
-                await pause(_TRY_AGAIN)
+                await pause(_RETRY_SECONDS)
             else:
                 break
         if not known:
@@ -327,7 +323,7 @@ class ClusterLauncher(Service):
                 held.heartbeats, held.silent = heartbeats, 0
                 continue
             held.silent += 1
-            if held.silent > (_LOOKS if heartbeats else _LOOKS * _STARTING):
+            if held.silent > (_LOOKS if heartbeats else _LOOKS * _STARTING_TIMES):
                 held.hung = True
                 journal.warn(
                     "{job} hangs: its event loop stands still; killing process {pid}, whose traceback follows",
@@ -335,7 +331,7 @@ class ClusterLauncher(Service):
                     pid=held.process.pid,
                 )
                 held.process.send(SIGUSR1)
-                reactor.callLater(_TRACEBACK_WITHIN, held.process.send, "KILL")
+                reactor.callLater(_TRACEBACK_SECONDS, held.process.send, "KILL")
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 
@@ -346,7 +342,7 @@ class ClusterLauncher(Service):
             id=self.poller.node,
             name=options.node_name,
             url=options.url,
-            slots=self.max_proc,
+            slots=self.options.max_proc,
             started_at=self._started_at,
             draining=self.draining,
             memory=memory_of(),
@@ -358,11 +354,11 @@ class ClusterLauncher(Service):
         )
 
     def _beat_soon(self) -> None:
-        reactor.callLater(_SOON, self.beat)
+        reactor.callLater(_BEAT_SOON_SECONDS, self.beat)
 
     def beat(self) -> Deferred[None]:
         """Tell that this node lives, and what it holds; hear what it must do."""
-        return self._telling.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
+        return self._beat_lock.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
             lambda failure: journal.failure("The heartbeat failed", failure)
         )
 
@@ -378,7 +374,7 @@ class ClusterLauncher(Service):
             if not self._failing:
                 self._failing = True
                 journal.warn("Redis can't be reached: {error}; spiders go on, and it is tried again", error=error)
-            reactor.callLater(_TRY_AGAIN, self._beat_again)
+            reactor.callLater(_RETRY_SECONDS, self._beat_again)
             return
         if self._failing:
             self._failing = False

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+import requests
 from scrapyd.website import File
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
-from twisted.internet.protocol import Protocol
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
-from twisted.protocols.policies import TimeoutMixin
 from twisted.web import http, static
-from twisted.web.client import Agent
-from twisted.web.http_headers import Headers
 from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
@@ -23,25 +20,38 @@ from zope.interface import implementer
 
 from moviecrawler.cluster.environment import START, log_path
 from moviecrawler.cluster.state import name_of
-from moviecrawler.cluster.threads import reactor
-from moviecrawler.cluster.webservice import ClusterResource, parameter, wrong
+from moviecrawler.cluster.threads import Threads
+from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.website import Root
+    from moviecrawler.cluster.node import Node
 
 journal = Logger()
 
-_CONNECT_WITHIN = 3.0  # seconds
-_SILENT = 30.0
-"""Seconds for which another node may send nothing of a log."""
-_CHUNK = 64 * 1024
+_CONNECT_SECONDS = 3.0
+_SILENT_SECONDS = 30.0
+"""For which another node may send nothing of a log."""
+_CHUNK_BYTES = 64 * 1024
 """Bytes of a log that are read at once."""
-_LONGEST_LINE = 1024
+_START_LINE_BYTES = 1024
 """Bytes of the line that tells of a start, and more."""
-_OWN = "part"
+_THREADS = 8
+"""Logs that are read at once; others wait."""
+_PART = "part"
 """Parameter of a request for what is on the asked node's disk alone: the first and the last start, with a hyphen; 0-0 for all."""
+
+
+def ask_for_log(url: str, headers: Mapping[str, str], silent_seconds: float = _SILENT_SECONDS) -> requests.Response:
+    """Return another node's answer, of which nothing is read yet. Raises requests.RequestException."""
+    with requests.Session() as session:
+        session.trust_env = False  # by no proxy, and with no other credentials
+        return session.get(
+            url, headers=headers, timeout=(_CONNECT_SECONDS, silent_seconds), allow_redirects=False, stream=True
+        )
 
 
 class _Part(NamedTuple):
@@ -64,11 +74,11 @@ def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
     found = [(0, 1)]
     place, rest = 0, b""
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(_CHUNK_BYTES):
             text = rest + chunk
             found += [(place + match.start(), int(match[1])) for match in START.finditer(text)]
             # A line may be cut here; one that was found whole is not found again.
-            cut = max(text.rfind(b"\n") + 1, len(text) - _LONGEST_LINE)
+            cut = max(text.rfind(b"\n") + 1, len(text) - _START_LINE_BYTES)
             place, rest = place + cut, text[cut:]
         size = file.tell()
     ends = [begin for begin, _ in found[1:]] + [size]
@@ -80,39 +90,42 @@ def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
 class Logs(Resource):
     """`/logs/`: this node's log files, and those of other nodes by way of this one."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, node: Node) -> None:
         super().__init__()
-        self._root = root
-        self._files = File(root.options.logs_dir, "text/plain")
+        self._node = node
+        self._folder = Path(node.options.logs_dir)
+        self._files = File(node.options.logs_dir, "text/plain")
+        self._threads = Threads("logs", _THREADS)
+        self._threads.start()
 
-    def getChild(self, path: bytes, request: Any) -> Any:  # noqa: N802 - Twisted's own name
+    def getChild(self, path: bytes, request: Any) -> Any:
         """Return this node's file or folder, or what asks another node for it."""
         names = [name.decode(errors="replace") for name in (path, *request.postpath)]
-        if len(names) == 3 and names[2].endswith(".log"):  # noqa: PLR2004 - project, spider and job
-            project, spider, job = *names[:2], names[2].removesuffix(".log")
-            inside = not any(name in {"", ".", ".."} or "/" in name for name in (project, spider, job))
-            if inside:
-                request.postpath.clear()
-                return JobLog(self._root, project, spider, job)
         if any("\0" in name for name in names):
             return notFound()
-        Path(self._root.options.logs_dir).mkdir(parents=True, exist_ok=True)
+        if len(names) == 3 and names[2].endswith(".log"):  # noqa: PLR2004 - project, spider and job
+            project, spider, job = *names[:2], names[2].removesuffix(".log")
+            if not any(name in {"", ".", ".."} or "/" in name for name in (project, spider, job)):
+                request.postpath.clear()
+                return JobLog(self._node, self._threads, project, spider, job)
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._files.restat(False)
         return self._files.getChildWithDefault(path, request)
 
-    def render_GET(self, request: Any) -> Any:  # noqa: N802
+    def render_GET(self, request: Any) -> Any:
         """Redirect to the folder."""
-        Path(self._root.options.logs_dir).mkdir(parents=True, exist_ok=True)
-        return File(self._root.options.logs_dir, "text/plain").render_GET(request)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._files.render_GET(request)
 
 
 class JobLog(ClusterResource):
     """The log of a job, from whatever nodes it ran on, in order."""
 
-    def __init__(self, root: Root, project: str, spider: str, job: str) -> None:
-        super().__init__(root)
+    def __init__(self, node: Node, threads: Threads, project: str, spider: str, job: str) -> None:
+        super().__init__(node)
+        self._threads = threads
         self._project, self._spider, self._job = project, spider, job
-        self._path = log_path(root.options, project, spider, job)
+        self._path = log_path(node.options, project, spider, job)
 
     def render(self, request: Request) -> int:
         """Answer later."""
@@ -121,30 +134,50 @@ class JobLog(ClusterResource):
         return NOT_DONE_YET
 
     async def _answer_log(self, request: Request) -> None:
-        flow = _Flow(request)
+        sending = _Sending(request, self._threads)
         code, found = await deferToThread(self.answer, request)
-        if flow.gone:
+        if sending.ended:
             return
         if "parts" not in found:
             self.send(request, code, *self.encode(found))
             return
         parts = [_Part(*part) for part in found["parts"]]
-        if parts[0].last == 0 and parts[0].node == self.root.node_name:
+        authorization = self._passed_on(request, "Authorization")
+        if parts[0].last:
+            request.setHeader("Content-Type", "text/plain")
+            sending.send(self._read(parts, authorization))
+        elif parts[0].url is None:
             self._send_file(request)
-            return
-        if parts[0].last == 0:
-            await self._send_whole(parts[0], request, flow)
-            return
-        request.setHeader("Content-Type", "text/plain")
-        request.setHeader("X-Content-Type-Options", "nosniff")
-        if request.method != b"HEAD":
-            request.registerProducer(flow, streaming=True)
-            for part in parts:
-                await self._send_part(part, request, flow)
-            if flow.gone:
-                return
-            request.unregisterProducer()
-        request.finish()
+        else:
+            await self._send_whole(parts[0], request, sending)
+
+    def render_GET(self, request: Request) -> dict[str, Any]:
+        """Find out which nodes have it."""
+        here = self._path.is_file()
+        own = parameter(request, _PART)
+        if own is not None:
+            first, _, last = own.partition("-")
+            if not here or not first.isdecimal() or not last.isdecimal():
+                raise error_response("there is no such log", http.NOT_FOUND)
+            return {"parts": [_Part(self.node.name, None, int(first), int(last))]}
+        starts = self.node.state.starts(f"{self._project}/{self._job}")
+        names = [name_of(start.node) for start in starts]
+        if set(names) <= {self.node.name}:
+            if not here:
+                raise error_response("there is no such log", http.NOT_FOUND)
+            return {"parts": [_Part(self.node.name, None, 0, 0)]}
+        urls = {node.name: node.url for node in self.node.state.nodes() if node.name != self.node.name}
+        if len(set(names)) == 1:
+            if names[0] not in urls:
+                raise error_response(f"the log is on {names[0]}, which is down", http.NOT_FOUND)
+            return {"parts": [_Part(names[0], urls[names[0]], 0, 0)]}
+        parts: list[_Part] = []
+        for name, start in zip(names, starts, strict=True):
+            if parts and parts[-1].node == name:
+                parts[-1] = parts[-1]._replace(last=start.number)
+            else:
+                parts.append(_Part(name, urls.get(name), start.number, start.number))
+        return {"parts": parts}
 
     def _send_file(self, request: Request) -> None:
         """Send all of this node's file, or the bytes of it that are asked for."""
@@ -159,174 +192,124 @@ class JobLog(ClusterResource):
             request.setResponseCode(http.OK)
             request.render(file)
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802 - Twisted's own name
-        """Find out which nodes have it."""
-        here = self._path.is_file()
-        own = parameter(request, _OWN)
-        if own is not None:
-            first, _, last = own.partition("-")
-            if not here or not first.isdecimal() or not last.isdecimal():
-                raise wrong("there is no such log", http.NOT_FOUND)
-            return {"parts": [_Part(self.root.node_name, None, int(first), int(last))]}
-        state = self.root.state
-        starts = state.starts(f"{self._project}/{self._job}")
-        names = [(name_of(start.node), start.number) for start in starts]
-        if not names or {name for name, _ in names} == {self.root.node_name}:
-            if not here:
-                raise wrong("there is no such log", http.NOT_FOUND)
-            return {"parts": [_Part(self.root.node_name, None, 0, 0)]}
-        urls = {node.name: node.url for node in state.nodes()}
-        if len({name for name, _ in names}) == 1:
-            name = names[0][0]
-            if name not in urls:
-                raise wrong(f"the log is on {name}, which is down", http.NOT_FOUND)
-            return {"parts": [_Part(name, urls[name], 0, 0)]}
-        parts: list[_Part] = []
-        for name, number in names:
-            if parts and parts[-1].node == name:
-                parts[-1] = parts[-1]._replace(last=number)
-            else:
-                parts.append(_Part(name, urls.get(name), number, number))
-        return {"parts": parts}
-
-    async def _send_part(self, part: _Part, request: Request, flow: _Flow) -> None:
+    async def _send_whole(self, part: _Part, request: Request, sending: _Sending) -> None:
+        """Send all of a log that one other node has, or the bytes of it that are asked for."""
+        headers = self._passed_on(request, "Authorization", "Range")
         try:
-            if part.node == self.root.node_name:
-                await self._send_own(part, request, flow)
-            elif part.url is None:
-                raise _AwayError(f"{part.node}, which is down")  # noqa: TRY301 - as other ways to be away
-            else:
-                await self._send_remote(part, request, flow)
-        except (_AwayError, OSError) as error:
-            if not flow.gone:
-                request.write(f"[start {part.first} to {part.last} of this log: on {error}]\n".encode())
+            response = await self._threads.run(ask_for_log, self._url(part), headers)
+        except requests.RequestException as error:
+            if not sending.ended:
+                sentence = f"the log is on {part.node}, which can't be reached: {error}"
+                self.send(request, http.BAD_GATEWAY, *self.encode(error_data(sentence)))
+            return
+        if sending.ended:
+            response.close()
+            return
+        request.setResponseCode(response.status_code)
+        for name in ("Content-Type", "Content-Range", "Content-Length"):
+            if name in response.headers:
+                request.setHeader(name, response.headers[name])
+        sending.send(response.iter_content(_CHUNK_BYTES))
 
-    async def _send_own(self, part: _Part, request: Request, flow: _Flow) -> None:
-        for begin, end in await deferToThread(ranges, self._path, part.first, part.last):
+    def _read(self, parts: list[_Part], authorization: Mapping[str, str]) -> Iterator[bytes]:
+        """Yield the parts, with a line in place of each that can't be had."""
+        for part in parts:
+            try:
+                if part.node == self.node.name:
+                    yield from self._read_own(part)
+                elif part.url is None:
+                    yield _missing(part, "down")
+                else:
+                    response = ask_for_log(self._url(part), authorization)
+                    # 404: nothing was written there, or it was removed as others are newer.
+                    if response.status_code == http.OK:
+                        yield from response.iter_content(_CHUNK_BYTES)
+                    elif response.status_code != http.NOT_FOUND:
+                        yield _missing(part, f"answering with status {response.status_code}")
+            except requests.RequestException as error:
+                yield _missing(part, f"out of reach: {error}")
+            except OSError as error:
+                yield _missing(part, f"unable to read it: {error}")
+
+    def _read_own(self, part: _Part) -> Iterator[bytes]:
+        for begin, end in ranges(self._path, part.first, part.last):
             with self._path.open("rb") as file:
                 file.seek(begin)
-                while begin < end and not flow.gone:
-                    chunk = await deferToThread(file.read, min(_CHUNK, end - begin))
-                    if not chunk:
-                        break
+                while begin < end and (chunk := file.read(min(_CHUNK_BYTES, end - begin))):
                     begin += len(chunk)  # noqa: PLW2901 - how far it is
-                    await flow.ready()
-                    if not flow.gone:
-                        request.write(chunk)
+                    yield chunk
 
-    async def _send_whole(self, part: _Part, request: Request, flow: _Flow) -> None:
-        """Send all of a log that one other node has, or the bytes of it that are asked for."""
-        try:
-            response = await self._ask(part, request, ("Authorization", "Range"))
-        except _AwayError as error:
-            if not flow.gone:
-                sentence = f"the log is on {error}"
-                self.send(request, http.BAD_GATEWAY, *self.encode({"status": "error", "message": sentence}))
-            return
-        if flow.gone:
-            return
-        request.setResponseCode(response.code)
-        for name in (b"Content-Type", b"Content-Range"):
-            for value in response.headers.getRawHeaders(name, []):
-                request.setHeader(name, value)
-        if isinstance(response.length, int):
-            request.setHeader(b"Content-Length", b"%d" % response.length)
-        if request.method != b"HEAD":
-            request.registerProducer(flow, streaming=True)
-            await self._relay(response, request, flow)
-            if flow.gone:
-                return
-            request.unregisterProducer()
-        request.finish()
-
-    async def _send_remote(self, part: _Part, request: Request, flow: _Flow) -> None:
-        response = await self._ask(part, request, ("Authorization",))
-        if response.code == http.NOT_FOUND:
-            return  # nothing was written there, or it was removed as others are newer
-        if response.code != http.OK:
-            raise _AwayError(f"{part.node}, which answers with status {response.code}")
-        await self._relay(response, request, flow)
-
-    async def _ask(self, part: _Part, request: Request, passed_on: tuple[str, ...]) -> Any:
-        # Nodes share their user names and passwords.
-        headers = Headers({name: [value] for name in passed_on if (value := request.getHeader(name))})
+    def _url(self, part: _Part) -> str:
         path = quote(f"{self._project}/{self._spider}/{self._job}.log")
-        url = f"{part.url}/logs/{path}?{_OWN}={part.first}-{part.last}"
-        try:
-            return await Agent(reactor, connectTimeout=_CONNECT_WITHIN).request(b"GET", url.encode(), headers)
-        except Exception as error:  # whatever Twisted raises of a connection
-            raise _AwayError(f"{part.node}, which can't be reached: {error}") from error
+        return f"{part.url}/logs/{path}?{_PART}={part.first}-{part.last}"
 
-    async def _relay(self, response: Any, request: Request, flow: _Flow) -> None:
-        relay = _Relay(request, flow)
-        response.deliverBody(relay)
-        await relay.ended
+    @staticmethod
+    def _passed_on(request: Request, *names: str) -> dict[str, str]:
+        """Return the headers to ask another node with: nodes share their user names and passwords."""
+        return {name: value for name in names if (value := request.getHeader(name))}
 
 
-class _AwayError(Exception):
-    """A part of a log can't be had: the node that has it, and why."""
+def _missing(part: _Part, why: str) -> bytes:
+    return f"[start {part.first} to {part.last} of this log: on {part.node}, which is {why}]\n".encode()
 
 
 @implementer(IPushProducer)
-class _Flow:
-    """Sends no faster than the client takes it."""
+class _Sending:
+    """Sends chunks, each made in a thread, no faster than the client takes them."""
 
-    def __init__(self, request: Request) -> None:
-        self.gone = False
-        self.source: Any = None
-        """The connection that sends now, when it is another node's."""
-        self._paused: Deferred[None] | None = None
+    def __init__(self, request: Request, threads: Threads) -> None:
+        self.ended = False
+        """Whether the client has gone, or has everything."""
+        self._request = request
+        self._threads = threads
+        self._chunks: Any = None
+        self._paused = self._reading = False
         request.notifyFinish().addErrback(lambda _: self.stopProducing())
 
-    async def ready(self) -> None:
-        """Wait until the client takes more."""
-        if self._paused is not None:
-            await self._paused
+    def send(self, chunks: Iterator[bytes]) -> None:
+        """Begin; a HEAD request has no content."""
+        self._chunks = chunks
+        if self._request.method == b"HEAD":
+            self._finish()
+        else:
+            self._request.registerProducer(self, streaming=True)
+            self.resumeProducing()
 
-    def pauseProducing(self) -> None:  # noqa: N802 - Twisted's own name
-        """Send no more for now."""
-        self._paused = self._paused or Deferred()
-        if self.source is not None:
-            self.source.pauseProducing()
-
-    def resumeProducing(self) -> None:  # noqa: N802 - Twisted's own name
+    def resumeProducing(self) -> None:
         """Send on."""
-        if self.source is not None:
-            self.source.resumeProducing()
-        waiting, self._paused = self._paused, None
-        if waiting is not None:
-            waiting.callback(None)
+        self._paused = False
+        if not self._reading and not self.ended:
+            self._reading = True
+            self._threads.run(next, self._chunks, None).addCallbacks(self._send, self._fail)
 
-    def stopProducing(self) -> None:  # noqa: N802 - Twisted's own name
+    def pauseProducing(self) -> None:
+        """Send no more for now."""
+        self._paused = True
+
+    def stopProducing(self) -> None:
         """Send no more, as the client is gone."""
-        self.gone = True
-        if self.source is not None:
-            self.source.loseConnection()
-        self.resumeProducing()
+        self.ended = True
+        if self._chunks is not None and not self._reading:
+            self._chunks.close()
 
+    def _send(self, chunk: bytes | None) -> None:
+        self._reading = False
+        if self.ended:
+            self.stopProducing()
+        elif chunk is None:
+            self._request.unregisterProducer()
+            self._finish()
+        else:
+            self._request.write(chunk)
+            if not self._paused:
+                self.resumeProducing()
 
-class _Relay(Protocol, TimeoutMixin):
-    """Passes a body on, no faster than it is taken."""
+    def _fail(self, failure: Any) -> None:
+        # What was announced can't be sent: the client sees that the connection ends too early.
+        journal.warn("A log could not be sent to its end: {error}", error=failure.getErrorMessage())
+        self.ended = True
+        self._request.loseConnection()
 
-    def __init__(self, request: Request, flow: _Flow) -> None:
-        self.ended: Deferred[None] = Deferred()
-        self._request = request
-        self._flow = flow
-
-    def connectionMade(self) -> None:  # noqa: N802 - Twisted's own name
-        self._flow.source = self.transport
-        self.setTimeout(_SILENT)
-
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        self.resetTimeout()
-        if not self._flow.gone:
-            self._request.write(data)
-
-    def timeoutConnection(self) -> None:  # noqa: N802
-        transport: Any = self.transport
-        transport.loseConnection()
-
-    def connectionLost(self, reason: Any = None) -> None:  # noqa: ARG002, N802
-        self.setTimeout(None)
-        self._flow.source = None
-        self.ended.callback(None)
+    def _finish(self) -> None:
+        self.ended = True
+        self._request.finish()

@@ -22,29 +22,19 @@ from moviecrawler.cluster.webservice import ClusterResource
 from moviecrawler.monitors.alarm_store import open_alarm_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.website import Root
-
-
-_TOLD_FOR = 3600.0
-"""Seconds for which a crawl that is over is still told of: each job may be one, and Prometheus keeps every name for ever."""
-
-
-def is_told(run: Mapping[str, Any]) -> bool:
-    """Return whether a crawl's figures are of use: it runs, has something to go, or ended within the last hour."""
-    over_for = run["now"] - (run["ended_at"] or run["now"])
-    return bool(run["workers"] or run["to_go"] or over_for <= _TOLD_FOR)
+    from moviecrawler.cluster.node import Node
 
 
 class _Cluster(Collector):
     """Reads the figures when they are asked for. Each node tells those of the whole cluster."""
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
+    def __init__(self, node: Node) -> None:
+        self._node = node
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, as it would ask Redis."""
@@ -52,7 +42,7 @@ class _Cluster(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield what Redis holds. Raises redis.RedisError."""
-        state = self._root.state
+        state = self._node.state
         counts, nodes = state.counts(), state.nodes()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
@@ -92,7 +82,7 @@ class _Cluster(Collector):
         return family
 
     def _runs(self) -> Iterable[Metric]:
-        runs = [run for run in self._root.current_runs() if is_told(run)]
+        runs = self._node.current_runs()
         for name, text in (
             ("done", "Requests of a crawl that ended well."),
             ("failed", "Requests of a crawl that did not."),
@@ -109,14 +99,14 @@ class _Cluster(Collector):
 class Metrics(ClusterResource):
     """`metrics`."""
 
-    def __init__(self, root: Root) -> None:
-        super().__init__(root)
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
         self._registry = CollectorRegistry()
-        self._registry.register(_Cluster(root))
+        self._registry.register(_Cluster(node))
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802 - Twisted's own name
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with all figures."""
         return {"metrics": generate_latest(self._registry).decode()}
 

@@ -7,10 +7,11 @@ import re
 import socket
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from moviecrawler.errors import ConfigurationError
 
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
 
 _NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
-_COMPONENTS = {
-    *("application", "spiderqueue", "poller", "launcher", "webroot", "eggstorage", "jobstorage", "dbs_dir"),
-}
+_SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
 """Options of Scrapyd's that others read."""
+_REPLACED = {"spiderqueue", "poller", "launcher", "eggstorage", "jobstorage"}
+"""Options of Scrapyd's that name its components, which a node makes itself."""
 _WITHOUT_EFFECT = {
     "runner": "scrapyd.runner",
     "items_dir": "",
@@ -53,39 +54,39 @@ class NodeOptions:
     node_url: str = ""
     """Where the other nodes reach this one; made of `node_name` and `http_port` when it is not set."""
     bind_address: str = "127.0.0.1"
-    http_port: int = 6800
+    http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
     username: str = ""
     password: str = _secret()
     deploy_username: str = ""
     """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
     deploy_password: str = _secret()
 
-    max_proc: int = 6
+    max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
-    max_deaths: int = 3
+    max_deaths: Annotated[int, Meta(ge=0, le=1000)] = 3
     """How often a job whose node or process died is started again; anew once it was recycled or has run for a day."""
-    lease_seconds: float = 20.0
+    lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
     """Without a heartbeat after which a node counts as dead."""
-    poll_interval: float = 5.0
+    poll_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
     """Seconds between two looks into the queue, when nobody tells of a job."""
-    drain_seconds: float = 5.0
+    drain_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 5.0
     """How long a node that is told to stop lets its spiders go on, in case they end by themselves."""
-    stop_seconds: float = 20.0
+    stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
     """How long it then waits for them to end what they have begun, until it kills them."""
-    cancel_seconds: float = 45.0
+    cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
     """How long a spider whose job was cancelled may take to end, until it is killed; more than stores take to close."""
-    hang_seconds: float = 60.0
+    hang_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
     """How long a spider's event loop may stand still, until the spider is killed and its job is started again."""
-    memory_limit_mb: int = 0
+    memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Of a spider; a job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
-    max_pages: int = 0
+    max_pages: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     """FRONTIER_MAX_PAGES of jobs that don't set it. 0 for no limit."""
 
-    max_pending: int = 100_000
-    finished_to_keep: int = 1000
-    versions_to_keep: int = 20
+    max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
+    finished_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
+    versions_to_keep: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """Of a project; those before are deleted when one more is added."""
-    egg_max_mb: int = 32
+    egg_max_mb: Annotated[int, Meta(ge=1, le=500)] = 32
     schedules_file: str = ""
     """Recurring jobs: a TOML file (see scrapyd/schedules.toml), by its path from the node's folder."""
     eggs_dir: str = "eggs"
@@ -94,7 +95,7 @@ class NodeOptions:
     """An S3 bucket for eggs, instead of Redis."""
     eggs_prefix: str = "eggs/"
     logs_dir: str = "logs"
-    jobs_to_keep: int = 100
+    jobs_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     """Logs of a spider on a node."""
 
     @classmethod
@@ -105,7 +106,11 @@ class NodeOptions:
         for name in config.cp.options(section) if config.cp.has_section(section) else ():
             if name in _WITHOUT_EFFECT and config.get(name) != _WITHOUT_EFFECT[name]:
                 raise ConfigurationError(f"scrapyd.conf sets {name}, which has no effect in a cluster; remove it")
-            if name not in {*own, *_COMPONENTS, *_WITHOUT_EFFECT}:
+            if name in _REPLACED and not config.get(name).startswith(("scrapyd.", "moviecrawler.cluster.")):
+                raise ConfigurationError(
+                    f"scrapyd.conf sets {name}, which a node of a cluster does not replace; remove it"
+                )
+            if name not in {*own, *_SCRAPYD_OWN, *_REPLACED, *_WITHOUT_EFFECT}:
                 raise ConfigurationError(f"scrapyd.conf has an unknown option {name!r}; correct or remove it")
         given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
@@ -125,27 +130,6 @@ class NodeOptions:
                 raise ConfigurationError(
                     f"{name} is {getattr(self, name)!r}; set it to up to 64 letters, digits, dots, hyphens and underscores"
                 )
-        for name, least, most in (
-            ("http_port", 1, 65_535),
-            ("max_proc", 1, 1000),
-            ("max_deaths", 0, 1000),
-            ("lease_seconds", 1, 3600),
-            ("poll_interval", 0.1, 3600),
-            ("drain_seconds", 0, 86_400),
-            ("stop_seconds", 0, 86_400),
-            ("cancel_seconds", 0, 86_400),
-            ("hang_seconds", 1, 86_400),
-            ("memory_limit_mb", 0, 1_000_000),
-            ("max_pages", 0, 1_000_000_000),
-            ("max_pending", 1, 10_000_000),
-            ("finished_to_keep", 1, 1_000_000),
-            ("versions_to_keep", 1, 10_000),
-            ("egg_max_mb", 1, 500),
-            ("jobs_to_keep", 1, 1_000_000),
-        ):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise ConfigurationError(f"{name} is {value:g}; set it to a number from {least:g} to {most:,}")
         self._check_access()
 
     def _check_access(self) -> None:

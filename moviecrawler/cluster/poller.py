@@ -9,46 +9,39 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import redis
-from scrapyd.interfaces import IPoller
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
-from zope.interface import implementer
 
-from moviecrawler.cluster.components import Queues
-from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import LeaseLostError, connect, state_for
 from moviecrawler.cluster.threads import Threads, reactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapyd.config import Config
-
     from moviecrawler.cluster.jobs import Job
+    from moviecrawler.cluster.options import NodeOptions
 
 journal = Logger()
 
 _THREADS = 4
-_CHECK_EVERY = 10
+_CHECK_SECONDS = 10
 """Seconds after which a connection on which nothing came is tried."""
-_LISTEN_AGAIN = 0.5
+_RECONNECT_SECONDS = 0.5
 """Seconds after which a lost connection is tried again."""
-_LOOK_UP = 1.0
+_MESSAGE_SECONDS = 1.0
 """Seconds after which the listening thread sees that it is to end."""
 
 
-@implementer(IPoller)
-class RedisPoller:
+class Poller:
     """Hands this node the next jobs of the cluster's queue.
 
     An empty queue and a Redis that is away are waited for. `next()` gives a `Job`, which is leased to the node.
     """
 
-    def __init__(self, config: Config) -> None:
-        self.options = NodeOptions.from_config(config)
-        self.state = state_for(self.options)
+    def __init__(self, options: NodeOptions) -> None:
+        self.options = options
+        self.state = state_for(options)
         self.node = f"{self.options.node_name}:{uuid.uuid4().hex[:8]}"
-        self.queues = Queues(config)
         self.threads = Threads("node", _THREADS)
         self.on_lease_lost: Callable[[], Any] = lambda: None
         self.on_cancel: Callable[[str, str, int], Any] = lambda _key, _signal, _number: None
@@ -56,8 +49,6 @@ class RedisPoller:
         self._pulling = self._again = self._stopped = False
         self._failing = False
         self._listener: threading.Thread | None = None
-
-    # --- Scrapyd's interface ------------------------------------------------------------------------------------------
 
     def next(self) -> Deferred[Job]:
         """Return a Deferred that gets the next job for a free slot."""
@@ -72,10 +63,7 @@ class RedisPoller:
             self._again = True
         elif self._waiting and not self._stopped and self._listener is not None:
             self._pulling = True
-            Deferred.fromCoroutine(self._pull()).addErrback(self._broke)
-
-    def update_projects(self) -> None:
-        """Do nothing: projects are read when they are needed."""
+            Deferred.fromCoroutine(self._pull()).addErrback(self._log_failure)
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
@@ -111,13 +99,13 @@ class RedisPoller:
         finally:
             self._pulling = False
 
-    def _broke(self, failure: Any) -> None:
+    def _log_failure(self, failure: Any) -> None:
         journal.failure("Taking a job failed", failure)
 
     # --- Events, in a thread of their own -----------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        client = connect(self.options, health_check_interval=_CHECK_EVERY)
+        client = connect(self.options, health_check_interval=_CHECK_SECONDS)
         while not self._stopped:
             try:
                 with client.pubsub(ignore_subscribe_messages=True) as events:
@@ -125,14 +113,14 @@ class RedisPoller:
                     # What was told before is found by looking.
                     reactor.callFromThread(self.poll)
                     while not self._stopped:
-                        message = events.get_message(timeout=_LOOK_UP)
+                        message = events.get_message(timeout=_MESSAGE_SECONDS)
                         if message is not None:
-                            reactor.callFromThread(self._heard, message["data"].decode(errors="replace"))
+                            reactor.callFromThread(self._on_event, message["data"].decode(errors="replace"))
             except redis.exceptions.RedisError:
-                time.sleep(_LISTEN_AGAIN)
+                time.sleep(_RECONNECT_SECONDS)
         client.close()
 
-    def _heard(self, event: str) -> None:
+    def _on_event(self, event: str) -> None:
         kind, *rest = event.split("\n")
         if kind == "wake":
             self.poll()

@@ -125,13 +125,13 @@ class SpiderProcess(ProcessProtocol):
 
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
-    def connectionMade(self) -> None:  # noqa: N802 - Twisted's own name
+    def connectionMade(self) -> None:
         """Tell it what to do. Its standard input stays open as long as this node lives."""
         self.pid = self._transport.pid
         self._transport.writeToChild(_STDIN, json.dumps(self._task).encode() + b"\n")
         journal.info("Started {job} as process {pid}", job=self.key, pid=self.pid)
 
-    def childDataReceived(self, childFD: int, data: bytes) -> None:  # noqa: N802, N803
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Keep the report, and the end of what it complains of."""
         if childFD == _REPORT:
             self._told = (self._told + data)[:_LARGEST_REPORT]
@@ -142,11 +142,11 @@ class SpiderProcess(ProcessProtocol):
                 self._complaints.append(text)
             journal.info("{job}: {line}", job=self.key, line=text)
 
-    def processExited(self, reason: Failure) -> None:  # noqa: ARG002, N802
+    def processExited(self, reason: Failure) -> None:
         """Close what a process of its own may have kept open."""
         self._closing = reactor.callLater(_LINGER, self._transport.loseConnection)
 
-    def processEnded(self, reason: Failure) -> None:  # noqa: N802
+    def processEnded(self, reason: Failure) -> None:
         """Tell that it is over."""
         if self._closing.active():
             self._closing.cancel()

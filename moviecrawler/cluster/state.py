@@ -7,7 +7,7 @@ from collections import defaultdict
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import redis.exceptions
@@ -21,7 +21,7 @@ from moviecrawler.frontier.queue import MOST_HANGS
 from moviecrawler.redis_client import connect_blocking, redis_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from moviecrawler.cluster.jobs import How
     from moviecrawler.cluster.options import NodeOptions
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 journal = Logger()
 T = TypeVar("T")
 
-_ANSWER_WITHIN = 3.0
+_ANSWER_SECONDS = 3.0
 """Seconds, for a connection and for each answer: those of a thread, not of the event loop."""
-_CONNECTIONS = 32
-_FORGOTTEN = 10_000
+_MAX_CONNECTIONS = 32
+_UNCLAIMED_MS = 10_000
 """Milliseconds after which a job that a node was handed and doesn't know of goes back to the queue."""
-_REMEMBER = 600_000
+_CANCELLED_MS = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
-_HANGS_KEPT = 7 * 24 * 3600
+_HANGS_KEPT_SECONDS = 7 * 24 * 3600
 """Seconds."""
 _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
@@ -91,33 +91,31 @@ class Start(msgspec.Struct, frozen=True):
     """From 1."""
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that a node is at."""
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is pending, running or finished."""
 
     job: Job
-    node: str
-    started_at: float
-    """Seconds since 1970."""
-    process: Process | None
-    """None when the node has not told yet."""
+    state: Literal["pending", "running", "finished"]
+    node_id: str = ""
+    """Of the node that runs it, or ran it last."""
+    started_at: float | None = None
+    """Its last start: seconds since 1970. None for a pending job."""
+    process: Process | None = None
+    """None when it does not run, or its node has not told yet."""
+    outcome: Outcome | None = None
+    """Of a finished job."""
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+        return name_of(self.node_id)
 
     @property
     def version(self) -> str | None:
-        """The version that runs: the one that was named, else the one that its node tells of."""
-        told = self.process.version if self.process is not None else None
-        return self.job.version or told
-
-
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is over."""
-
-    job: Job
-    outcome: Outcome
-
-    @property
-    def version(self) -> str | None:
-        """The version that ran."""
-        return self.outcome.version or self.job.version
+        """The version that ran or runs, as far as that is known; else the one that was asked for."""
+        if self.outcome is not None:
+            return self.outcome.version or self.job.version
+        return self.job.version or (self.process.version if self.process is not None else None)
 
 
 class Counts(NamedTuple):
@@ -158,9 +156,9 @@ def state_for(options: NodeOptions) -> ClusterState:
 def connect(options: NodeOptions, **parameters: Any) -> Any:
     """Return a client that gives up soon. Where nodes and spiders share a Redis, REDIS_PARAMS are those of both."""
     usual = {
-        "socket_timeout": _ANSWER_WITHIN,
-        "socket_connect_timeout": _ANSWER_WITHIN,
-        "max_connections": _CONNECTIONS,
+        "socket_timeout": _ANSWER_SECONDS,
+        "socket_connect_timeout": _ANSWER_SECONDS,
+        "max_connections": _MAX_CONNECTIONS,
     }
     shared = redis_parameters(os.environ) if options.redis_url == os.environ.get("REDIS_URL") else {}
     return connect_blocking(options.redis_url, **{**usual, **shared, **parameters})
@@ -215,7 +213,7 @@ class ClusterState:
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
         """Take a job out of the queue, or have its process signalled; return in which state it was, None for neither."""
-        answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _REMEMBER)
+        answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _CANCELLED_MS)
         return answer and str(answer, "ascii")
 
     def where(self, job: str, project: str | None = None) -> str | None:
@@ -260,51 +258,54 @@ class ClusterState:
             for name, count in self.client.hgetall(self.keys.counters).items()
         }
 
-    def pending(self, project: str | None = None, most: int | None = None) -> list[Job]:
-        """Return the jobs that wait, next first."""
-        places = self.client.zrange(self.keys.pending, 0, -1 if most is None or project is not None else most - 1)
-        keys = [place[16:] for place in places]
-        if project is not None:
-            keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
-        return self.jobs(keys)
-
-    def jobs(self, keys: Sequence[bytes]) -> list[Job]:
-        """Return the jobs of some keys that are pending or running, without those that can't be read."""
+    def pending(self, project: str | None = None, first: int = 0, count: int | None = None) -> list[JobStatus]:
+        """Return the jobs that wait, next first: all, those of a project, or so many from a place on."""
+        places = self.client.zrange(self.keys.pending, first, _last(first, count))
+        keys = _of_project([place[16:] for place in places], project)
         specs = self.client.hmget(self.keys.jobs, keys) if keys else []
-        return [job for spec in specs if spec and (job := readable(spec, Job)) is not None]
+        jobs = [job for spec in specs if spec and (job := readable(spec, Job)) is not None]
+        return [JobStatus(job=job, state="pending") for job in jobs]
 
-    def running(self, project: str | None = None) -> list[Running]:
+    def running(self, project: str | None = None) -> list[JobStatus]:
         """Return the jobs that run, longest first."""
         records = self.client.hgetall(self.keys.running)
-        if not records:
+        keys = _of_project(list(records), project)
+        if not keys:
             return []
         processes = {key: process for node in self.nodes() for key, process in node.processes.items()}
         jobs = []
-        for (key, record), spec in zip(records.items(), self.client.hmget(self.keys.jobs, list(records)), strict=True):
-            if spec and (project is None or key.startswith(f"{project}/".encode())):
-                taken, job = readable(record, _Taken), readable(spec, Job)
-                if taken is None or job is None:
-                    continue
+        for key, spec in zip(keys, self.client.hmget(self.keys.jobs, keys), strict=True):
+            taken, job = readable(records[key], _Taken), readable(spec, Job) if spec else None
+            if taken is not None and job is not None:
+                process = processes.get(key.decode())
+                started = taken.at / 1000
                 jobs.append(
-                    Running(
-                        job=job,
-                        node=taken.node,
-                        started_at=taken.at / 1000,
-                        process=processes.get(key.decode()),
-                    )
+                    JobStatus(job=job, state="running", node_id=taken.node, started_at=started, process=process)
                 )
-        return sorted(jobs, key=lambda job: job.started_at)
+        return sorted(jobs, key=lambda status: status.started_at or 0.0)
 
-    def finished(self, project: str | None = None, most: int | None = None) -> list[Finished]:
-        """Return the jobs that are over, latest first."""
-        last = -1 if most is None or project is not None else most - 1
-        keys = self.client.zrange(self.keys.finished, 0, last, desc=True)
-        if project is not None:
-            keys = [key for key in keys if key.startswith(f"{project}/".encode())][:most]
-        if not keys:
-            return []
-        results = self.client.hmget(self.keys.results, keys)
-        return [done for result in results if result and (done := read_result(result)) is not None]
+    def finished(self, project: str | None = None, first: int = 0, count: int | None = None) -> list[JobStatus]:
+        """Return the jobs that are over, latest first: all, those of a project, or so many from a place on."""
+        keys = _of_project(self.client.zrange(self.keys.finished, first, _last(first, count), desc=True), project)
+        results = self.client.hmget(self.keys.results, keys) if keys else []
+        return [done for result in results if result and (done := _read_result(result)) is not None]
+
+    def find(self, project: str, job: str) -> JobStatus | None:
+        """Return one job; None when there is none of that id."""
+        key = f"{project}/{job}"
+        pipe = self.client.pipeline(transaction=False)
+        pipe.hget(self.keys.jobs, key)
+        pipe.hexists(self.keys.running, key)
+        pipe.hget(self.keys.results, key)
+        spec, is_running, result = pipe.execute()
+        if spec and is_running:
+            for status in self.running(project):
+                if status.job.key == key:
+                    return status
+        if spec:
+            known = readable(spec, Job)
+            return None if known is None else JobStatus(job=known, state="pending")
+        return _read_result(result) if result else None
 
     def nodes(self) -> list[NodeInfo]:
         """Return the nodes that live, by name."""
@@ -347,7 +348,7 @@ class ClusterState:
             "node": node.id,
             "info": msgspec.json.encode(node).decode(),
             "lease": round(self.options.lease_seconds * 1000),
-            "forgotten": _FORGOTTEN,
+            "forgotten": _UNCLAIMED_MS,
             "jobs": list(jobs),
             "max_deaths": self.options.max_deaths,
             "keep": self.options.finished_to_keep,
@@ -382,20 +383,13 @@ class ClusterState:
         key = self.keys.hangs(job.key)
         pipe = self.client.pipeline()
         pipe.hincrby(key, url, 1)
-        pipe.expire(key, _HANGS_KEPT)
+        pipe.expire(key, _HANGS_KEPT_SECONDS)
         return int(pipe.execute()[0])
 
     def hung_pages(self, job: Job) -> list[str]:
         """Return the URLs of the pages that have done so too often for them to be fetched again."""
         counts = self.client.hgetall(self.keys.hangs(job.key))
         return [url.decode() for url, count in counts.items() if int(count) >= MOST_HANGS]
-
-    def record(self, job: Job, outcome: Outcome) -> None:
-        """Keep the outcome of a job that was never queued here."""
-        pipe = self.client.pipeline()
-        pipe.zadd(self.keys.finished, {job.key: outcome.ended_at})
-        pipe.hset(self.keys.results, job.key, msgspec.json.encode(outcome) + b"\n" + msgspec.json.encode(job))
-        pipe.execute()
 
     def leave(self, node: str) -> None:
         """Take a node out; what it still holds goes back to the queue."""
@@ -423,8 +417,19 @@ def readable(text: bytes, kind: type[T]) -> T | None:
         return None
 
 
-def read_result(result: bytes) -> Finished | None:
+def _read_result(result: bytes) -> JobStatus | None:
     """Return a job that is over; None when what is kept of it can't be read."""
     told, _, spec = result.partition(b"\n")
     outcome, job = readable(told, Outcome), readable(spec, Job)
-    return None if outcome is None or job is None else Finished(job=job, outcome=outcome)
+    if outcome is None or job is None:
+        return None
+    started = outcome.started_at / 1000
+    return JobStatus(job=job, state="finished", node_id=outcome.node, started_at=started, outcome=outcome)
+
+
+def _of_project(keys: list[bytes], project: str | None) -> list[bytes]:
+    return keys if project is None else [key for key in keys if key.startswith(f"{project}/".encode())]
+
+
+def _last(first: int, count: int | None) -> int:
+    return -1 if count is None else first + count - 1

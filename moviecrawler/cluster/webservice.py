@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import traceback
-from contextlib import aclosing
-from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -22,17 +19,14 @@ from twisted.web.error import Error
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from moviecrawler.cluster.components import local_time
 from moviecrawler.cluster.jobs import Job, check_job
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.report import read_current_runs, read_runs
-from moviecrawler.redis_client import connect, redis_parameters
 
 if TYPE_CHECKING:
     from twisted.web.server import Request
 
-    from moviecrawler.cluster.state import Finished, NodeInfo, Running
-    from moviecrawler.cluster.website import Root
+    from moviecrawler.cluster.node import Node
+    from moviecrawler.cluster.state import JobStatus, NodeInfo
 
 journal = Logger()
 
@@ -41,7 +35,7 @@ _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
 
 def parameter(request: Request, name: str) -> str | None:
     """Take the first value of a parameter out of a request; None when it has none."""
-    values = taken(request, name)
+    values = parameters(request, name)
     return values[0] if values else None
 
 
@@ -49,51 +43,53 @@ def required(request: Request, name: str) -> str:
     """Take the first value of a parameter out of a request, or answer that it is required."""
     value = parameter(request, name)
     if value is None:
-        raise wrong(f"'{name}' parameter is required")
+        raise error_response(f"'{name}' parameter is required")
     return value
 
 
-def taken(request: Request, name: str) -> list[str]:
+def parameters(request: Request, name: str) -> list[str]:
     """Take all values of a parameter out of a request."""
     try:
         return [value.decode() for value in (request.args or {}).pop(name.encode(), [])]
     except UnicodeDecodeError as error:
-        raise wrong(f"{name} is invalid: {error}") from None
+        raise error_response(f"{name} is invalid: {error}") from None
 
 
-def wrong(sentence: str, code: int = http.OK) -> Error:
-    """Return the error for a request that can't be met; Scrapyd's clients expect status 200 even so."""
+def error_response(sentence: str, code: int = http.OK) -> Error:
+    """Return the error to raise for a request that can't be met; Scrapyd's clients expect status 200 even so."""
     return Error(code, sentence.encode())
 
 
-class ClusterResource(Resource):
-    """A web service whose `render_GET` and `render_POST` run in a thread, and return what is to be told as JSON."""
+def error_data(sentence: str) -> dict[str, str]:
+    """Return the content of an answer that tells of an error."""
+    return {"status": "error", "message": sentence}
 
-    isLeaf = True  # noqa: N815 - Twisted's own name
+
+class ClusterResource(Resource):
+    """A web service whose `render_GET` and `render_POST` run in a thread and return what is answered as JSON."""
+
+    isLeaf = True
     waits = True
     """Whether it asks Redis or a disk, for which the event loop must not wait."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, node: Node) -> None:
         super().__init__()
-        self.root = root
+        self.node = node
 
     def render(self, request: Request) -> int:
         """Answer later."""
-        if request.method == b"POST" and from_elsewhere(request):
-            content, kind = self.encode({"status": "error", "message": "a page of another site sent this"})
-            self.send(request, http.FORBIDDEN, content, kind)
-            return NOT_DONE_YET
         if not self.waits:
-            self.send(request, *self._answer_whole(request))
+            self.send(request, *self.answer_whole(request))
             return NOT_DONE_YET
         gone: list[Any] = []
         request.notifyFinish().addErrback(gone.append)
-        answering = deferToThread(self._answer_whole, request)
+        answering = deferToThread(self.answer_whole, request)
         answering.addCallback(lambda answer: None if gone else self.send(request, *answer))
         answering.addErrback(lambda failure: journal.failure("An answer failed", failure))
         return NOT_DONE_YET
 
-    def _answer_whole(self, request: Request) -> tuple[int, bytes, str]:
+    def answer_whole(self, request: Request) -> tuple[int, bytes, str]:
+        """Return status, content and its type."""
         code, data = self.answer(request)
         return code, *self.encode(data)
 
@@ -104,18 +100,20 @@ class ClusterResource(Resource):
         method = "render_GET" if request.method == b"HEAD" else f"render_{request.method.decode('latin-1')}"
         handler = getattr(self, method, None)
         if handler is None:
-            return http.NOT_ALLOWED, {"status": "error", "message": f"Expected one of {self.methods}"}
+            return http.NOT_ALLOWED, error_data(f"Expected one of {self.methods}")
+        if request.method == b"POST" and is_cross_site(request):
+            return http.FORBIDDEN, error_data("a page of another site sent this")
         try:
             return http.OK, {**msgspec.to_builtins(handler(request)), "status": "ok"}
         except Error as error:
-            return int(error.status), {"status": "error", "message": (error.message or b"").decode()}
+            return int(error.status), error_data((error.message or b"").decode())
         except MovieCrawlerError as error:
-            return http.OK, {"status": "error", "message": str(error)}
+            return http.OK, error_data(str(error))
         except redis.exceptions.RedisError as error:
-            return http.SERVICE_UNAVAILABLE, {"status": "error", "message": f"Redis can't be reached: {error}"}
+            return http.SERVICE_UNAVAILABLE, error_data(f"Redis can't be reached: {error}")
         except Exception as error:  # noqa: BLE001 - a client is to hear of it, and the log to have it
             journal.error("{trace}", trace=traceback.format_exc())
-            return http.INTERNAL_SERVER_ERROR, {"status": "error", "message": f"{type(error).__name__}: {error}"}
+            return http.INTERNAL_SERVER_ERROR, error_data(f"{type(error).__name__}: {error}")
 
     def send(self, request: Request, code: int, content: bytes, kind: str) -> None:
         """Send the answer."""
@@ -134,7 +132,7 @@ class ClusterResource(Resource):
         if data is None:
             return b"", "application/json"
         # Spaced as Scrapyd does it, as there are scripts that look for `"status": "ok"`.
-        return json.dumps({**data, "node_name": self.root.node_name}).encode() + b"\n", "application/json"
+        return json.dumps({**data, "node_name": self.node.name}).encode() + b"\n", "application/json"
 
     @cached_property
     def methods(self) -> str:
@@ -142,13 +140,13 @@ class ClusterResource(Resource):
         return ", ".join(["OPTIONS", "HEAD", *(m for m in ("GET", "POST") if hasattr(self, f"render_{m}"))])
 
     def check_project(self, project: str | None) -> None:
-        """Answer that a named project is not found when it has neither a version nor a job."""
-        if project is None or project in self.root.eggs.list_projects() or self.root.state.knows_jobs_of(project):
+        """Raise the error that a named project is not found when it has neither a version nor a job."""
+        if project is None or project in self.node.eggs.list_projects() or self.node.state.knows_jobs_of(project):
             return
-        raise wrong(f"project '{project}' not found")
+        raise error_response(f"project '{project}' not found")
 
 
-def from_elsewhere(request: Request) -> bool:
+def is_cross_site(request: Request) -> bool:
     """Return whether a browser sends this for a page of another site, with the password that it knows for ours."""
     origin = request.getHeader("Origin")
     if origin is None:
@@ -157,29 +155,34 @@ def from_elsewhere(request: Request) -> bool:
     return origin.partition("://")[2] not in ours - {None, ""}
 
 
+def local_time(seconds: float) -> datetime:
+    """Return a time as Scrapyd has them: the node's local one, without saying so."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
+
+
 # --- Scrapyd's -------------------------------------------------------------------------------------------------------
 
 
 class Schedule(ClusterResource):
     """`schedule.json`: queue a job."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802 - Twisted's own name
+    def render_POST(self, request: Request) -> dict[str, Any]:
         """Answer with the job's id, once Redis has it."""
         project, spider = required(request, "project"), required(request, "spider")
         version, job_id = parameter(request, "_version"), parameter(request, "jobid")
         priority = parameter(request, "priority") or "0"
-        settings = [setting.partition("=") for setting in taken(request, "setting")]
+        settings = [setting.partition("=") for setting in parameters(request, "setting")]
         for name, equals, _ in settings:
             if not equals:
-                raise wrong(f"setting is {name[:80]!r}; give NAME=VALUE")
+                raise error_response(f"setting is {name[:80]!r}; give NAME=VALUE")
         try:
             arguments = {name.decode(): required(request, name.decode()) for name in list(request.args or {})}
         except UnicodeDecodeError as error:
-            raise wrong(f"an argument's name is invalid: {error}") from None
+            raise error_response(f"an argument's name is invalid: {error}") from None
         try:
             urgency = float(priority)
         except ValueError as error:
-            raise wrong(f"priority is invalid: {error}") from None
+            raise error_response(f"priority is invalid: {error}") from None
         job = Job(
             project=project,
             spider=spider,
@@ -190,24 +193,24 @@ class Schedule(ClusterResource):
             priority=urgency,
         )
         check_job(job)
-        if spider not in self.root.eggs.find(project, version).spiders:
-            raise wrong(f"spider '{spider}' not found")
-        if not self.root.state.schedule(job):
-            raise wrong(f"job '{job.id}' is pending or running already, with other arguments; leave out jobid")
+        if spider not in self.node.eggs.find(project, version).spiders:
+            raise error_response(f"spider '{spider}' not found")
+        if not self.node.state.schedule(job):
+            raise error_response(f"job '{job.id}' is pending or running already, with other arguments; leave out jobid")
         return {"jobid": job.id}
 
 
 class Cancel(ClusterResource):
     """`cancel.json`: take a job out of the queue, or end it on the node that runs it."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_POST(self, request: Request) -> dict[str, Any]:
         """Answer with the state that it was in."""
         project, job = required(request, "project"), required(request, "job")
         signal = (parameter(request, "signal") or "TERM").upper().removeprefix("SIG")
         signal = _SIGNALS.get(signal, signal)
         if signal not in _SIGNALS.values():
-            raise wrong(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
-        state = self.root.state.cancel(project, job, signal)
+            raise error_response(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
+        state = self.node.state.cancel(project, job, signal)
         if state is None:
             self.check_project(project)
         return {"prevstate": state}
@@ -216,10 +219,10 @@ class Cancel(ClusterResource):
 class Status(ClusterResource):
     """`status.json`: whether a job is pending, running or finished."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with its state; null for a job that there is not."""
         job, project = required(request, "job"), parameter(request, "project")
-        state = self.root.state.where(job, project)
+        state = self.node.state.where(job, project)
         if state is None:
             self.check_project(project)
         return {"currstate": state}
@@ -228,111 +231,74 @@ class Status(ClusterResource):
 class ListJobs(ClusterResource):
     """`listjobs.json`: every job of the cluster, with the node that runs or ran it."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with all, or those of a project."""
         project = parameter(request, "project")
         self.check_project(project)
-        state = self.root.state
+        state = self.node.state
         return {
-            "pending": [self._pending(job) for job in state.pending(project)],
-            "running": [self._running(running) for running in state.running(project)],
-            "finished": [self._finished(finished) for finished in state.finished(project)],
+            "pending": [self._row(job) for job in state.pending(project)],
+            "running": [self._row(job) for job in state.running(project)],
+            "finished": [self._row(job) for job in state.finished(project)],
         }
 
-    def _pending(self, job: Job) -> dict[str, Any]:
-        return {
-            "id": job.id,
-            "project": job.project,
-            "spider": job.spider,
-            "version": job.version,
-            "settings": job.settings,
-            "args": job.arguments,
-            "run": job.run,
-            "priority": job.priority,
-        }
-
-    def _running(self, running: Running) -> dict[str, Any]:
-        job = running.job
-        return {
-            "id": job.id,
-            "project": job.project,
-            "spider": job.spider,
-            "pid": running.process and running.process.pid,
-            "start_time": str(local_time(running.started_at)),
-            "log_url": self.root.log_url(job),
-            "items_url": None,
-            "node": running.node,
-            "version": running.version,
-            "args": job.arguments,
-            "run": job.run,
-        }
-
-    def _finished(self, finished: Finished) -> dict[str, Any]:
-        job, outcome = finished.job, finished.outcome
-        return {
-            "id": job.id,
-            "project": job.project,
-            "spider": job.spider,
-            "start_time": str(local_time(outcome.started_at / 1000)),
-            "end_time": str(local_time(outcome.ended_at / 1000)),
-            "log_url": self.root.log_url(job),
-            "items_url": None,
-            "node": outcome.node,
-            "version": finished.version,
-            "args": job.arguments,
-            "run": job.run,
-            "reason": outcome.reason,
-            "items": outcome.items,
-            "errors": outcome.errors,
-            "pages": outcome.pages,
-            "bytes": outcome.bytes,
-            "seconds": round((outcome.ended_at - outcome.started_at) / 1000, 3),
-        }
+    def _row(self, status: JobStatus) -> dict[str, Any]:
+        job, ran = status.job, status.outcome
+        row: dict[str, Any] = {"id": job.id, "project": job.project, "spider": job.spider, "version": status.version}
+        row |= {"args": job.arguments, "run": job.run}
+        if status.started_at is None:
+            return {**row, "settings": job.settings, "priority": job.priority}
+        row |= {"start_time": str(local_time(status.started_at)), "node": status.node_id}
+        row |= {"log_url": self.node.log_url(job), "items_url": None}
+        if ran is None:
+            return {**row, "pid": status.process and status.process.pid}
+        figures = {name: getattr(ran, name) for name in ("reason", "items", "errors", "pages", "bytes")}
+        return {**row, "end_time": str(local_time(ran.ended_at / 1000)), **figures, "seconds": round(ran.seconds, 3)}
 
 
 class DaemonStatus(ClusterResource):
     """`daemonstatus.json`: how many jobs the cluster has."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with the numbers."""
-        return self.root.state.counts()._asdict()
+        return self.node.state.counts()._asdict()
 
 
 class ListProjects(ClusterResource):
     """`listprojects.json`."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with the projects, by name."""
-        return {"projects": self.root.eggs.list_projects()}
+        return {"projects": self.node.eggs.list_projects()}
 
 
 class ListVersions(ClusterResource):
     """`listversions.json`."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with a project's versions, the latest one last."""
-        return {"versions": self.root.eggs.list(required(request, "project"))}
+        return {"versions": self.node.eggs.list(required(request, "project"))}
 
 
 class ListSpiders(ClusterResource):
     """`listspiders.json`."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with the spiders of a version, the latest one if none is named."""
         project, version = required(request, "project"), parameter(request, "_version")
-        return {"spiders": self.root.eggs.find(project, version).spiders}
+        return {"spiders": self.node.eggs.find(project, version).spiders}
 
 
 class AddVersion(ClusterResource):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_POST(self, request: Request) -> dict[str, Any]:
         """Answer with the number of spiders."""
         project, version = required(request, "project"), required(request, "version")
         eggs = (request.args or {}).pop(b"egg", [])
         if not eggs:
-            raise wrong("'egg' parameter is required")
-        egg = self.root.eggs.put(BytesIO(eggs[0]), project, version)
+            raise error_response("'egg' parameter is required")
+        egg = self.node.eggs.put(BytesIO(eggs[0]), project, version)
         journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=egg.size)
         return {"project": project, "version": version, "spiders": len(egg.spiders)}
 
@@ -340,18 +306,18 @@ class AddVersion(ClusterResource):
 class DeleteVersion(ClusterResource):
     """`delversion.json`."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_POST(self, request: Request) -> dict[str, Any]:
         """Delete a version."""
-        self.root.eggs.delete(required(request, "project"), required(request, "version"))
+        self.node.eggs.delete(required(request, "project"), required(request, "version"))
         return {}
 
 
 class DeleteProject(ClusterResource):
     """`delproject.json`."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:  # noqa: N802
+    def render_POST(self, request: Request) -> dict[str, Any]:
         """Delete all of a project's versions."""
-        self.root.eggs.delete(required(request, "project"))
+        self.node.eggs.delete(required(request, "project"))
         return {}
 
 
@@ -361,19 +327,19 @@ class DeleteProject(ClusterResource):
 class Nodes(ClusterResource):
     """`nodes.json`: the nodes that live, and what each does."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with all of them."""
-        now = self.root.state.now()
-        running: dict[str, list[str]] = {}
-        for job in self.root.state.running():
-            running.setdefault(job.node, []).append(job.job.key)
-        return {"nodes": [self._told(node, now, running.get(node.id, [])) for node in self.root.state.nodes()]}
+        now = self.node.state.now()
+        running: dict[str | None, list[str]] = {}
+        for status in self.node.state.running():
+            running.setdefault(status.node_id, []).append(status.job.key)
+        return {"nodes": [self._node(node, now, running.get(node.id, [])) for node in self.node.state.nodes()]}
 
-    def _told(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
-        told = msgspec.to_builtins(node)
-        lease = self.root.options.lease_seconds
+    def _node(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
+        facts = msgspec.to_builtins(node)
+        lease = self.node.options.lease_seconds
         return {
-            **{name: told[name] for name in ("id", "name", "url", "slots", "draining", "memory", "processes")},
+            **{name: facts[name] for name in ("id", "name", "url", "slots", "draining", "memory", "processes")},
             "running": running,
             "up_seconds": round(now - node.started_at, 1),
             "heard_seconds_ago": round(max(0.0, now - (node.dead_at - lease)), 1),
@@ -383,9 +349,9 @@ class Nodes(ClusterResource):
 class Progress(ClusterResource):
     """`progress.json`: how far the crawls are that share a frontier."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer with every run, as `scrapy progress --json` does."""
-        return {"runs": self.root.runs()}
+        return {"runs": self.node.runs()}
 
 
 class Health(ClusterResource):
@@ -393,7 +359,7 @@ class Health(ClusterResource):
 
     waits = False
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer."""
         return {}
 
@@ -403,32 +369,21 @@ class Ready(ClusterResource):
 
     waits = False
 
-    def render_GET(self, request: Request) -> dict[str, Any]:  # noqa: ARG002, N802
+    def render_GET(self, request: Request) -> dict[str, Any]:
         """Answer, with 503 when it is not so."""
-        trouble = self.root.trouble()
-        if trouble is not None:
-            raise wrong(trouble, http.SERVICE_UNAVAILABLE)
+        why = self.node.why_not_ready()
+        if why is not None:
+            raise error_response(why, http.SERVICE_UNAVAILABLE)
         return {}
 
 
-class Forbidden(ClusterResource):
-    """What those get who may not have what they ask for."""
+class Refusal(ClusterResource):
+    """What those get who may not have what they ask for: status 403, and why."""
 
-    def __init__(self, root: Root, why: str) -> None:
-        super().__init__(root)
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(node)
         self._why = why
 
-    def answer(self, request: Request) -> tuple[int, Any]:  # noqa: ARG002
-        """Refuse, and say why."""
-        return http.FORBIDDEN, {"status": "error", "message": self._why}
-
-
-def read_frontier(url: str, *, current: bool = False) -> list[dict[str, Any]]:
-    """Return the frontier's runs as plain data, or the `current` ones only. Raises redis.RedisError."""
-
-    async def read() -> list[dict[str, Any]]:
-        async with aclosing(connect(url, **redis_parameters(os.environ))) as client:
-            runs = (await read_current_runs(client)).runs if current else await read_runs(client)
-            return [{**asdict(run), "to_go": run.to_go} for run in runs]
-
-    return asyncio.run(read())
+    def answer(self, request: Request) -> tuple[int, Any]:
+        """Refuse."""
+        return http.FORBIDDEN, error_data(self._why)

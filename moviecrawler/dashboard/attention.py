@@ -10,7 +10,7 @@ from moviecrawler.dashboard.rendering import SITES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moviecrawler.dashboard.overview import Card
+    from moviecrawler.dashboard.cards import Card
     from moviecrawler.monitors.alarm_store import Alarm
 
 _LONGEST = 3

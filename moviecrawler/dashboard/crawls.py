@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 from uuid import uuid4
 
 from moviecrawler.cluster.jobs import Job, QueueFullError, check_job
-from moviecrawler.dashboard.jobs import find_job, finished_page, log_tail, pending_page
+from moviecrawler.dashboard.jobs import log_tail
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.errors import ConfigurationError
 
@@ -58,11 +57,11 @@ class Crawls(Page):
             "frontier": frontier,
             "has_frontier": self.sources.has_frontier,
             "runs": _by_activity(frontier),
-            "pending": asked.attempt(pending_page, state, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
+            "pending": asked.attempt(state.pending, None, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
             "running": [
                 (running, _run_of(running.job, frontier)) for running in asked.attempt(state.running, otherwise=[])
             ],
-            "finished": asked.attempt(finished_page, state, (finished_at - 1) * _ROWS, _ROWS, otherwise=[]),
+            "finished": asked.attempt(state.finished, None, (finished_at - 1) * _ROWS, _ROWS, otherwise=[]),
             "pending_at": pending_at,
             "finished_at": finished_at,
             "rows": _ROWS,
@@ -80,7 +79,7 @@ class Crawls(Page):
     def _one(self, asked: Asked) -> dict[str, Any]:
         if len(asked.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        view = find_job(self.sources.state, *asked.path)
+        view = self.sources.state.find(*asked.path)
         if view is None:
             raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
         frontier = asked.maybe(self.sources.frontier) if self.sources.has_frontier else None
@@ -91,7 +90,7 @@ class Crawls(Page):
             "view": view,
             "log": log,
             "no_log": why,
-            "log_url": self.sources.root.log_url(view.job),
+            "log_url": self.sources.node.log_url(view.job),
             "run": run,
             "frontier": frontier,
         }
@@ -172,6 +171,4 @@ def _run_of(job: Job, frontier: Frontier | None) -> RunReport | None:
     """Return the crawl that a job works on, if it shares one."""
     if frontier is None:
         return None
-    with contextlib.suppress(StopIteration):
-        return next(run for run in frontier.runs if run.site == job.spider and run.run == job.run)
-    return None
+    return next((run for run in frontier.runs if run.site == job.spider and run.run == job.run), None)

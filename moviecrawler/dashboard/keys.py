@@ -15,11 +15,6 @@ class Keys:
         return f"{{{self.prefix}}}:dashboard:{name}"
 
     @property
-    def secret(self) -> str:
-        """STRING: what the tokens of forms are made with. It never expires."""
-        return self._of("secret")
-
-    @property
     def counts(self) -> str:
         """STRING: JSON of the `Counts` of the catalogue. Expires a day after the last count."""
         return self._of("counts")

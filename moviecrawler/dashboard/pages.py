@@ -13,12 +13,14 @@ import redis
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.web import http
+from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
+from twisted.web.static import File
 
-from moviecrawler.cluster.webservice import from_elsewhere
+from moviecrawler.cluster.webservice import is_cross_site
 from moviecrawler.dashboard.database import AwayError
-from moviecrawler.dashboard.rendering import STATIC, render
+from moviecrawler.dashboard.rendering import render
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.redis_client import describe_error
 
@@ -96,11 +98,6 @@ class Asked:
     troubles: list[str] = field(default_factory=list)
     """Sentences on what could not be asked."""
 
-    @property
-    def login(self) -> bytes:
-        """What tokens are bound to."""
-        return (self.authorization or "").encode()
-
     def value(self, name: str) -> str:
         """Return a parameter, without white space around it; empty when there is none."""
         return self.values.get(name, "").strip()
@@ -143,7 +140,7 @@ class _Answer:
 class Page(Resource):
     """A page: `show` gathers what its template takes; `act` does what a form asks for. Both are called in threads."""
 
-    isLeaf = True  # noqa: N815 - Twisted's own name
+    isLeaf = True
     template: ClassVar[str]
     title: ClassVar[str]
     here: ClassVar[str]
@@ -161,11 +158,11 @@ class Page(Resource):
         """Do it; return the path to go on to, and which of `NOTICES` to show there. Raises RefusedError."""
         raise RefusedError(f"there is nothing to send to {asked.here}", http.NOT_ALLOWED)
 
-    def raw(self, asked: Asked) -> bytes | None:  # noqa: ARG002 - the one page that has some looks at it
+    def raw(self, asked: Asked) -> bytes | None:
         """Return a text of others, which is shown as nothing but a text; None for the page itself. Raises RefusedError."""
         return None
 
-    def template_of(self, asked: Asked) -> str:  # noqa: ARG002 - pages that are several look at it
+    def template_of(self, asked: Asked) -> str:
         """Return the template."""
         return self.template
 
@@ -217,10 +214,6 @@ class Page(Resource):
     def _acted(self, asked: Asked) -> _Answer:
         if asked.cross_site:
             raise RefusedError("a page of another site sent this", http.FORBIDDEN)
-        if not self.sources.tokens.check(asked.value("token"), asked.login, time.time()):
-            raise RefusedError(
-                "this form is too old, or not ours; load the page again, and send it anew", http.FORBIDDEN
-            )
         path, notice = self.act(asked)
         target = f"{asked.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
         return _Answer(code=http.SEE_OTHER, headers={"Location": target})
@@ -230,14 +223,12 @@ class Page(Resource):
         return self._page(asked, "refused.html", code=code, problem=sentence, notice="")
 
     def _page(self, asked: Asked, template: str, *, code: int, **variables: Any) -> _Answer:
-        token = asked.attempt(self.sources.tokens.make, asked.login, time.time(), otherwise="")
         text = render(
             template,
             **variables,
             base=asked.base,
             here=self.here,
             title=variables.get("heading") or self.title,
-            token=token,
             troubles=asked.troubles,
             node=self.sources.node_name,
             now=time.time(),
@@ -246,35 +237,18 @@ class Page(Resource):
         return _Answer(code=code, content=text.encode(), headers=headers)
 
 
-class Static(Resource):
-    """`/static/`: the style sheet, the script and the icon."""
+class Static(File):
+    """`/static/`: the style sheet, the script and the icon. Pages ask for each with its version."""
 
-    _TYPES: ClassVar[dict[str, str]] = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+    def render_GET(self, request: Request) -> Any:
+        """Send a file."""
+        for name, value in {**SECURITY, "Cache-Control": "private, max-age=86400"}.items():
+            request.setHeader(name, value)
+        return super().render_GET(request)
 
-    def __init__(self) -> None:
-        super().__init__()
-        for file in STATIC.iterdir():
-            kind = self._TYPES.get(file.name.rpartition(".")[2])
-            if kind is not None:
-                child: Any = _File(file.read_bytes(), kind)  # zope's interfaces are no types
-                self.putChild(file.name.encode(), child)
-
-
-class _File(Resource):
-    isLeaf = True  # noqa: N815 - Twisted's own name
-
-    def __init__(self, content: bytes, kind: str) -> None:
-        super().__init__()
-        self._answer = _Answer(
-            content=content,
-            # Pages ask for it with its version.
-            headers={"Content-Type": f"{kind}; charset=utf-8", "Cache-Control": "private, max-age=86400", **SECURITY},
-        )
-
-    def render_GET(self, request: Request) -> int:  # noqa: N802 - Twisted's own name
-        """Send it."""
-        _send(request, self._answer)
-        return NOT_DONE_YET
+    def directoryListing(self) -> Any:
+        """Return that there is none."""
+        return notFound()
 
 
 def _asked(request: Request, here: str) -> Asked:
@@ -291,7 +265,7 @@ def _asked(request: Request, here: str) -> Asked:
         base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
         values=values,
         authorization=request.getHeader("authorization"),
-        cross_site=from_elsewhere(request),
+        cross_site=is_cross_site(request),
     )
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
+from moviecrawler.catalogue.figures import ReviewPlace, reviews
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.formats import when
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.dashboard.plots import Spark, spark
 from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Site
@@ -23,13 +22,12 @@ from moviecrawler.urls import HOMES, title_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-    from typing import Self
 
+    from moviecrawler.catalogue.figures import Review
     from moviecrawler.monitors.alarm_store import Day, Event
     from moviecrawler.monitors.places import Example
 
 _ERRORS = read_sql("errors.sql")
-_REVIEWS = read_sql("reviews.sql")
 _DAYS = 30
 """That coverage is shown of."""
 _ERRORS_OF = timedelta(days=7)
@@ -37,8 +35,6 @@ _MOST_ERRORS = 5000
 _MOST_PARTIAL = 50
 _ROWS = 25
 _EVENTS = 20
-_MOST_ID = 2**62
-_MOST_POINTS = 1e6
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,8 +50,6 @@ class Coverage:
     """Of the latest day."""
     silent: int
     """Of these, pages that say nothing of the field."""
-    spark: Spark
-    """Day by day."""
 
 
 class Unreadable(NamedTuple):
@@ -78,31 +72,6 @@ class Partial(NamedTuple):
     pages: int
     """All that were read in these days."""
     example: Example | None
-
-
-class After(NamedTuple):
-    """The match after which a page of them begins."""
-
-    score: float
-    title_id: int
-    site: Site
-    site_id: str
-
-    def __str__(self) -> str:
-        return "_".join((f"{self.score:.9g}", str(self.title_id), self.site, self.site_id))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return what `str` has made a text of. Raises ValueError."""
-        score, title_id, site, site_id = text.split("_", 3)
-        after = cls(float(score), int(title_id), cast("Site", site), site_id)
-        is_one = abs(after.score) <= _MOST_POINTS and 0 <= after.title_id < _MOST_ID
-        if not is_one or site not in get_args(Site) or "\x00" in site_id:
-            raise ValueError(f"{text[:80]!r} is no place among matches")
-        return after
-
-
-_FIRST = After(math.inf, 0, "imdb", "")
 
 
 class Quality(Page):
@@ -138,18 +107,18 @@ class Quality(Page):
         if sources.has_alarm_store:
             for site in HOMES:
                 days, examples = asked.attempt(self._pages, site, since, today, otherwise=([], {}))
-                coverage.append((site, coverage_of(days, since, today)))
+                coverage.append((site, coverage_of(days)))
                 partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)
             history = asked.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
-        reviews: list[Any] = []
+        review: list[Review] = []
         if sources.has_database:
             errors = asked.attempt(self._errors, otherwise=[])
-            reviews = asked.attempt(self._reviews, after or _FIRST, otherwise=[])
+            review = asked.attempt(reviews, sources.database, _ROWS + 1, after, otherwise=[])
         elif sources.has_frontier:
             errors = asked.attempt(self._errors_counted, today, otherwise=[])
-        last = reviews[_ROWS - 1] if len(reviews) > _ROWS else None
-        more = None if last is None else After(last.score, last.title_id, last.site, last.site_id)
+        last = review[_ROWS - 1] if len(review) > _ROWS else None
+        more = None if last is None else last.place
         return {
             "alarms": asked.attempt(sources.alarms, otherwise=[]),
             "history": history,
@@ -159,7 +128,7 @@ class Quality(Page):
             "partial": sorted(partial, key=lambda one: -one.number)[:_MOST_PARTIAL],
             "error_days": _ERRORS_OF.days,
             "samples": asked.attempt(sources.samples, otherwise={}) if sources.has_frontier else {},
-            "reviews": reviews[:_ROWS],
+            "reviews": review[:_ROWS],
             "after": "" if after is None else f"?{urlencode({'after': str(after)})}",
             "to_more": None if more is None else f"?{urlencode({'after': str(more)})}",
             "has_database": sources.has_database,
@@ -183,12 +152,6 @@ class Quality(Page):
         days = [(today - timedelta(days=number)).isoformat() for number in range(_ERRORS_OF.days)]
         names = ((name.partition("/"), number) for name, number in self.sources.unreadable(days).most_common())
         return [Unreadable(site, field, number) for (site, _, field), number in names]
-
-    def _reviews(self, after: After) -> list[Any]:
-        with self.sources.database.transaction() as cursor:
-            cursor.execute(_REVIEWS, {**after._asdict(), "limit": _ROWS + 1})
-            found: list[Any] = cursor.fetchall()
-            return found
 
     def act(self, asked: Asked) -> tuple[str, str]:
         """Accept or refuse a match, or what a field's coverage has become."""
@@ -217,17 +180,17 @@ class Quality(Page):
         return back, {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
 
 
-def _after(asked: Asked) -> After | None:
+def _after(asked: Asked) -> ReviewPlace | None:
     """Return the match after which the page begins; None for the first page. Raises RefusedError."""
     text = asked.value("after")
     try:
-        return After.parse(text) if text else None
+        return ReviewPlace.parse(text) if text else None
     except ValueError:
         raise RefusedError("there is no such page of matches") from None
 
 
-def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]:
-    """Return each field's coverage day by day, between two days, the lowest first."""
+def coverage_of(days: Sequence[Day]) -> list[Coverage]:
+    """Return each field's coverage, those that fell most first."""
     by_field: dict[str, dict[str, Day]] = {}
     for day in days:
         if day.pages:
@@ -237,10 +200,6 @@ def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]
         latest = of_days[max(of_days)]
         earlier = [day for name, day in of_days.items() if name < latest.day]
         pages = sum(day.pages for day in earlier)
-        shares: list[float | None] = []
-        for number in range((today - since).days + 1):
-            known = of_days.get((since + timedelta(days=number)).isoformat())
-            shares.append(known.present / known.pages if known else None)
         found.append(
             Coverage(
                 field=field,
@@ -248,7 +207,6 @@ def coverage_of(days: Sequence[Day], since: date, today: date) -> list[Coverage]
                 before=sum(day.present for day in earlier) / pages if pages else None,
                 pages=latest.pages,
                 silent=latest.silent,
-                spark=spark(shares),
             )
         )
     return sorted(found, key=lambda one: (-_drop(one), one.field))

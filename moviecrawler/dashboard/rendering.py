@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from moviecrawler.cluster.webservice import local_time
 from moviecrawler.dashboard import formats
 
 STATIC = files(__package__).joinpath("static")
@@ -30,6 +32,8 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
     )
+    made.filters["local_time"] = lambda seconds: f"{local_time(seconds):%Y-%m-%d %H:%M:%S}"
+    made.filters["clock"] = lambda seconds: str(timedelta(seconds=max(0, round(seconds))))
     for name in ("number", "plain", "share", "duration", "size", "when", "iso"):
         made.filters[name] = getattr(formats, name)
     made.globals.update(sites=SITES, score_names=SCORES, counted=formats.counted, version=_version())

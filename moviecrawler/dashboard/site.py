@@ -18,10 +18,12 @@ from moviecrawler.dashboard.counts import count_if_due
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.exits import Exits
+from moviecrawler.dashboard.jobs import Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Static
 from moviecrawler.dashboard.quality import Quality
+from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.stores import Stores
 from moviecrawler.dashboard.titles import Titles
@@ -30,29 +32,27 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
     from twisted.internet.defer import Deferred
 
+    from moviecrawler.cluster.node import Node
+
 journal = Logger()
 
-_EVERY = 5.0
+_EVERY_SECONDS = 5.0
 """Seconds between two looks at whether there is something to count."""
-_TELL_EVERY = 300 / _EVERY
+_LOOKS_PER_VERSIONS = 300 / _EVERY_SECONDS
 """Looks between two times that a node says what it runs. One that other nodes did not know yet may have been forgotten."""
 _PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
 
 
 class Root(website.Root):
-    """What stands under `/`; Scrapyd's first page is at `/scrapyd`, and all else of it where it was."""
+    """What stands under `/`."""
 
-    def __init__(self, config: Config, app: Any) -> None:
-        super().__init__(config, app)
-        sources = Sources(self)
-        # Any, as zope's interfaces are no types.
-        children: dict[str, Any] = {
-            page.here: page(sources) for page in (Overview, Crawls, Nodes, Exits, Stores, Quality, Titles)
-        }
-        for path, child in {**children, "/scrapyd": website.Home(self), "/static": Static()}.items():
-            self.putChild(path.lstrip("/").encode(), child)
-        upkeep: Any = Upkeep(sources)
-        upkeep.setServiceParent(app)
+    def __init__(self, config: Config, node: Node) -> None:
+        super().__init__(config, node)
+        sources = Sources(node)
+        for page in (Overview, Crawls, Jobs, Nodes, Exits, Stores, Quality, Titles):
+            self.add(page.here.lstrip("/"), page(sources))
+        self.add("static", Static(str(STATIC)))
+        self.services.append(Upkeep(sources))
 
 
 class Upkeep(Service):
@@ -66,13 +66,13 @@ class Upkeep(Service):
         self._working = True
         self._call = LoopingCall(self._look)
 
-    def startService(self) -> None:  # noqa: N802 - Twisted's own name
+    def startService(self) -> None:
         """Begin."""
         super().startService()
         self._sources.threads.start()
-        self._call.start(_EVERY)
+        self._call.start(_EVERY_SECONDS)
 
-    def stopService(self) -> Any:  # noqa: N802 - Twisted's own name
+    def stopService(self) -> Any:
         """End; what is being counted is broken off."""
         super().stopService()
         self._call.stop()
@@ -89,7 +89,7 @@ class Upkeep(Service):
         """Do what is due, in a thread."""
         sources = self._sources
         try:
-            if self._looks % _TELL_EVERY == 0:
+            if self._looks % _LOOKS_PER_VERSIONS == 0:
                 sources.tell_versions(_versions())
             self._looks += 1
             if sources.has_database and count_if_due(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import redis
 from scrapy.settings import Settings
 from twisted.python.threadpool import ThreadPool
 
@@ -20,7 +19,6 @@ from moviecrawler.cluster.threads import reactor
 from moviecrawler.dashboard.counts import Counts, read_counts
 from moviecrawler.dashboard.database import AwayError, Database
 from moviecrawler.dashboard.keys import Keys
-from moviecrawler.dashboard.tokens import Tokens
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
@@ -37,7 +35,7 @@ from moviecrawler.urls import HOMES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from moviecrawler.cluster.website import Root
+    from moviecrawler.cluster.node import Node
     from moviecrawler.extensions.failed_pages import Sample
     from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.runs import RunReport
@@ -84,16 +82,15 @@ class Frontier:
 class Sources:
     """Everything that pages ask, of one node."""
 
-    def __init__(self, root: Root) -> None:
-        self.root = root
-        self.state = root.state
-        self.eggs = root.eggs
-        self.options = root.options
-        self.node_name = root.node_name
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.state = node.state
+        self.eggs = node.eggs
+        self.options = node.options
+        self.node_name = node.name
         self.reactor = reactor
         self.threads = ThreadPool(0, _THREADS, "dashboard")
-        self.keys = Keys(root.options.redis_prefix)
-        self.tokens = Tokens(self._secret)
+        self.keys = Keys(node.options.redis_prefix)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
         # What spiders are given, and not what this process may have beside.
@@ -103,15 +100,6 @@ class Sources:
         self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}
         self._rates_lock = threading.Lock()
-
-    def _secret(self) -> bytes | None:
-        """Return what all nodes make tokens with; None while Redis is away."""
-        try:
-            self.state.client.set(self.keys.secret, os.urandom(32).hex(), nx=True)
-            found = self.state.client.get(self.keys.secret)
-        except redis.exceptions.RedisError:
-            return None
-        return bytes(found) if found else None
 
     # --- The catalogue's database -------------------------------------------------------------------------------------
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.formats import NONE, number, safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.dashboard.plots import Line, plot
-from moviecrawler.dashboard.rendering import SCORES
 from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search
 
 if TYPE_CHECKING:
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 _ROWS = 50
 _LAST = FOUND_AT_MOST // _ROWS
 _MOST_ID = 2**62
-_SCALE = {"imdb": 10, "metacritic_user": 10}
-"""By which a score is multiplied to be out of 100."""
 
 
 class Fact(NamedTuple):
@@ -63,22 +59,11 @@ class Titles(Page):
         found = read_title(self.sources.database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have become one with another", 404)
-        lines = [
-            Line(
-                f"{SCORES[series.kind]}, {series.site}" if _twice(found, series.kind) else SCORES[series.kind],
-                [
-                    (p.since.timestamp(), None if p.value is None else p.value * _SCALE.get(series.kind, 1))
-                    for p in series.points
-                ],
-            )
-            for series in found.series
-        ]
         return {
             "heading": found.title.title or found.title.imdb_id or "A title without a name",
             "found": found,
             "facts": _facts(found),
             "roles": _roles(found),
-            "plot": plot(lines, utc_now().timestamp(), 0, 100) if any(line.points for line in lines) else None,
             "safe_url": safe_url,
         }
 
@@ -111,10 +96,6 @@ def _title_id(asked: Asked) -> int:
     if len(asked.path) != 1 or not (asked.path[0].isascii() and asked.path[0].isdigit()) or len(asked.path[0]) > 18:  # noqa: PLR2004 - a bigint's
         raise RefusedError("there is no such page", 404)
     return int(asked.path[0])
-
-
-def _twice(found: Title, kind: str) -> bool:
-    return sum(series.kind == kind for series in found.series) > 1
 
 
 _FACTS: dict[str, Callable[[Any], Any]] = {

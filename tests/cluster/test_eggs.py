@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 import redis
-from scrapyd.config import Config
-from scrapyd.interfaces import IEggStorage
-from zope.interface.verify import verifyObject
 
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError
+from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import egg, toy_egg
 
@@ -35,9 +33,8 @@ def _named_in(path: Path) -> list[str]:
     return re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
 
 
-def make_store(folder: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> EggStore:
-    monkeypatch.setenv("SCRAPYD_REDIS_URL", redis_url)
-    return EggStore(Config({"eggs_dir": str(folder), **{name: str(value) for name, value in options.items()}}))
+def make_store(folder: Path, redis_url: str, **options: Any) -> EggStore:
+    return EggStore(NodeOptions(redis_url=redis_url, eggs_dir=str(folder), **options))
 
 
 @pytest.fixture(params=["redis", "s3"])
@@ -46,15 +43,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str, monkey
     if request.param == "s3":
         monkeypatch.setenv("S3_ENDPOINT_URL", request.getfixturevalue("s3_url"))
         options = {"eggs_bucket": request.getfixturevalue("bucket_name")}
-    return make_store(tmp_path / "eggs", redis_url, monkeypatch, **options)
+    return make_store(tmp_path / "eggs", redis_url, **options)
 
 
 def put(store: EggStore, version: str = "1", data: bytes | None = None, project: str = "toy") -> None:
     store.put(io.BytesIO(toy_egg() if data is None else data), project, version)
-
-
-def test_it_is_scrapyd_s_interface(store: EggStore) -> None:
-    assert verifyObject(IEggStorage, store)
 
 
 def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(store: EggStore) -> None:
@@ -64,11 +57,8 @@ def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(st
     assert store.list_projects() == ["toy"]
     assert store.list("toy") == ["1763730000", "v1.2.0"]
     assert store.find("toy").spiders == ["other"]
-    found, file = store.get("toy", "1763730000")
-    assert found == "1763730000"
-    assert file is not None
-    with file:
-        assert file.read() == first
+    found = store.find("toy", "1763730000")
+    assert (found.version, store._read(found)) == ("1763730000", first)
     put(store, "1763730000", first)
     assert store.list("toy")[-1] == "1763730000"
 
@@ -76,7 +66,7 @@ def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(st
 def test_two_deploys_at_once_may_remove_the_same_old_version(
     tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = make_store(tmp_path, redis_url, monkeypatch, versions_to_keep=1)
+    store = make_store(tmp_path, redis_url, versions_to_keep=1)
     put(store, "1")
     listed = EggStore.list
 
@@ -102,17 +92,15 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     monkeypatch.setenv("SCRAPYD_USERNAME", "known")
     monkeypatch.setenv("SCRAPYD_PASSWORD", "known")
     monkeypatch.setenv("DATABASE_URL", "known")
-    store = make_store(tmp_path, redis_url, monkeypatch)
+    store = make_store(tmp_path, redis_url)
     put(store, data=toy_egg(more={"toy/spiders.py": curious}))
     assert store.find("toy").spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
 
 
-def test_other_node_sees_a_version_at_once(
-    store: EggStore, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_node_sees_a_version_at_once(store: EggStore, tmp_path: Path, redis_url: str) -> None:
     put(store)
     options = {"eggs_bucket": store._blobs._bucket} if hasattr(store._blobs, "_bucket") else {}
-    other = make_store(tmp_path / "other", redis_url, monkeypatch, **options)
+    other = make_store(tmp_path / "other", redis_url, **options)
     assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
     store.delete("toy", "1")
     assert other.list_projects() == []
@@ -128,10 +116,8 @@ def test_other_node_sees_a_version_at_once(
         (toy_egg()[:-30], "not a ZIP file"),
     ],
 )
-def test_broken_egg_never_becomes_a_version(
-    data: bytes, told: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = make_store(tmp_path, redis_url, monkeypatch)
+def test_broken_egg_never_becomes_a_version(data: bytes, told: str, tmp_path: Path, redis_url: str) -> None:
+    store = make_store(tmp_path, redis_url)
     put(store, "good")
     with pytest.raises(BadEggError) as error:
         put(store, "broken", data)
@@ -140,8 +126,8 @@ def test_broken_egg_never_becomes_a_version(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_oversized_egg_never_becomes_a_version(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = make_store(tmp_path, redis_url, monkeypatch, egg_max_mb=1)
+def test_oversized_egg_never_becomes_a_version(tmp_path: Path, redis_url: str) -> None:
+    store = make_store(tmp_path, redis_url, egg_max_mb=1)
     with pytest.raises(BadEggError, match="more than 1,048,576 bytes"):
         put(store, "1", toy_egg() + bytes(1024 * 1024))
     assert store.list_projects() == []
@@ -150,17 +136,15 @@ def test_oversized_egg_never_becomes_a_version(tmp_path: Path, redis_url: str, m
 @pytest.mark.parametrize(
     ("project", "version"), [("../up", "1"), ("a/b", "1"), ("toy", "1\n2"), ("", "1"), ("toy", "")]
 )
-def test_hostile_names_are_refused(
-    project: str, version: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_names_are_refused(project: str, version: str, tmp_path: Path, redis_url: str) -> None:
     with pytest.raises(ConfigurationError):
-        put(make_store(tmp_path, redis_url, monkeypatch), version, project=project)
+        put(make_store(tmp_path, redis_url), version, project=project)
 
 
 def test_copy_that_is_gone_is_fetched_again_and_a_damaged_egg_is_not_used(
-    tmp_path: Path, redis_url: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, redis_url: str, redis_client: redis.Redis
 ) -> None:
-    store = make_store(tmp_path, redis_url, monkeypatch)
+    store = make_store(tmp_path, redis_url)
     put(store)
     known = store.find("toy")
     for _ in range(2):
@@ -178,21 +162,17 @@ def test_copy_that_is_gone_is_fetched_again_and_a_damaged_egg_is_not_used(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_egg_that_would_fill_the_disk_is_refused(
-    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_egg_that_would_fill_the_disk_is_refused(tmp_path: Path, redis_url: str) -> None:
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(11 * 1024 * 1024))
     with pytest.raises(BadEggError, match="unpacks to 11,534,336 bytes"):
-        put(make_store(tmp_path, redis_url, monkeypatch, egg_max_mb=1), data=bomb.getvalue())
+        put(make_store(tmp_path, redis_url, egg_max_mb=1), data=bomb.getvalue())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_egg_writes_nowhere_but_into_its_folder(
-    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = make_store(tmp_path / "eggs", redis_url, monkeypatch)
+def test_egg_writes_nowhere_but_into_its_folder(tmp_path: Path, redis_url: str) -> None:
+    store = make_store(tmp_path / "eggs", redis_url)
     put(store, data=toy_egg(more={"../../outside": "x", "/absolute-of-an-egg": "x"}))
     assert [path.name for path in tmp_path.iterdir()] == ["eggs"]
     assert not Path("/absolute-of-an-egg").exists()
@@ -200,7 +180,6 @@ def test_egg_writes_nowhere_but_into_its_folder(
 
 def test_unknown_ones_are_told_apart(store: EggStore) -> None:
     put(store)
-    assert store.get("toy", "2") == (None, None)
     with pytest.raises(UnknownVersionError, match="version '2' not found"):
         store.find("toy", "2")
     with pytest.raises(UnknownVersionError, match="project 'boy' not found"):
@@ -217,21 +196,19 @@ def test_bytes_of_an_egg_stay_while_any_version_has_them(store: EggStore) -> Non
     assert store._blobs.get(digest) is None
 
 
-def test_oldest_versions_are_deleted_beyond_the_limit(
-    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = make_store(tmp_path, redis_url, monkeypatch, versions_to_keep=2)
+def test_oldest_versions_are_deleted_beyond_the_limit(tmp_path: Path, redis_url: str) -> None:
+    store = make_store(tmp_path, redis_url, versions_to_keep=2)
     for version in ("1", "2", "3"):
         put(store, version, toy_egg(version))
     assert store.list("toy") == ["2", "3"]
 
 
 def test_copies_in_use_stay_on_the_disk(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviecrawler.cluster.eggs._COPIES", 1)
-    store = make_store(tmp_path, redis_url, monkeypatch)
+    monkeypatch.setattr("moviecrawler.cluster.eggs._UNUSED_COPIES", 1)
+    store = make_store(tmp_path, redis_url)
     for version in ("1", "2", "3"):
         put(store, version, toy_egg(version))
-    monkeypatch.setattr("moviecrawler.cluster.eggs._LIST_WITHIN", 0.0)
+    monkeypatch.setattr("moviecrawler.cluster.eggs._LIST_SECONDS", 0.0)
     old, used, new = (store.find("toy", version) for version in ("1", "2", "3"))
     paths = [store.fetch(each, {old.sha256, used.sha256, new.sha256}) for each in (old, used, new)]
     os.utime(paths[0], (1, 1))

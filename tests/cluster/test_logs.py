@@ -25,7 +25,7 @@ def test_lines_of_a_start_are_found_however_long_the_log_is(tmp_path: Path) -> N
             for number in range(3000):
                 file.write(f"start {start} line {number} {'x' * (number % 97)}\n")
         written[start] = path.read_text()[before:]
-    assert path.stat().st_size > 3 * logs._CHUNK
+    assert path.stat().st_size > 3 * logs._CHUNK_BYTES
     for start, text in written.items():
         assert parts(path, start, start) == text
     assert parts(path, 3, 4) == ""

@@ -6,17 +6,18 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import redis
 from twisted.logger import capturedLogs, formatEvent
 
+from moviecrawler.cluster.cron import Schedule, read_schedules
 from moviecrawler.cluster.eggs import Egg
 from moviecrawler.cluster.jobs import Outcome, UnknownVersionError
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.schedules import Timekeeper, job_of, load
+from moviecrawler.cluster.schedules import CronScheduler
 from moviecrawler.cluster.state import ClusterState, NodeInfo
-from moviecrawler.cluster.timetable import Schedule, read_schedules
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.options import FrontierOptions
 from tests.cluster.nodes import Cluster, cluster, toy_egg
@@ -46,7 +47,7 @@ def written(folder: Path, text: str) -> Path:
 def one(folder: Path, **fields: object) -> Schedule:
     lines = {"cron": "0 3 * * *", "spider": "imdb", **fields}
     table = "\n".join(f"{name} = {value!r}" for name, value in lines.items())
-    (schedule,) = load(written(folder, f"[schedules.nightly]\n{table}\n"))
+    (schedule,) = read_schedules(written(folder, f"[schedules.nightly]\n{table}\n"))
     return schedule
 
 
@@ -67,12 +68,12 @@ class Eggs:
         return Egg(project=project, version="1", sha256="", size=1, spiders=self.spiders, added_at=0)
 
 
-def keeper(state: ClusterState, *schedules: Schedule, clock: Clock | None, eggs: Eggs | None = None) -> Timekeeper:
-    return Timekeeper(state, schedules, eggs or Eggs(), clock=clock)
+def keeper(state: ClusterState, *schedules: Schedule, clock: Clock | None, eggs: Eggs | None = None) -> CronScheduler:
+    return CronScheduler(state, schedules, eggs or Eggs(), clock=clock)
 
 
 def queued(state: ClusterState) -> list[str]:
-    return [job.id for job in state.pending()]
+    return [pending.job.id for pending in state.pending()]
 
 
 def finish_all(state: ClusterState) -> None:
@@ -109,18 +110,18 @@ def test_file_says_what_recurs(tmp_path: Path) -> None:
     spider = "imdb"
     enabled = false
     """
-    top, weekly = load(written(tmp_path, text))
+    top, weekly = read_schedules(written(tmp_path, text))
     assert (top.name, top.project, top.spider, top.priority) == ("top", PROJECT, "imdb", 1.0)
-    assert top.arguments == {"list": "top", "limit": "250"}
+    assert top.job(datetime.now(UTC)).arguments == {"list": "top", "limit": "250"}
     assert top.settings == {"FRONTIER_RUN": "top"}
     assert (weekly.project, weekly.missed) == ("other", "skip")
-    assert top.next_tick(THREE).astimezone(top.timezone).strftime("%a %H:%M %Z") == "Tue 03:15 CET"
+    assert top.next_tick(THREE).astimezone(ZoneInfo(top.timezone)).strftime("%a %H:%M %Z") == "Tue 03:15 CET"
     assert weekly.next_tick(THREE) == datetime(2026, 3, 8, 4, 0, tzinfo=UTC)
 
 
 def test_fifty_schedules_are_read(tmp_path: Path) -> None:
     text = "".join(f'[schedules.s{n}]\ncron = "{n} * * * *"\nspider = "imdb"\n' for n in range(50))
-    assert len(load(written(tmp_path, text))) == 50
+    assert len(read_schedules(written(tmp_path, text))) == 50
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_fifty_schedules_are_read(tmp_path: Path) -> None:
 )
 def test_wrong_file_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as error:
-        load(written(tmp_path, text))
+        read_schedules(written(tmp_path, text))
     assert told in str(error.value)
     assert "schedules.toml" in str(error.value)
     assert "\n" not in str(error.value)
@@ -223,7 +224,7 @@ def test_time_that_the_clocks_repeat_comes_once(tmp_path: Path) -> None:
 
 
 def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
-    schedules = load(
+    schedules = read_schedules(
         written(tmp_path, "".join(f'[schedules.s{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in range(50)))
     )
     clock = Clock(THREE - HOUR)
@@ -237,7 +238,7 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
     clock.now = THREE + 1
     ready = threading.Barrier(2)
 
-    def look(node: Timekeeper) -> None:
+    def look(node: CronScheduler) -> None:
         ready.wait()
         for _ in range(3):
             node.look()
@@ -259,7 +260,8 @@ def test_job_is_what_the_file_says(state: ClusterState, tmp_path: Path) -> None:
     assert node.look() == pytest.approx(1.0)
     clock.now = THREE
     node.look()
-    (job,) = state.pending()
+    (pending,) = state.pending()
+    job = pending.job
     assert (job.project, job.spider, job.version, job.priority) == (PROJECT, "imdb", "1", 3.0)
     assert job.run == job.id
 
@@ -271,7 +273,7 @@ def test_each_job_fetches_anew_unless_a_run_is_named(tmp_path: Path) -> None:
         tmp_path, f'[schedules.{name}]\n{table}[schedules.b]\n{table}settings = {{ FRONTIER_RUN = "shared" }}\n'
     )
     tick = datetime.fromtimestamp(THREE, UTC)
-    runs = [job_of(schedule, tick).run for schedule in load(path)]
+    runs = [schedule.job(tick).run for schedule in read_schedules(path)]
     assert runs == [f"{name}-20260302T0300Z", "shared"]
     for run in runs:
         assert FrontierOptions(url="redis://127.0.0.1", run=run).run == run
@@ -379,7 +381,7 @@ def test_full_queue_loses_no_firing(redis_url: str, tmp_path: Path) -> None:
     state = ClusterState(NodeOptions(redis_url=redis_url, max_pending=1))
     clock = Clock(THREE - 1)
     text = "".join(f'[schedules.{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in "ab")
-    node = keeper(state, *load(written(tmp_path, text)), clock=clock)
+    node = keeper(state, *read_schedules(written(tmp_path, text)), clock=clock)
     node.look()
     clock.now = THREE
     assert node.look() == pytest.approx(5)
@@ -407,7 +409,7 @@ def test_clock_is_redis_own(state: ClusterState, redis_client: redis.Redis, tmp_
 
 def test_two_real_nodes_run_a_missed_job_once(redis_url: str, tmp_path: Path) -> None:
     path = written(tmp_path, '[schedules.yearly]\ncron = "0 3 1 1 *"\nspider = "quick"\nproject = "toy"\n')
-    (schedule,) = load(path)
+    (schedule,) = read_schedules(path)
     state = ClusterState(NodeOptions(redis_url=redis_url, redis_prefix="scheduled"))
     # As if the nodes had been away since before the first of January.
     last = state.now() - 400 * DAY

@@ -74,14 +74,9 @@ class Operated:
         assert answer.code == 200, (path, answer.code, answer.text[-2000:])
         return answer.text
 
-    def token(self, path: str = "/crawls", node: Node | None = None) -> str:
-        found = re.search(r'name="token" value="([^"]+)"', self.page(path, node))
-        assert found, f"{path} has no form"
-        return found[1]
-
     def send(self, path: str, node: Node | None = None, /, **fields: str) -> Answer:
         """Send a form as a browser does, and return the answer without following it."""
-        return post(node or self.node, path, **{"token": self.token(), **fields})
+        return post(node or self.node, path, **fields)
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the database."""

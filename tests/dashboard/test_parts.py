@@ -1,22 +1,19 @@
-"""The parts of pages that need nothing to run: what is said, how figures are written, tokens and plots."""
+"""The parts of pages that need nothing to run: what is said, and how figures are written."""
 
 from __future__ import annotations
 
 import doctest
 from dataclasses import replace
 from datetime import date
-from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from moviecrawler.dashboard import attention, formats, plots, search
+from moviecrawler.dashboard import attention, formats, search
 from moviecrawler.dashboard.attention import concerns, sentence
-from moviecrawler.dashboard.overview import Card
-from moviecrawler.dashboard.plots import HEIGHT, Line, plot, spark
+from moviecrawler.dashboard.cards import Card
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
-from moviecrawler.dashboard.tokens import VALID_FOR, Tokens
 from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.runs import RunReport
 from moviecrawler.monitors.alarm_store import Alarm, Day
@@ -31,7 +28,7 @@ NOTHING: dict[str, Any] = {"alarms": [], "troubles": [], "dead_letters": 0, "pen
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
 
 
-@pytest.mark.parametrize("module", [formats, attention, plots, search])
+@pytest.mark.parametrize("module", [formats, attention, search])
 def test_examples_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -83,59 +80,7 @@ def test_many_things_are_one_sentence() -> None:
     )
 
 
-# --- Tokens -----------------------------------------------------------------------------------------------------------
-
-
-def test_token_is_of_one_login_one_secret_and_half_a_day() -> None:
-    tokens = Tokens(lambda: b"secret")
-    token = tokens.make(b"Basic abc", NOW)
-    assert tokens.check(token, b"Basic abc", NOW)
-    assert tokens.check(token, b"Basic abc", NOW + VALID_FOR - 600)
-    assert not tokens.check(token, b"Basic abc", NOW + VALID_FOR + 1)
-    assert not tokens.check(token, b"Basic abc", NOW - 3600)
-    assert not tokens.check(token, b"Basic abd", NOW)
-    assert not Tokens(lambda: b"other").check(token, b"Basic abc", NOW)
-    assert Tokens(lambda: b"secret").check(token, b"Basic abc", NOW)
-    assert not tokens.check("é.é", b"Basic abc", NOW)
-
-
-def test_token_made_while_redis_is_away_is_good_here() -> None:
-    tokens = Tokens(lambda: None)
-    assert tokens.check(tokens.make(b"x", NOW), b"x", NOW)
-    assert not Tokens(lambda: None).check(tokens.make(b"x", NOW), b"x", NOW)
-
-
-# --- Plots ------------------------------------------------------------------------------------------------------------
-
-
-def test_steps_end_where_there_was_no_score() -> None:
-    day = 86_400.0
-    points = [(NOW - 4 * day, 80.0), (NOW - 3 * day, None), (NOW - 2 * day, 70.0)]
-    drawn = plot([Line("a", points)], NOW, 0, 100)
-    [line] = drawn.lines
-    assert line.path.count("M") == 2
-    assert len(line.dots) == 2
-    assert line.end[0] == drawn.right
-    assert [label for _, label in drawn.across] == ["0", "25", "50", "75", "100"]
-
-
-def test_labels_of_equal_values_stand_apart_and_inside() -> None:
-    lines = [Line(str(number), [(NOW - 86_400, 1.0)]) for number in range(6)]
-    places = sorted(line.label_y for line in plot(lines, NOW, 0, 100).lines)
-    assert all(after - before >= 16 for before, after in pairwise(places))
-    assert places[-1] <= HEIGHT
-    assert places[0] >= 0
-
-
-@pytest.mark.parametrize("points", [[], [(NOW, None)]])
-def test_plot_of_nothing_has_no_lines(points: list[tuple[float, float | None]]) -> None:
-    assert plot([Line("a", points)], NOW, 0, 100).lines == []
-
-
-def test_spark_has_gaps_for_days_without_pages() -> None:
-    found = spark([1.0, None, 0.5, 0.5])
-    assert found.path.count("M") == 2
-    assert len(found.dots) == 1
+# --- Quality ----------------------------------------------------------------------------------------------------------
 
 
 def test_field_that_fell_stands_first() -> None:
@@ -145,10 +90,9 @@ def test_field_that_fell_stands_first() -> None:
         Day("2026-05-03", "plot", 50, 26),
         Day("2026-05-03", "year", 50, 10),
     ]
-    year, plot_ = coverage_of(days, date(2026, 4, 30), date(2026, 5, 4))
+    year, plot_ = coverage_of(days)
     assert (year.field, year.share, year.before, year.pages) == ("year", 0.2, 0.98, 50)
     assert (plot_.field, plot_.share) == ("plot", 0.52)
-    assert len(year.spark.dots) == 2
 
 
 def test_fields_of_which_pages_are_silent_are_counted_since_a_day() -> None:

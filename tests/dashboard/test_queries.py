@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 
+from moviecrawler.catalogue import figures
+from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard import quality, search
 from moviecrawler.dashboard.counts import count
@@ -32,7 +34,7 @@ QUERIES = {
     "popular": (search._POPULAR, {"popularity": 50.0, "title_id": 3000, "limit": 51}),
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
     "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
-    "reviews": (quality._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
+    "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{name: (query, {"id": 10, "cast": 40, "history": 100}) for name, query in search._OF_TITLE.items()},
 }
@@ -102,16 +104,11 @@ def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
 
 
 def test_pages_of_matches_to_review_hold_each_once_likeliest_first(url: str) -> None:
-    database, seen, after = Database(url), [], quality._FIRST
-    while True:
-        with database.transaction() as cursor:
-            cursor.execute(quality._REVIEWS, {**after._asdict(), "limit": 17})
-            rows = cursor.fetchall()
-        if not rows:
-            break
+    seen: list[Review] = []
+    after = None
+    while rows := reviews(Database(url), 17, after):
         seen += rows
-        last = rows[-1]
-        after = quality.After.parse(str(quality.After(last.score, last.title_id, last.site, last.site_id)))
+        after = ReviewPlace.parse(str(rows[-1].place))
     plain = execute(url, "SELECT title_id FROM title_matches WHERE decision = 'review' ORDER BY score DESC, title_id")
     assert [row.title_id for row in seen] == [title_id for [title_id] in plain]
     assert len(seen) == TITLES // 50
@@ -122,7 +119,7 @@ def test_pages_of_matches_to_review_hold_each_once_likeliest_first(url: str) -> 
 )
 def test_place_among_matches_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no place|unpack|convert|invalid"):
-        quality.After.parse(text)
+        ReviewPlace.parse(text)
 
 
 def test_counts_are_those_of_plain_queries(url: str) -> None:

@@ -22,9 +22,9 @@ import yaml  # type: ignore[import-untyped]
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from moviecrawler.cluster.cron import read_schedules
 from moviecrawler.cluster.deployment import read_target
 from moviecrawler.cluster.options import NodeOptions
-from moviecrawler.cluster.timetable import read_schedules
 from tests.conftest import PROJECT
 from tests.services.redis import executable
 from tests.waiting import wait_for

@@ -1,4 +1,4 @@
--- The figures of each site. now.
+-- The figures of each site. now, today, fresh_year.
 SELECT s.site::text,
     count(*) FILTER (WHERE s.site_id IS NOT NULL) AS known,
     count(*) FILTER (WHERE s.site_id IS NULL AND s.site <> 'imdb') AS unfound,
@@ -10,6 +10,8 @@ SELECT s.site::text,
     count(*) FILTER (WHERE s.site_id IS NOT NULL AND (s.next_due <= %(now)s OR s.boost_due <= %(now)s)) AS due,
     count(*) FILTER (WHERE s.site_id IS NOT NULL AND s.next_due <= %(now)s
         AND (s.last_success IS NOT NULL OR s.state = 'absent')) AS overdue,
+    count(*) FILTER (WHERE s.site_id IS NOT NULL AND s.next_due > %(now)s) AS in_date,
+    count(*) FILTER (WHERE s.last_success >= %(today)s) AS read_today,
     count(*) FILTER (WHERE s.claimed_until > %(now)s) AS claimed,
     count(*) FILTER (WHERE s.boost_due IS NOT NULL) AS boosted,
     count(*) FILTER (WHERE s.last_success IS NULL AND s.state <> 'absent' AND s.site_id IS NOT NULL) AS unread,
