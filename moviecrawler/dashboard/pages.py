@@ -65,8 +65,8 @@ NOTICES = {
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
     "new-normal": "Taken for the new normal: the alarm has ended.",
-    "no-exit": "The exit was not in quarantine any more.",
-    "released": "The exit may be used again.",
+    "no-proxy": "The proxy was not in quarantine any more.",
+    "released": "The proxy may be used again.",
 }
 """What a page says after something was done. Only these, so that no link can put words into the page."""
 

@@ -17,11 +17,11 @@ from moviecrawler.cluster import website
 from moviecrawler.dashboard.counts import count_if_due
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.database import AwayError
-from moviecrawler.dashboard.exits import Exits
 from moviecrawler.dashboard.jobs import Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
 from moviecrawler.dashboard.pages import Static
+from moviecrawler.dashboard.proxies import Proxies
 from moviecrawler.dashboard.quality import Quality
 from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
@@ -49,7 +49,7 @@ class Root(website.Root):
     def __init__(self, config: Config, node: Node) -> None:
         super().__init__(config, node)
         sources = Sources(node)
-        for page in (Overview, Crawls, Jobs, Nodes, Exits, Stores, Quality, Titles):
+        for page in (Overview, Crawls, Jobs, Nodes, Proxies, Stores, Quality, Titles):
             self.add(page.here.lstrip("/"), page(sources))
         self.add("static", Static(str(STATIC)))
         self.services.append(Upkeep(sources))

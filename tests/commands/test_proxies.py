@@ -46,7 +46,7 @@ def test_table_shows_how_sites_take_each_exit_and_clear_ends_quarantines(
     assert re.search(r"datacenter  imdb +1 +0% +1 +0 +- +quarantined for 30 min: 202 challenge", lines["datacenter:1"])
     assert re.search(r"datacenter  imdb +\d+ +100% +0 +0 +0\.\d\d s +well", lines["datacenter:2"])
     assert "quarantined for 30 min: connection refused" in lines["datacenter:3"]
-    assert set(lines) == {"exit", *(f"datacenter:{n}" for n in range(1, 7))}
+    assert set(lines) == {"proxy", *(f"datacenter:{n}" for n in range(1, 7))}
 
     rows = [json.loads(line) for line in proxies("--json", **shared).output.splitlines()]  # type: ignore[arg-type]
     first = rows[0]
@@ -101,7 +101,7 @@ def test_check_obeys_robots_txt(fleet: ProxyFleet, tmp_path: Path) -> None:
         (["nonsense"], "give nothing, `clear`, or `check` and a URL"),
         (["check"], "give nothing, `clear`, or `check` and a URL"),
         (["check", "imdb.com"], "give nothing, `clear`, or `check` and a URL"),
-        (["clear", "datacenter:99"], "there is no exit datacenter:99"),
+        (["clear", "datacenter:99"], "there is no proxy datacenter:99"),
         (["clear"], "REDIS_URL is not set"),
     ],
 )

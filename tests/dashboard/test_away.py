@@ -17,7 +17,7 @@ from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
-PAGES = ["", "crawls", "nodes", "exits", "stores", "quality", "titles"]
+PAGES = ["", "crawls", "nodes", "proxies", "stores", "quality", "titles"]
 WITHIN = 12.0
 """Seconds on a machine that does other things, too."""
 

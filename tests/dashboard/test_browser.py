@@ -16,7 +16,7 @@ from tests.services.browser import Browser
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
-PAGES = ["/", "/crawls", "/nodes", "/exits", "/stores", "/quality", "/titles", "/titles/900001"]
+PAGES = ["/", "/crawls", "/nodes", "/proxies", "/stores", "/quality", "/titles", "/titles/900001"]
 PATIENCE = 30.0
 
 

@@ -37,7 +37,7 @@ PAGES = [
     "/",
     "/crawls",
     "/nodes",
-    "/exits",
+    "/proxies",
     "/stores",
     "/quality",
     "/titles",
@@ -286,13 +286,13 @@ def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: O
         assert urllib.parse.quote(secret) not in page
 
 
-@pytest.mark.parametrize("path", ["/titles", "/titles/900001", "/exits", "/stores", "/quality"])
+@pytest.mark.parametrize("path", ["/titles", "/titles/900001", "/proxies", "/stores", "/quality"])
 def test_hostile_text_is_shown_as_the_text_that_it_is(world: Operated, path: str) -> None:
     assert HOSTILE in html.unescape(world.page(path))
 
 
 def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated) -> None:
-    told = text_of(world.page("/exits"))
+    told = text_of(world.page("/proxies"))
     assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in told
     assert "datacenter:2 http://***@proxy.example:3128" in told
     assert "datacenter:elsewhere – ✕ quarantined until" in told
@@ -499,12 +499,12 @@ def test_crawls_that_are_over_for_long_are_paged_through(world: Operated) -> Non
         client.delete(Keys("rottentomatoes", "").runs, *(Keys("rottentomatoes", run).state for run in begun))
 
 
-def test_exit_is_released(world: Operated) -> None:
-    sent = {"site": "rottentomatoes", "exit": "datacenter:elsewhere"}
+def test_proxy_is_released(world: Operated) -> None:
+    sent = {"site": "rottentomatoes", "proxy": "datacenter:elsewhere"}
     kept = world.redis.client.hget("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere")
     assert kept
-    assert world.send("/exits", action="release", **sent).headers["Location"] == "/exits?notice=released"
-    assert world.send("/exits", action="release", **sent).headers["Location"] == "/exits?notice=no-exit"
+    assert world.send("/proxies", action="release", **sent).headers["Location"] == "/proxies?notice=released"
+    assert world.send("/proxies", action="release", **sent).headers["Location"] == "/proxies?notice=no-proxy"
     world.redis.client.hset("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere", kept)
 
 

@@ -1,0 +1,75 @@
+"""The proxies: from where each site is asked, and how it takes that. No proxy's password or user gets here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.proxies.options import ProxyOptions
+from moviecrawler.proxies.report import read_proxies
+from moviecrawler.proxies.shared_health import clear_quarantines
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+    from moviecrawler.proxies.report import ProxyReport
+
+_ROWS = 200
+"""Proxies of a site on a page."""
+
+
+class Proxies(Page):
+    """`/proxies`."""
+
+    template = "proxies.html"
+    title = "Proxies"
+    here: ClassVar[str] = "/proxies"
+
+    def show(self, asked: Asked) -> dict[str, Any]:
+        """Return the proxies of each site."""
+        page = asked.whole("page", 1, 1_000_000, 1)
+        try:
+            options = ProxyOptions.from_settings(self.sources.settings)
+        except ConfigurationError as error:
+            asked.troubles.append(f"This node's proxies can't be named: {error}")
+            options = None
+        reports = asked.attempt(self._read, options, otherwise={})
+        orders = options.orders if options else {}
+        shown: list[dict[str, Any]] = [
+            {
+                "site": site,
+                "order": [pool.name for pool in orders.get(site, ())],
+                "rows": rows[(page - 1) * _ROWS : page * _ROWS],
+                "total": len(rows),
+                "quarantined": sum(row.state == "quarantined" for row in rows),
+            }
+            for site in HOMES
+            for rows in [reports.get(site, [])]
+        ]
+        used = {pool.name for order in orders.values() for pool in order}
+        pools = options.pools.values() if options else ()
+        return {
+            "shown": shown,
+            "unused": [
+                (pool.name, len(pool.proxies)) for pool in pools if pool.name not in used and pool.kind != "direct"
+            ],
+            "page": page,
+            "has_more": page * _ROWS < max(site["total"] for site in shown),
+            "has_frontier": self.sources.has_frontier,
+        }
+
+    def _read(self, options: ProxyOptions | None) -> dict[Site, list[ProxyReport]]:
+        if not self.sources.has_frontier:
+            return asyncio.run(read_proxies(None, options))
+        found: dict[Site, list[ProxyReport]] = self.sources.ask_frontier(lambda client: read_proxies(client, options))
+        return found
+
+    def act(self, asked: Asked) -> tuple[str, str]:
+        """Let a proxy be used again."""
+        site, proxy = asked.value("site"), asked.value("proxy")
+        if asked.value("action") != "release" or site not in HOMES:
+            raise RefusedError("the action is release, of a proxy and a site")
+        cleared = self.sources.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
+        return "/proxies", "released" if cleared else "no-proxy"

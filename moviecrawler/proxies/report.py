@@ -1,0 +1,97 @@
+"""How well each proxy serves each site: what `scrapy proxies` and the dashboard show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from moviecrawler.proxies.health import Figures, Quarantine, state_of
+from moviecrawler.proxies.pools import ListedPool
+from moviecrawler.proxies.shared_health import read_health
+from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moviecrawler.items import Site
+    from moviecrawler.proxies.health import State
+    from moviecrawler.proxies.options import ProxyOptions
+    from moviecrawler.proxies.pools import Proxy, ProxyPool
+
+_MASK = "***"
+
+
+@dataclass(slots=True, kw_only=True)
+class ProxyReport:
+    """How one proxy serves one site, by the last 24 hours. Neither its user nor its password is in it."""
+
+    id: str
+    name: str
+    kind: str
+    """Empty when no pool of this machine has it or is named like its pool."""
+    address: str
+    """Scheme, host and port, with credentials masked; empty for what is not in a list, such as Tor's circuits."""
+    figures: Figures = field(default_factory=Figures)
+    quarantine: Quarantine | None = None
+    state: State
+
+    @property
+    def answered(self) -> float | None:
+        """Share of requests that were answered; None before the first."""
+        return self.figures.successes / self.figures.requests if self.figures.requests else None
+
+
+def configured_proxies(options: ProxyOptions) -> Iterator[tuple[ProxyPool, Proxy]]:
+    """Yield the proxies of all pools; this machine's own address only where a site may be asked from it by PROXY_ORDER."""
+    used = {pool.name for order in options.orders.values() for pool in order}
+    for pool in options.pools.values():
+        if pool.kind != "direct" or pool.name in used:
+            for proxy in pool.proxies:
+                yield pool, proxy
+
+
+async def read_proxies(client: Any, options: ProxyOptions | None) -> dict[Site, list[ProxyReport]]:
+    """Return the proxies that each site was asked through, or may be by PROXY_ORDER, those in quarantine first.
+
+    Without a client nothing is known of how they do. Raises redis.RedisError.
+    """
+    pools = options.pools if options is not None else {}
+    known = {proxy.id: (pool, proxy) for pool in pools.values() for proxy in pool.proxies}
+    reports: dict[Site, list[ProxyReport]] = {}
+    for site in HOMES:
+        now, figures, quarantines = await read_health(client, site) if client is not None else (0.0, {}, {})
+        order = options.orders.get(site, ()) if options is not None else ()
+        expected = [proxy.id for pool in order for proxy in pool.proxies if pool.kind != "direct"]
+        reports[site] = [
+            _report(id_, known.get(id_), pools, now, figures.get(id_, Figures()), quarantines.get(id_))
+            for id_ in dict.fromkeys([*expected, *sorted({*figures, *quarantines})])
+        ]
+        reports[site].sort(key=lambda one: ("quarantined", "recovering", "well").index(one.state))
+    return reports
+
+
+def _report(
+    id_: str,
+    known: tuple[ProxyPool, Proxy] | None,
+    pools: Mapping[str, ProxyPool],
+    now: float,
+    figures: Figures,
+    quarantine: Quarantine | None,
+) -> ProxyReport:
+    # What only other nodes have, or had, such as their own addresses, is at least in a pool of that name.
+    pool, proxy = known or (pools.get(id_.partition("@")[0].partition(":")[0]), None)
+    address = ""
+    if isinstance(pool, ListedPool) and proxy is not None:
+        route = pool.route(proxy)
+        address = route.proxy or ""
+        if route.authorization is not None:
+            address = address.replace("://", f"://{_MASK}@", 1)
+    return ProxyReport(
+        id=id_,
+        name=id_ if proxy is None else proxy.name,
+        kind="" if pool is None else pool.kind,
+        address=address,
+        figures=figures,
+        quarantine=quarantine,
+        state=state_of(quarantine, now),
+    )
