@@ -38,7 +38,7 @@ class Jobs(Page):
         state = self.sources.state
         counts = state.counts()
         return {
-            "now": state.now(),
+            "redis_now": state.now(),
             "log_url": self.sources.node.log_url,
             "parts": {
                 f"Pending ({counts.pending})": state.pending(count=_ROWS),
