@@ -295,7 +295,7 @@ def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated)
     told = text_of(world.page("/proxies"))
     assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in told
     assert "datacenter:2 http://***@proxy.example:3128" in told
-    assert "datacenter:elsewhere – ✕ quarantined until" in told
+    assert "datacenter:elsewhere datacenter ✕ quarantined until" in told
     assert " 10 70 % 3 0 0.3 s" in told
 
 

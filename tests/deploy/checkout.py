@@ -6,15 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import PROJECT
-from tests.waiting import wait_for
 
 LONGEST = 120
 """Seconds that a command may take before it counts as hung."""
@@ -54,27 +51,6 @@ def run(checkout: Path, *command: str, **environment: str) -> Ran:
         check=False,
     )
     return Ran(ended.returncode, ended.stdout)
-
-
-@contextmanager
-def stock_scrapyd(folder: Path, port: int) -> Iterator[str]:
-    """Run Scrapyd as it comes; return its URL."""
-    folder.mkdir(parents=True)
-    (folder / "scrapyd.conf").write_text(f"[scrapyd]\nhttp_port = {port}\n")
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scrapyd", "--pidfile="],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-        )
-    try:
-        wait_for(lambda: "web console available" in (folder / "log").read_text(), 40)
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="session")

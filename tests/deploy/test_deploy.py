@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,14 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from urllib.request import urlopen
 
 import pytest
 
 from moviecrawler.cluster.deployment import DeployError, Target, deploy, egg_spiders, read_target, version_for
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import Node, cluster, egg, toy_egg
-from tests.deploy.checkout import run, stock_scrapyd
+from tests.deploy.checkout import run
 from tests.waiting import wait_for
 
 USER = ("moviecrawler", "a-pass$word")
@@ -39,19 +37,6 @@ def node(tmp_path_factory: pytest.TempPathFactory, redis_server: str) -> Iterato
     folder = tmp_path_factory.mktemp("deploy-node")
     with cluster(folder, redis_server, 1, prefix="deploy", auth=USER, **options) as running:
         yield running.nodes[0]
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the URL of Scrapyd as it comes."""
-    with stock_scrapyd(tmp_path_factory.mktemp("stock") / "node", free_port()) as url:
-        yield url
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def production(url: str, credentials: tuple[str, str] = DEPLOYER) -> dict[str, str]:
@@ -185,33 +170,6 @@ def test_credentials_come_from_netrc(tmp_path: Path, node: Node, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     deploy(read_target("default", None), "1", _file(tmp_path, toy_egg()))
     assert versions(node, "by-netrc") == ["1"]
-
-
-# --- To Scrapyd as it comes -------------------------------------------------------------------------------------------
-
-
-def test_broken_version_is_not_left_on_stock_scrapyd(
-    tmp_path: Path, stock: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deploy(target(stock, "toy"), "1", _file(tmp_path, toy_egg()))
-    monkeypatch.setenv("HERE", "1")
-    with pytest.raises(DeployError, match="broken there"):
-        deploy(target(stock, "toy"), "2", broken_there(tmp_path))
-    assert _ask(stock, "listversions.json?project=toy")["versions"] == ["1"]
-
-
-def test_version_that_would_not_be_the_latest_is_refused(tmp_path: Path, stock: str) -> None:
-    path = _file(tmp_path, toy_egg())
-    deploy(target(stock, "sorted"), "10", path)
-    with pytest.raises(DeployError, match="10 is the latest, which new jobs would go on to run"):
-        deploy(target(stock, "sorted"), "9", path)
-    assert _ask(stock, "listversions.json?project=sorted")["versions"] == ["10"]
-
-
-def _ask(url: str, path: str) -> dict[str, Any]:
-    with urlopen(url + path, timeout=30) as answer:
-        content: dict[str, Any] = json.load(answer)
-        return content
 
 
 # --- What else can go wrong -------------------------------------------------------------------------------------------
