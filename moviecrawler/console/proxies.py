@@ -191,7 +191,7 @@ async def _ask(
     if route.authorization is not None:
         auth = aiohttp.BasicAuth.decode(route.authorization.decode(), "utf-8")
     try:
-        async with session.get(url, proxy=route.proxy, proxy_auth=auth, allow_redirects=False) as response:
+        async with session.get(url, proxy=route.url, proxy_auth=auth, allow_redirects=False) as response:
             try:
                 body = await response.content.readexactly(_MAX_BODY_BYTES)
             except asyncio.IncompleteReadError as end:
@@ -208,7 +208,7 @@ async def _ask(
             {"ClientProxyConnectionError": "the proxy is not there"}.get(type(error).__name__, "no answer"),
             b"",
         )
-    if route.proxy is not None and status == 407:  # noqa: PLR2004 - HTTP's own number
+    if route.url is not None and status == 407:  # noqa: PLR2004 - HTTP's own number
         return status, "407 from the proxy", b""
     refusal = classify(status, headers, body, expects="other", now=time.time())
     if refusal is not None:

@@ -83,7 +83,7 @@ def _report(
     address = ""
     if isinstance(pool, ListedPool) and proxy is not None:
         route = pool.route(proxy)
-        address = route.proxy or ""
+        address = route.url or ""
         if route.authorization is not None:
             address = address.replace("://", f"://{_MASK}@", 1)
     return ProxyReport(
