@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -32,7 +32,7 @@ from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.proxies.health import Health
 from moviecrawler.proxies.options import HOME_SETTINGS, ProxyOptions
-from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, load_policy, trouble, tunnel_status
+from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, describe_failure, load_policy, tunnel_status
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
 from moviecrawler.proxies.shared_health import EXCHANGE_TIMEOUTS, SharedHealth
@@ -75,34 +75,6 @@ class AttemptsFailedError(IgnoreRequest):
 
 
 @dataclass(slots=True)
-class _SiteState:
-    """What is known of one site that rotates."""
-
-    health: Health
-    rotator: ProxyRotator
-    shared: SharedHealth | None = None
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced, whenever a proxy may have become free."""
-    last_refusal: Refusal | None = None
-    """Since the site's last page as it should be."""
-    renewed: Counter[str] = field(default_factory=Counter)
-    """Refusals in a row, by proxy, of those that got another address each time."""
-    unexpected: dict[str, str] = field(default_factory=dict)
-    """URL → proxy, of the unexpected pages since the site's last page as it should be."""
-    unexpected_of: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Proxy → URLs, of those since the proxy's own last page as it should be."""
-    ended: str | None = None
-    """Why this worker asks the site nothing more, though others may."""
-
-    def wake(self) -> None:
-        """Wake all requests that wait for a proxy."""
-        self.changed.set()
-        self.changed = asyncio.Event()
-        if self.shared is not None and self.health.is_urgent:
-            self.shared.hurry()
-
-
-@dataclass(slots=True)
 class _Attempt:
     request: Request
     proxy: Proxy
@@ -134,7 +106,17 @@ class ProxyMiddleware:
         self._netlocs = {
             urlsplit(crawler.settings[name]).netloc.lower() for name, one in HOME_SETTINGS.items() if one == site
         }
-        self.state = self._make_state()
+        pools = options.orders[site]
+        self.health = Health(options.quarantine, sum(len(pool.proxies) for pool in pools))
+        self.rotator = ProxyRotator(map(self._round_robin, pools), self.health)
+        self.shared: SharedHealth | None = None
+        self._changed = asyncio.Event()  # set, and replaced, whenever a proxy may have become free
+        self._last_refusal: Refusal | None = None  # since the site's last page as it should be
+        self._renewals: Counter[str] = Counter()  # refusals in a row of proxies that got another address after each
+        # Unexpected pages: URL → proxy since the site's last page as it should be, and proxy → URLs since the proxy's own.
+        self._unexpected_pages: dict[str, str] = {}
+        self._unexpected_by_proxy: defaultdict[str, set[str]] = defaultdict(set)
+        self._ended: str | None = None  # why this worker asks the site nothing more, though others may
         self._attempts: dict[Request, _Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -150,19 +132,19 @@ class ProxyMiddleware:
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
-    def _make_state(self) -> _SiteState:
-        options, settings = self.options, self.crawler.settings
-        usual = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    def _round_robin(self, pool: ProxyPool) -> RoundRobin:
+        usual = self.crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         hosts = [urlsplit(f"//{netloc}").hostname for netloc in self._netlocs]
         concurrency = min(int(self._slots.get(host, {}).get("concurrency", usual)) for host in hosts)
-        pools = options.orders[self.site]
-        health = Health(options.quarantine, sum(len(pool.proxies) for pool in pools))
-        runs = {"residential": options.run_residential}
-        robins = (
-            RoundRobin(pool, health, run=runs.get(pool.kind, options.run_datacenter), concurrency=concurrency)
-            for pool in pools
-        )
-        return _SiteState(health, ProxyRotator(robins, health))
+        run = self.options.run_residential if pool.kind == "residential" else self.options.run_datacenter
+        return RoundRobin(pool, self.health, run=run, concurrency=concurrency)
+
+    def _wake(self) -> None:
+        """Wake all requests that wait for a proxy."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+        if self.shared is not None and self.health.is_urgent:
+            self.shared.hurry()
 
     # --- Start and end -------------------------------------------------------------------------------------------------
 
@@ -172,7 +154,6 @@ class ProxyMiddleware:
         assert blocks is not None  # noqa: S101 - settings.py has it
         self.blocks = blocks
         settings = self.crawler.settings
-        state = self.state
         home = next(settings[name] for name, one in HOME_SETTINGS.items() if one == self.site)
         try:
             for pool in self.options.orders[self.site]:
@@ -180,8 +161,8 @@ class ProxyMiddleware:
             if settings.get("REDIS_URL"):
                 client = connect(settings["REDIS_URL"], **{**EXCHANGE_TIMEOUTS, **redis_parameters(settings)})
                 probe_seconds = 2 * settings.getfloat("DOWNLOAD_TIMEOUT")
-                state.shared = SharedHealth(client, self.site, state.health, probe_seconds, state.wake)
-                await state.shared.start()
+                self.shared = SharedHealth(client, self.site, self.health, probe_seconds, self._wake)
+                await self.shared.start()
         except ProxyPoolError as error:
             self._log(logging.ERROR, "%s", error)
             raise CloseSpider("identity_unreachable") from None
@@ -192,8 +173,8 @@ class ProxyMiddleware:
 
     async def spider_closed(self) -> None:
         """Tell other processes the rest, and log the totals."""
-        if self.state.shared is not None:
-            await self.state.shared.close()
+        if self.shared is not None:
+            await self.shared.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_SECONDS)
         for line in self.traffic.totals():
@@ -212,7 +193,7 @@ class ProxyMiddleware:
         pool = self.options.pools[proxy.pool]
         route = pool.route(proxy)
         number = request.meta.get("retry_times", 0) + 1
-        self._attempts[request] = _Attempt(request, proxy, pool, route, number, self.state.health.now())
+        self._attempts[request] = _Attempt(request, proxy, pool, route, number, self.health.now())
         request.meta[PROXY_META] = proxy.name
         request.meta[POOL_META] = proxy.pool
         if route.url is not None:
@@ -229,12 +210,12 @@ class ProxyMiddleware:
         request.meta["cookiejar"] = f"{proxy.id} {hash(route)}"
 
     async def _take(self, request: Request) -> Proxy:
-        state, only = self.state, request.meta.get("proxy_pool")
+        only = request.meta.get("proxy_pool")
         while True:
-            stopped = state.ended or self.blocks.circuit.refusal(self.site)
+            stopped = self._ended or self.blocks.circuit.refusal(self.site)
             if stopped is not None:
                 raise SiteStopped(stopped)
-            found = state.rotator.take(request.url, state.health.now(), request.meta.get(_TRIED, ()), only)
+            found = self.rotator.take(request.url, self.health.now(), request.meta.get(_TRIED, ()), only)
             if found == "exhausted":
                 raise SiteStopped(self._stop(request))
             if found == "none":
@@ -245,9 +226,9 @@ class ProxyMiddleware:
                 return found
             if not self.crawler.engine.running:
                 raise SiteStopped("the crawl is ending")
-            changed = state.changed
-            if state.shared is not None and state.health.wanted_probes:
-                state.shared.hurry()
+            changed = self._changed
+            if self.shared is not None and self.health.wanted_probes:
+                self.shared.hurry()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FREE_CHECK_SECONDS):
                     await changed.wait()
@@ -284,7 +265,7 @@ class ProxyMiddleware:
         attempt = self._attempts.pop(request, None)
         if attempt is None:
             return None
-        why = trouble(exception)
+        why = describe_failure(exception)
         if not self.policy.exception_is_ban(request, exception):
             self._end(attempt, None, "cancelled", why)
             return None
@@ -302,7 +283,7 @@ class ProxyMiddleware:
         reached: bool = True,
     ) -> None:
         """Account for an attempt, and take everything off the request that was there for it."""
-        request, state = attempt.request, self.state
+        request = attempt.request
         self._log(
             logging.INFO,
             "attempt %d/%d %s %s via %s → %s",
@@ -313,27 +294,27 @@ class ProxyMiddleware:
             request.headers.pop(header, None)
         for name in _ATTEMPT_META:
             request.meta.pop(name, None)
-        state.rotator.release(attempt.proxy)
-        state.wake()
+        self.rotator.release(attempt.proxy)
+        self._wake()
 
     def _answered(self, attempt: _Attempt, response: Response) -> None:
-        state, proxy = self.state, attempt.proxy
+        proxy = attempt.proxy
         # Whom a site refuses its pages, it may well give its robots.txt.
         if "site" in attempt.request.meta:
-            state.health.succeeded(proxy.id, attempt.request.meta.get("download_latency", 0.0), attempt.sent_at)
-            state.renewed.pop(proxy.id, None)
+            self.health.succeeded(proxy.id, attempt.request.meta.get("download_latency", 0.0), attempt.sent_at)
+            self._renewals.pop(proxy.id, None)
             # A missing page says nothing of whether the site's pages are as they should be.
             if response.status == _OK:
-                state.last_refusal = None
-                state.unexpected.clear()
-                state.unexpected_of.pop(proxy.id, None)
+                self._last_refusal = None
+                self._unexpected_pages.clear()
+                self._unexpected_by_proxy.pop(proxy.id, None)
                 self.blocks.circuit.answered(self.site)
         self._end(attempt, response, "answered", f"{response.status}")
 
     async def _refused(self, attempt: _Attempt, response: Response, refusal: Refusal) -> Request:
-        state, proxy = self.state, attempt.proxy
-        state.health.refused(proxy.id)
-        state.last_refusal = refusal
+        proxy = attempt.proxy
+        self.health.refused(proxy.id)
+        self._last_refusal = refusal
         why = f"{response.status} {refusal.kind.replace('_', ' ')}"
         self._end(attempt, response, refusal.kind, why)
         if not self._renew(attempt):
@@ -344,20 +325,20 @@ class ProxyMiddleware:
         return await self._again(attempt, why)
 
     async def _unexpected(self, attempt: _Attempt, response: Response, refusal: Refusal) -> Request:
-        state, proxy = self.state, attempt.proxy
-        state.health.refused(proxy.id)
-        state.unexpected[attempt.request.url] = proxy.id
-        state.unexpected_of[proxy.id].add(attempt.request.url)
+        proxy = attempt.proxy
+        self.health.refused(proxy.id)
+        self._unexpected_pages[attempt.request.url] = proxy.id
+        self._unexpected_by_proxy[proxy.id].add(attempt.request.url)
         why = f"{response.status} unexpected: {refusal.reason}"
         self._end(attempt, response, refusal.kind, why)
-        if len(state.unexpected_of[proxy.id]) >= self.most_unexpected:
-            del state.unexpected_of[proxy.id]
-            state.last_refusal = refusal
+        if len(self._unexpected_by_proxy[proxy.id]) >= self.most_unexpected:
+            del self._unexpected_by_proxy[proxy.id]
+            self._last_refusal = refusal
             self._quarantine(attempt, why, 0.0)
         await self._sample(attempt, response, refusal)
-        if min(len(state.unexpected), len(set(state.unexpected.values()))) >= self.most_unexpected:
+        if min(len(self._unexpected_pages), len(set(self._unexpected_pages.values()))) >= self.most_unexpected:
             # From as many places: it is not theirs.
-            why = f"{refusal.reason} from {len(set(state.unexpected.values()))} proxies in a row"
+            why = f"{refusal.reason} from {len(set(self._unexpected_pages.values()))} proxies in a row"
             raise SiteStopped(self.blocks.stop(self.site, attempt.request, why, THROTTLE_PAUSE))
         self._stop_if_exhausted(attempt.request)
         return await self._again(attempt, why, wait=True)
@@ -365,15 +346,15 @@ class ProxyMiddleware:
     async def _failed(
         self, attempt: _Attempt, response: Response | None, why: str, *, certain: bool = False
     ) -> Request:
-        state, proxy = self.state, attempt.proxy
-        now = state.health.now()
+        proxy = attempt.proxy
+        now = self.health.now()
         self._end(attempt, response, "failed", why, reached=not certain)
-        sites_fault = not state.rotator.has_others(proxy, now)
+        sites_fault = not self.rotator.has_others(proxy, now)
         renewed = not certain and self._renew(attempt)
-        if state.health.failed(proxy.id, why, now, sites_fault=sites_fault, certain=certain, renewed=renewed):
+        if self.health.failed(proxy.id, why, now, sites_fault=sites_fault, certain=certain, renewed=renewed):
             self._log_quarantine(attempt)
         self._stop_if_exhausted(attempt.request)
-        return await self._again(attempt, why, wait=state.health.in_trouble)
+        return await self._again(attempt, why, wait=self.health.in_trouble)
 
     # --- What follows --------------------------------------------------------------------------------------------------
 
@@ -383,47 +364,44 @@ class ProxyMiddleware:
             return True  # it has another one since
         if not attempt.pool.renew(attempt.proxy):
             return False
-        renewed = self.state.renewed
-        renewed[attempt.proxy.id] += 1
-        return renewed[attempt.proxy.id] <= _MAX_RENEWALS
+        self._renewals[attempt.proxy.id] += 1
+        return self._renewals[attempt.proxy.id] <= _MAX_RENEWALS
 
     def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
-        health = self.state.health
-        if health.quarantine(attempt.proxy.id, reason, health.now(), least):
+        if self.health.quarantine(attempt.proxy.id, reason, self.health.now(), least):
             self._log_quarantine(attempt)
 
     def _log_quarantine(self, attempt: _Attempt) -> None:
-        state, proxy = self.state, attempt.proxy
-        one, now = state.health.quarantines[proxy.id], state.health.now()
+        proxy = attempt.proxy
+        one, now = self.health.quarantines[proxy.id], self.health.now()
         self._log(
             logging.INFO,
             "%s is not used for %s for %.0f minutes (%s)",
             *(proxy.name, self.site, (one.until - now) / 60, one.reason),
         )
-        state.wake()
-        if state.rotator.is_exhausted(now, attempt.pool.name):
+        self._wake()
+        if self.rotator.is_exhausted(now, attempt.pool.name):
             self._in_background(attempt.pool.exhausted())
 
     def _stop_if_exhausted(self, request: Request) -> None:
-        if self.state.rotator.is_exhausted(self.state.health.now()):
+        if self.rotator.is_exhausted(self.health.now()):
             raise SiteStopped(self._stop(request))
 
     def _stop(self, request: Request) -> str:
         """Stop the site, for which no proxy is left; return why. Where others may have proxies, stop only this worker."""
-        state = self.state
         pools = ", ".join(pool.name for pool in self.options.orders[self.site])
-        pause = min((one.until for one in state.health.quarantines.values()), default=0.0) - state.health.now()
+        pause = min((one.until for one in self.health.quarantines.values()), default=0.0) - self.health.now()
         why = f"no proxy is left of {pools}"
-        if state.last_refusal is not None:
-            why, pause = f"{state.last_refusal.reason}; {why}", state.last_refusal.pause_seconds
+        if self._last_refusal is not None:
+            why, pause = f"{self._last_refusal.reason}; {why}", self._last_refusal.pause_seconds
         if not self.options.tied or shared_scheduler(self.crawler) is None:
             return self.blocks.stop(self.site, request, why, max(pause, _MIN_STOP_SECONDS))
-        if state.ended is None:
-            state.ended = f"{self.site} refused us ({why}); this worker has no other pool, and ends"
-            self._log(logging.ERROR, "%s", state.ended)
+        if self._ended is None:
+            self._ended = f"{self.site} refused us ({why}); this worker has no other pool, and ends"
+            self._log(logging.ERROR, "%s", self._ended)
             closing = self.crawler.engine.close_spider_async(reason="pool_exhausted")
             self._closing = asyncio.get_running_loop().create_task(closing)
-        return state.ended
+        return self._ended
 
     async def _again(self, attempt: _Attempt, why: str, *, wait: bool = False) -> Request:
         """Return the request for another attempt, after a wait where the site is in trouble. Raises AttemptsFailedError."""

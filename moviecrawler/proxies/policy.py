@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-_TROUBLES: dict[type[Exception], str] = {
+_FAILURES: dict[type[Exception], str] = {
     DownloadConnectionRefusedError: "connection refused",
     CannotResolveHostError: "host not found",
     DownloadTimeoutError: "timeout",
@@ -53,7 +53,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
     def exception_is_ban(self, request: Request, exception: Exception) -> bool:
         """Return whether the proxy may be to blame that there is no answer."""
-        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_TROUBLES))
+        return bool(super().exception_is_ban(request, exception)) and isinstance(exception, tuple(_FAILURES))
 
     def refusal(self, request: Request, response: Response) -> Refusal | None:
         """Return what kind of refusal an answer is, and for how long the site is to be left alone by whoever got it."""
@@ -86,11 +86,11 @@ def load_policy(settings: BaseSettings) -> SiteBanPolicy:
     return policy
 
 
-def trouble(exception: Exception) -> str:
+def describe_failure(exception: Exception) -> str:
     """Return in a few words why there was no answer."""
-    told = next((words for kind, words in _TROUBLES.items() if isinstance(exception, kind)), type(exception).__name__)
+    why = next((words for kind, words in _FAILURES.items() if isinstance(exception, kind)), type(exception).__name__)
     status = tunnel_status(exception)
-    return f"{told} ({status})" if status else told
+    return f"{why} ({status})" if status else why
 
 
 def tunnel_status(exception: Exception) -> int | None:

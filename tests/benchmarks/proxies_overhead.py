@@ -35,7 +35,7 @@ class Load:
         self.chain = Chain(proxies, folder, _answer)
         self.sent = 0
         if self.chain.rotation is not None:
-            health = self.chain.rotation.state.health
+            health = self.chain.rotation.health
             for proxy in self.chain.rotation.options.pools["datacenter"].proxies[:resting]:
                 health.quarantine(proxy.id, "403 refusal", health.now())
 

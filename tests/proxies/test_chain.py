@@ -168,7 +168,7 @@ def test_an_operators_policy_decides(tmp_path: Path) -> None:
 
     chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
     assert "X-Go-Away" not in run(chain, URL)[0].headers
-    health = chain.rotation.state.health  # type: ignore[union-attr]  # it rotates
+    health = chain.rotation.health  # type: ignore[union-attr]  # it rotates
     assert [one.reason for one in health.quarantines.values()] == ["200 refusal"]
 
 
@@ -180,9 +180,7 @@ def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -
     chain = Chain(2, tmp_path, answer)
     asyncio.run(chain.send("https://www.imdb.com/robots.txt", meta={}))
     assert chain.rotation is not None
-    assert not any(
-        chain.rotation.state.health.proven(one.id) for one in chain.rotation.options.pools["datacenter"].proxies
-    )
+    assert not any(chain.rotation.health.proven(one.id) for one in chain.rotation.options.pools["datacenter"].proxies)
 
 
 def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
