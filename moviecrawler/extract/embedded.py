@@ -24,7 +24,7 @@ from moviecrawler.extract.findings import ABSENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from moviecrawler.extract.findings import NotTold
+    from moviecrawler.extract.findings import NoValue
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -366,7 +366,7 @@ def dig_list(data: Any, *path: str | int) -> list[Any]:
     return [item for item in value if item is not None]
 
 
-def told(read: Callable[[Any], _T | NotTold], data: Any, *path: str) -> _T | NotTold:
+def read_at(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
     """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
 
     `read` is one of the functions above. Raises ShapeError where a value has another type than expected.

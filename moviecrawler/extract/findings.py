@@ -1,12 +1,12 @@
-"""What a page says of a title, collected field by field: a value, that there is none, or nothing.
+"""A title while its page is read: each field has a value, is stated to be absent, or is not there.
 
-A place is a function that looks where a page of some age tells a field, and returns one of three:
+A place is a function that reads one field where pages of some layout have it. It returns one of three:
 
-    a value     the page tells it
-    ABSENT      the place is there and says that there is none: `null` under a known key, "tbd", an empty list
-    None        the place is not there, or it is empty in a way that no page is known to say "none" with
+    a value     the page has one
+    ABSENT      the place is there and states that there is none: `null` under a known key, "tbd", an empty list
+    None        the place is not there, or is empty in a way that states nothing
 
-A place that raises an error holds what it can't understand, which says nothing either.
+A place that raises an error holds something that can't be understood; the page is then silent, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Absence(Enum):
 
 
 ABSENT: Final = Absence.STATED
-NotTold = Literal[Absence.STATED] | None
+NoValue = Literal[Absence.STATED] | None
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What a place raises that holds something else than expected."""
 _T = TypeVar("_T")
@@ -42,14 +42,14 @@ class Findings:
 
     def __init__(self, movie: Movie) -> None:
         self.movie = movie
-        self._told: set[str] = set()
+        self._found: set[str] = set()
         self._absent: set[str] = set()
         self._unreadable: set[str] = set()
         self._credits: dict[Role, list[Credit]] = {}
 
     def is_open(self, field: str) -> bool:
         """Return whether nothing has been found of a field yet."""
-        return field not in self._told and field not in self._absent - self._unreadable
+        return field not in self._found and field not in self._absent - self._unreadable
 
     def look(self, field: str, *places: Callable[[], Any]) -> Any:
         """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
@@ -57,7 +57,7 @@ class Findings:
         One place's word that there is none holds only where no other place has a value, or something that can't be understood. Does nothing where the field has a value.
         Returns the value, or None.
         """
-        if field in self._told:
+        if field in self._found:
             return None
         for place in places:
             try:
@@ -68,7 +68,7 @@ class Findings:
             if found is ABSENT:
                 self._absent.add(field)
             elif found is not None and found != []:
-                self._told.add(field)
+                self._found.add(field)
                 self._absent.discard(field)
                 self._set(field, found)
                 return found
@@ -76,7 +76,7 @@ class Findings:
 
     def state_absent(self, field: str) -> None:
         """Note that the page states that there is no value."""
-        if field not in self._told:
+        if field not in self._found:
             self._absent.add(field)
 
     def _set(self, field: str, found: Any) -> None:
@@ -96,7 +96,7 @@ class Findings:
         return movie
 
 
-def looked(place: Callable[[], _T]) -> _T | None:
+def attempt(place: Callable[[], _T]) -> _T | None:
     """Return what a place says, None when it holds what it can't understand."""
     try:
         return place()
@@ -104,12 +104,12 @@ def looked(place: Callable[[], _T]) -> _T | None:
         return None
 
 
-def first(*places: Callable[[], _T | NotTold]) -> _T | NotTold:
+def first(*places: Callable[[], _T | NoValue]) -> _T | NoValue:
     """Return the first value that a place has; else ABSENT when one of them states that; else None.
 
     Raises what a place raises that holds something else, when none has a value.
     """
-    absent: NotTold = None
+    absent: NoValue = None
     unreadable: Exception | None = None
     for place in places:
         try:
@@ -144,6 +144,6 @@ def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     return Score(kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None)
 
 
-def other_than(title: str, original: str | NotTold) -> str | NotTold:
+def other_than(title: str, original: str | NoValue) -> str | NoValue:
     """Return an original title; ABSENT when it is the displayed one."""
     return ABSENT if original == title else original

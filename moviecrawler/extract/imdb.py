@@ -26,7 +26,7 @@ from moviecrawler.extract.embedded import (
     script,
     stated_addresses,
 )
-from moviecrawler.extract.findings import NotTold, looked
+from moviecrawler.extract.findings import NoValue, attempt
 from moviecrawler.extract.imdb_objects import (
     TITLE_ID,
     brief_genres,
@@ -182,14 +182,14 @@ def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
     """Return a title from a page's data, and from its markup what the data doesn't tell as the pages of its kind do."""
     found = read_known_movie(sources)
     found.look("genres", lambda: _whole_genres(body, sources))
-    if not is_json(body) and any(map(found.is_open, _ALWAYS_TOLD)):
-        document = looked(lambda: Document(body, url))
+    if not is_json(body) and any(map(found.is_open, _ON_EVERY_PAGE)):
+        document = attempt(lambda: Document(body, url))
         if document is not None:
             imdb_titles.look_for_facts(found, document, "data")
     return found.done()
 
 
-def _whole_genres(body: bytes, sources: list[TitleData]) -> list[str] | NotTold:
+def _whole_genres(body: bytes, sources: list[TitleData]) -> list[str] | NoValue:
     """Return the genres of pages that have one list of them only, unless JSON-LD knows some that this list has not.
 
     Beside another list this one is sometimes cut; JSON-LD has three at most.
@@ -365,7 +365,7 @@ def _search_entry(row: Any) -> Entry:
 
 
 _SOURCES: tuple[Literal["aboveTheFoldData", "mainColumnData"], ...] = ("aboveTheFoldData", "mainColumnData")
-_ALWAYS_TOLD = (
+_ON_EVERY_PAGE = (
     *("original_title", "year", "release_date", "runtime_minutes", "certificate", "plot", "poster_url", "countries"),
     *(
         "languages",

@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, told
-from moviecrawler.extract.findings import ABSENT, NotTold, one_of_each
+from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, read_at
+from moviecrawler.extract.findings import ABSENT, NoValue, one_of_each
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ROLES: dict[str | None, Role] = {
 }
 
 
-def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NotTold]]:
+def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
     """Yield every place that has the whole list of a role, or says how many it leaves out."""
     for source in sources:
         yield partial(_of_categories, source, role)
@@ -48,28 +48,28 @@ def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
         page_title = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}.get(role)
         if page_title:
-            yield partial(told, partial(_of_groups, role), source, page_title)
+            yield partial(read_at, partial(_of_groups, role), source, page_title)
 
 
-def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NotTold:
+def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
     """Read a list of departments, in which each has its own section."""
     for category in dig_list(source, "categories"):
         if _ROLES.get(dig_text(category, "id")) == role:
-            return told(partial(_credits, role), category, "section", "items")
+            return read_at(partial(_credits, role), category, "section", "items")
     return None
 
 
-def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NotTold:
+def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
     if role != "cast":
-        return told(partial(_of_groups, role), source, f"{role}s")
-    edges = told(dig_list, source, "cast", "edges")
+        return read_at(partial(_of_groups, role), source, f"{role}s")
+    edges = read_at(dig_list, source, "cast", "edges")
     if edges is None:
         return None
     listed = [] if edges is ABSENT else [dig(edge, "node") for edge in edges]
     if None in listed:
         raise ShapeError("credits", "a place in the cast without anybody")
     # Until 2022-03 the first four of the cast stood in principalCast alone.
-    four = told(dig_list, source, "principalCast")
+    four = read_at(dig_list, source, "principalCast")
     if isinstance(four, list):
         listed = _in_groups(four) + listed
     return _credits(role, listed) if listed else ABSENT
@@ -106,8 +106,8 @@ def _in_groups(groups: Any) -> list[Any]:
     return listed
 
 
-def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NotTold:
-    groups = told(dig_list, source, "castV2")
+def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NoValue:
+    groups = read_at(dig_list, source, "castV2")
     if not isinstance(groups, list):
         return groups
     listed = _in_groups(groups)
@@ -142,7 +142,7 @@ def _characters(raw: Any) -> Iterator[str]:
     for character in dig_list(raw, "characters"):
         yield _name_of(character)
     for edge in dig_list(raw, "creditedRoles", "edges"):
-        if told(dig, edge, "node", "characters") is None:
+        if read_at(dig, edge, "node", "characters") is None:
             raise ShapeError("credits", "a role without a place for characters")
         for character in dig_list(edge, "node", "characters", "edges"):
             yield _name_of(dig(character, "node"))

@@ -17,11 +17,11 @@ from moviecrawler.extract.embedded import (
     dig_list,
     dig_number,
     dig_text,
+    read_at,
     script,
     starts_with,
-    told,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, first, looked, new_score, other_than
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than
 from moviecrawler.extract.imdb_credits import credit_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, Entry, Movie, Role, Score
@@ -208,8 +208,8 @@ def read_movie(sources: list[TitleData]) -> Findings:
         raise ShapeError("site_id", f"the page names {' and '.join(map(str, ids))}")
     site_id = next(iter(ids), None)
 
-    def at(read: Callable[[Any], _T | NotTold], *path: str) -> _T | NotTold:
-        return first(*(partial(told, read, source, *path) for source in sources))
+    def at(read: Callable[[Any], _T | NoValue], *path: str) -> _T | NoValue:
+        return first(*(partial(read_at, read, source, *path) for source in sources))
 
     def value(read: Callable[[Any], _T | None], *path: str) -> _T | None:
         found_ = at(read, *path)
@@ -262,9 +262,9 @@ def read_movie(sources: list[TitleData]) -> Findings:
     return found
 
 
-def brief_genres(sources: list[TitleData]) -> list[str] | NotTold:
+def brief_genres(sources: list[TitleData]) -> list[str] | NoValue:
     """Return the genres of the list that is sometimes cut."""
-    return first(*(partial(told, _texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
+    return first(*(partial(read_at, _texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
 
 
 def _texts_at(*leaf: str) -> Callable[[Any], list[str] | None]:
@@ -291,7 +291,7 @@ def _address(value: Any) -> str | None:
     return address if address and address.startswith(("https://", "http://")) else None
 
 
-def _number_in_series(number: Any) -> int | NotTold:
+def _number_in_series(number: Any) -> int | NoValue:
     """Return the number of an episode or of its season: a number, or since 2026 a text to be displayed."""
     if isinstance(number, str):
         # A season can be "Unknown".
@@ -306,9 +306,9 @@ def _rank(value: Any) -> int | None:
     return check_rank(dig_integer(value))
 
 
-def _top_place(ranking: Any) -> int | NotTold:
+def _top_place(ranking: Any) -> int | NoValue:
     """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
-    rank = told(_rank, ranking, "rank")
+    rank = read_at(_rank, ranking, "rank")
     return ABSENT if isinstance(rank, int) and rank > _TOP_PLACES else rank
 
 
@@ -316,12 +316,15 @@ _FEWEST_VOTES = 5
 """Votes that a title needs to have a rating."""
 
 
-def _imdb_score(summary: Any) -> Score | NotTold:
+def _imdb_score(summary: Any) -> Score | NoValue:
     """Return the rating of a ratingsSummary. null, or in lists 0 from 0 votes, is a title that is unrated.
 
     Some titles have a second summary with nothing but the rank in it.
     """
-    value, votes = told(dig_number, summary, "aggregateRating"), looked(lambda: told(dig_integer, summary, "voteCount"))
+    value, votes = (
+        read_at(dig_number, summary, "aggregateRating"),
+        attempt(lambda: read_at(dig_integer, summary, "voteCount")),
+    )
     if value is None:
         return None
     if value is ABSENT or (value == 0 and votes == 0):
@@ -330,13 +333,16 @@ def _imdb_score(summary: Any) -> Score | NotTold:
     return new_score("imdb", value, votes)
 
 
-def _metascore(metascore: Any) -> Score | NotTold:
-    value, reviews = told(dig_integer, metascore, "score"), looked(lambda: told(dig_integer, metascore, "reviewCount"))
+def _metascore(metascore: Any) -> Score | NoValue:
+    value, reviews = (
+        read_at(dig_integer, metascore, "score"),
+        attempt(lambda: read_at(dig_integer, metascore, "reviewCount")),
+    )
     return new_score("metascore", value, reviews) if isinstance(value, int) else value
 
 
-def _amount(kind: AmountKind, sum_: Any) -> Amount | NotTold:
-    amount, currency = told(dig_integer, sum_, "amount"), told(dig_text, sum_, "currency")
+def _amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
+    amount, currency = read_at(dig_integer, sum_, "amount"), read_at(dig_text, sum_, "currency")
     # 0 is what a release has earned that nobody has reported on.
     if amount is ABSENT or amount == 0:
         return ABSENT
@@ -358,14 +364,14 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
     name = dig_text(_value(row, "titleText", "text"))
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
-    title_type = looked(lambda: dig_text(_value(row, "titleType", "id")) or dig_text(row, "type"))
+    title_type = attempt(lambda: dig_text(_value(row, "titleType", "id")) or dig_text(row, "type"))
     return Entry(
         site_id=site_id,
         title=name,
-        year=looked(lambda: _year_of(_value(row, "releaseYear", "year"))),
+        year=attempt(lambda: _year_of(_value(row, "releaseYear", "year"))),
         kind=TITLE_KINDS.get(title_type, "other") if title_type else None,
         rank=rank,
-        release_date=_told_date(row),
+        release_date=_stated_date(row),
         scores=_scores_of_row(row, rating),
     )
 
@@ -376,8 +382,8 @@ def _scores_of_row(row: Any, rating: Any) -> list[Score]:
     return [
         score
         for score in (
-            looked(lambda: _imdb_score(rating) if rating is not None else None),
-            looked(lambda: _metascore(metascore) if metascore is not None else None),
+            attempt(lambda: _imdb_score(rating) if rating is not None else None),
+            attempt(lambda: _metascore(metascore) if metascore is not None else None),
         )
         if isinstance(score, Score)
     ]
@@ -412,14 +418,14 @@ def _minutes(value: Any) -> int | None:
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
 
 
-def _date(value: Any) -> str | NotTold:
+def _date(value: Any) -> str | NoValue:
     """Return an object of year, month and day, or a text such as "Thu, 12 Oct 2023 00:00:00 GMT", as an ISO date.
 
     ABSENT when only the year is known.
     """
     if isinstance(value, str):
         return parse_date(re.sub(r"^[A-Z][a-z]{2}, ", "", value))
-    year, month, day = (told(dig_integer, value, part) for part in ("year", "month", "day"))
+    year, month, day = (read_at(dig_integer, value, part) for part in ("year", "month", "day"))
     if isinstance(year, int) and month is ABSENT:
         return ABSENT
     if not isinstance(year, int) or not isinstance(month, int) or day is None:
@@ -427,6 +433,6 @@ def _date(value: Any) -> str | NotTold:
     return iso_date(year, month, None if day is ABSENT else day)
 
 
-def _told_date(row: Any) -> str | None:
-    date = looked(lambda: told(_date, row, "releaseDate"))
+def _stated_date(row: Any) -> str | None:
+    date = attempt(lambda: read_at(_date, row, "releaseDate"))
     return date if isinstance(date, str) else None

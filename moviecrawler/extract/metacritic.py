@@ -21,13 +21,13 @@ from moviecrawler.extract.embedded import (
     dig_integer,
     dig_list,
     dig_text,
+    read_at,
     reader,
     script,
     starts_with,
     stated_addresses,
-    told,
 )
-from moviecrawler.extract.findings import Findings, looked
+from moviecrawler.extract.findings import Findings, attempt
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
@@ -140,11 +140,11 @@ def movie(body: bytes, url: str | None = None) -> Page:
     """
     kind = kind_of(body, url) or "movie"
     payload = script(body, "__NUXT_DATA__")
-    found = None if payload is None else looked(lambda: _from_payload(payload))
+    found = None if payload is None else attempt(lambda: _from_payload(payload))
     if found is None:
         is_details = kind.endswith("-details")
         return Page(site="metacritic", kind=kind, movie=metacritic_titles.title(body, url, details=is_details))
-    if any(map(found.is_open, _ALWAYS_TOLD)):
+    if any(map(found.is_open, _ON_EVERY_PAGE)):
         metacritic_titles.look_beside_payload(found, body)
     return Page(site="metacritic", kind=kind, movie=found.done())
 
@@ -164,7 +164,7 @@ def detail(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `read
     """
     answer = decode_json(body)
     refuse_errors(answer, "page")
-    components = {looked(partial(component_name, part)): part for part in dig_list(answer, "components")}
+    components = {attempt(partial(component_name, part)): part for part in dig_list(answer, "components")}
     return Page(site="metacritic", kind="backend", movie=from_components(components).done())
 
 
@@ -216,7 +216,7 @@ READERS: Final[dict[str, Callable[[bytes, str | None], Page]]] = {
 # --- A title --------------------------------------------------------------------------------------------------------
 
 
-_ALWAYS_TOLD: Final = (
+_ON_EVERY_PAGE: Final = (
     *("year", "release_date", "runtime_minutes", "genres", "certificate", "plot", "poster_url"),
     *("credits.director", "scores.metascore", "scores.metacritic_user"),
 )
@@ -227,7 +227,9 @@ def _from_payload(raw: bytes) -> Findings:
     payload = Devalue.decode(raw)
     for page in _composed_pages(payload):
         path = ("data", page, "components")
-        named = {looked(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))}
+        named = {
+            attempt(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))
+        }
         wanted = {name: named[name] for name in ("product", *SUMMARIES.values()) if name in named}
         if "product" in wanted:
             components: dict[str | None, Any] = {name: _component(payload, *path, n) for name, n in wanted.items()}
@@ -276,10 +278,10 @@ def _row(item: Any) -> Entry:
     if item_type in _OTHER_TYPES and slug:
         return Entry(site_id=f"{item_type}/{slug}", title=title, kind="other")
     site_id = product_id(item, {})
-    day, year = looked(lambda: told(read_day, item, "releaseDate")), looked(lambda: read_year(item))
+    day, year = attempt(lambda: read_at(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
     scores = (
-        looked(lambda: told(partial(read_score, "metascore"), item, "criticScoreSummary")),
-        looked(lambda: told(partial(read_score, "metacritic_user"), item, "userScore")),
+        attempt(lambda: read_at(partial(read_score, "metascore"), item, "criticScoreSummary")),
+        attempt(lambda: read_at(partial(read_score, "metacritic_user"), item, "userScore")),
     )
     return Entry(
         site_id=site_id,

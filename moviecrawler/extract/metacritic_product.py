@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_number, dig_text, told
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, new_score
+from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_number, dig_text, read_at
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
@@ -60,20 +60,20 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     if title is None:
         raise ShapeError("title", "a product without one")
     found = Findings(new_movie(product_id(product, components), title))
-    found.look("imdb_id", lambda: told(_imdb_id, product, "imdbId"))
+    found.look("imdb_id", lambda: read_at(_imdb_id, product, "imdbId"))
     # A film that is shown again has the year of its first release and the date of the last.
-    found.look("release_date", lambda: told(read_day, product, "releaseDate"))
+    found.look("release_date", lambda: read_at(read_day, product, "releaseDate"))
     found.look("year", lambda: read_year(product))
-    found.look("runtime_minutes", lambda: told(_minutes, product, "duration"))
-    found.look("genres", lambda: told(_genres, product, "genres"))
-    found.look("certificate", lambda: told(dig_text, product, "rating"))
-    found.look("plot", lambda: told(dig_text, product, "description"))
+    found.look("runtime_minutes", lambda: read_at(_minutes, product, "duration"))
+    found.look("genres", lambda: read_at(_genres, product, "genres"))
+    found.look("certificate", lambda: read_at(dig_text, product, "rating"))
+    found.look("plot", lambda: read_at(dig_text, product, "description"))
     found.look("poster_url", lambda: _poster(product))
     found.look("credits.director", partial(_crew, product, "director", "Directed By"))
     found.look("credits.writer", partial(_crew, product, "writer", "Written By"))
     if found.movie.kind == "series":
         found.look("credits.creator", lambda: _creators(product))
-    found.look("credits.cast", lambda: told(partial(_people, "cast"), product, "production", "cast"))
+    found.look("credits.cast", lambda: read_at(partial(_people, "cast"), product, "production", "cast"))
     found.look(
         "scores.metascore", *(partial(place, components, "metascore") for place in (_component_score, _own_score))
     )
@@ -81,22 +81,25 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     return found
 
 
-def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NotTold:
+def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
     component = components.get(SUMMARIES[kind])
     if any(dig_integer(error, "code") == NOT_FOUND for error in dig_list(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
-    return None if component is None else told(partial(read_score, kind), component, "data", "item")
+    return None if component is None else read_at(partial(read_score, kind), component, "data", "item")
 
 
-def _own_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NotTold:
+def _own_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
     """Return the score that a product has beside its other facts."""
-    return told(partial(read_score, kind), components["product"], "data", "item", "criticScoreSummary")
+    return read_at(partial(read_score, kind), components["product"], "data", "item", "criticScoreSummary")
 
 
-def read_score(kind: ScoreKind, summary: Any) -> Score | NotTold:
+def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
-    value, reviews = told(dig_number, summary, "score"), looked(lambda: told(dig_integer, summary, "reviewCount"))
+    value, reviews = (
+        read_at(dig_number, summary, "score"),
+        attempt(lambda: read_at(dig_integer, summary, "reviewCount")),
+    )
     count = reviews if isinstance(reviews, int) else 0
     if value is ABSENT or value is None:
         # Reviews enough for a score are a score that stands elsewhere.
@@ -104,7 +107,7 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NotTold:
     # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
     if value == 0 and dig_text(summary, "sentiment") is None:
         return ABSENT if count < _ENOUGH_REVIEWS else None
-    scale = looked(lambda: dig_integer(summary, "max"))
+    scale = attempt(lambda: dig_integer(summary, "max"))
     if scale not in {None, SCORE_SCALES[kind]}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)
@@ -112,9 +115,9 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NotTold:
 
 def product_id(product: Any, components: dict[str | None, Any]) -> str:
     """Return the site_id. The pages of reviews tell a season's, as a product's slug is that of its series."""
-    summaries = [looked(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
-    for summary in (looked(lambda: dig(product, "criticScoreSummary")), *summaries):
-        site_id = looked(partial(_id_of_summary, summary))
+    summaries = [attempt(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    for summary in (attempt(lambda: dig(product, "criticScoreSummary")), *summaries):
+        site_id = attempt(partial(_id_of_summary, summary))
         if site_id is not None:
             return site_id
     kind, slug = dig_text(product, "type"), dig_text(product, "slug")
@@ -136,22 +139,22 @@ def _imdb_id(value: Any) -> str | None:
     return imdb_id
 
 
-def read_day(value: Any) -> str | NotTold:
+def read_day(value: Any) -> str | NoValue:
     """Return a date of release; ABSENT when no day is known yet."""
     text = dig_text(value)
     day, _ = read_date(text)
     return day or (ABSENT if text and NO_DAY.match(text) else None)
 
 
-def read_year(product: Any) -> int | NotTold:
+def read_year(product: Any) -> int | NoValue:
     """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
-    premiere = told(dig_integer, product, "premiereYear")
+    premiere = read_at(dig_integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
         return read_date(dig_text(product, "releaseDate"))[1] or ABSENT
     return None if premiere is None else check_year(premiere)
 
 
-def _minutes(value: Any) -> int | NotTold:
+def _minutes(value: Any) -> int | NoValue:
     minutes = dig_integer(value)
     return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
 
@@ -161,8 +164,8 @@ def _genres(items: Any) -> list[str] | None:
     return None if None in names else [name for name in names if name]
 
 
-def _poster(product: Any) -> str | NotTold:
-    images = [told(dig, product, "image"), *dig_list(product, "images")]
+def _poster(product: Any) -> str | NoValue:
+    images = [read_at(dig, product, "image"), *dig_list(product, "images")]
     if images == [ABSENT]:
         return ABSENT
     for image in images:
@@ -172,9 +175,9 @@ def _poster(product: Any) -> str | NotTold:
     return None
 
 
-def _crew(product: Any, role: Role, group: str) -> list[Credit] | NotTold:
+def _crew(product: Any, role: Role, group: str) -> list[Credit] | NoValue:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
-    crew = told(dig_list, product, "production", "crew")
+    crew = read_at(dig_list, product, "production", "crew")
     if not isinstance(crew, list):
         return crew
     groups = [dig_text(person, "roleTypeGroupName") for person in crew]
@@ -198,7 +201,7 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
     name = dig_text(person, "name")
     if name is None:
         raise ShapeError("credits", f"a {role} without a name")
-    address = told(dig_text, person, "entertainmentProduct", "url")
+    address = read_at(dig_text, person, "entertainmentProduct", "url")
     if address is None or (role == "cast" and "roles" not in person):
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.

@@ -28,13 +28,13 @@ from moviecrawler.extract.embedded import (
     dig_text,
     fold,
     json_ld,
+    read_at,
     reader,
     scripts,
     starts_with,
     stated_addresses,
-    told,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, one_of_each
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, one_of_each
 from moviecrawler.extract.legacy.rottentomatoes_chart import chart
 from moviecrawler.extract.legacy.rottentomatoes_titles import (
     older_cast,
@@ -143,7 +143,7 @@ def reviews(body: bytes, url: str | None = None) -> Page:
         raise ShapeError("title", "no script of props with a media.title")
     found = Findings(_new_movie(_site_id(body, url, {}), title, {}))
     found.look("year", lambda: _year_in(_text(dig(media, "releaseYear"))))
-    found.look("release_date", lambda: told(_release_date, media, "theaterReleaseDate"))
+    found.look("release_date", lambda: read_at(_release_date, media, "theaterReleaseDate"))
     found.look("runtime_minutes", lambda: parse_runtime(dig_text(media, "runTime") or ""))
     found.look("genres", lambda: texts(media, "genres"))
     found.look("certificate", lambda: _short(dig_text(media, "rating")))
@@ -186,11 +186,11 @@ def shown_on(body: bytes, tree: Selector | None) -> Shown:
     """Return what the first known form of a page's head shows."""
     scorecard, hero = json_script(body, "media-scorecard-json"), json_script(body, "media-hero-json")
     if scorecard is not None or hero is not None:
-        return read_scorecard(scorecard, looked(lambda: dig(hero, "content")))
+        return read_scorecard(scorecard, attempt(lambda: dig(hero, "content")))
     old = json_script(body, "score-details-json") or json_script(body, "scoreDetails")
-    board = looked(lambda: dig(old, "scoreboard"))
+    board = attempt(lambda: dig(old, "scoreboard"))
     if isinstance(board, dict):
-        return read_scoreboard(board, looked(lambda: dig_text(old, "primaryImageUrl")))
+        return read_scoreboard(board, attempt(lambda: dig_text(old, "primaryImageUrl")))
     if tree is None:
         return Shown()
     if element := tree.css("score-board, score-board-deprecated"):
@@ -220,11 +220,11 @@ def _title_page(body: bytes, url: str | None, kind: str) -> Page:
     ld = next((item for item in json_ld(body) if _ld_type(item) in _LD_TYPES), {})
     if _ld_type(ld) in {"TVSeason", "TVEpisode"}:
         raise ShapeError("site_id", "a part of a series, which would be stored as the whole of it")
-    details = looked(lambda: details_of(body))
+    details = attempt(lambda: details_of(body))
     # A whole parse costs more than all else together; a page of today is read without one.
     tree = None if details and b'id="media-scorecard-json"' in body else tree_of(body)
     if details is None and tree is not None:
-        details = looked(lambda: older_details(tree))
+        details = attempt(lambda: older_details(tree))
     shown = shown_on(body, tree)
     site_id = _site_id(body, url, ld, json_script(body, "media-scorecard-json"))
     if site_id is None and kind != "movie-trimmed":
@@ -309,7 +309,7 @@ def _ld_plot(ld: dict[str, Any]) -> str | None:
     return None if about and about.startswith(_BOILERPLATE) else about
 
 
-def _ld_score(ld: dict[str, Any]) -> Score | NotTold:
+def _ld_score(ld: dict[str, Any]) -> Score | NoValue:
     rating = dig(ld, "aggregateRating")
     named = dig_text(rating, "name")
     if named not in {None, "Tomatometer"}:
@@ -381,7 +381,7 @@ def _poster(shown: Shown, tree: Selector | None, ld_image: str | None) -> str | 
     return next((p for p in pictures if p and p.startswith(("https://", "http://")) and not _NO_POSTER.search(p)), None)
 
 
-def _release_date(value: Any) -> str | NotTold:
+def _release_date(value: Any) -> str | NoValue:
     """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
     text = dig_text(value)
     if text is None:

@@ -16,7 +16,7 @@ from moviecrawler.extract.embedded import (
     reader,
     script,
 )
-from moviecrawler.extract.findings import looked
+from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, scores_of_row, text_of
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_date, parse_year
@@ -24,7 +24,7 @@ from moviecrawler.extract.values import parse_date, parse_year
 if TYPE_CHECKING:
     from parsel import Selector
 
-    from moviecrawler.extract.findings import NotTold
+    from moviecrawler.extract.findings import NoValue
     from moviecrawler.items import Entry, Page, Score, ScoreKind
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
@@ -84,7 +84,7 @@ def search(body: bytes, url: str | None = None) -> Page:
                 link.attrib.get("href"),
                 text_of(link),
                 scores_of_row(partial(score, "tomatometer", attributes.get("tomatometerscore"))),
-                year=looked(partial(parse_year, year)) if year else None,
+                year=attempt(partial(parse_year, year)) if year else None,
             )
         )
     linked = tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]')
@@ -109,14 +109,14 @@ def _tile(tile: Selector) -> Entry:
     )
 
 
-def _share(item: Any, kind: ScoreKind, key: str) -> Score | NotTold:
+def _share(item: Any, kind: ScoreKind, key: str) -> Score | NoValue:
     return score(kind, dig(item, key, "scorePercent"))
 
 
 def _opening(text: str | None) -> str | None:
     """Return the theatrical date of "Opened Feb 07, 2025"; "Re-released …" and "Streaming …" are none."""
     found = _OPENING.match(text or "")
-    return looked(lambda: parse_date(found[1])) if found else None
+    return attempt(lambda: parse_date(found[1])) if found else None
 
 
 def _cursor(page_info: Any) -> str | None:

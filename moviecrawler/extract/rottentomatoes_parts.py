@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, fold, script
-from moviecrawler.extract.findings import ABSENT, NotTold, looked, new_score
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score
 from moviecrawler.extract.values import check_year, parse_count, parse_runtime
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
 from moviecrawler.urls import id_in_url
@@ -32,7 +32,7 @@ def text_of(selection: Selector | SelectorList[Selector]) -> str:
     return fold(selection.xpath("string()").get() or "")
 
 
-def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NotTold:
+def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:
     """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
 
     `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `count` is a number or its text, of which a
@@ -40,7 +40,7 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NotTold:
     """
     if value is None:
         return None
-    number = looked(lambda: count_of(count))
+    number = attempt(lambda: count_of(count))
     if isinstance(value, str) and _UNSCORED.match(value):
         # Reviews enough for a score are a score that stands elsewhere.
         return None if number and number >= ENOUGH_REVIEWS else ABSENT
@@ -55,7 +55,7 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NotTold:
 
 def scores_of_row(*places: Callable[[], Any]) -> list[Score]:
     """Return the scores of a row of a list, which tells no absence."""
-    return [found for place in places if isinstance(found := looked(place), Score)]
+    return [found for place in places if isinstance(found := attempt(place), Score)]
 
 
 def count_of(count: Any) -> int | None:
@@ -96,14 +96,14 @@ def title_kind(site_id: str) -> TitleKind:
 def json_script(body: bytes, script_id: str) -> Any:
     """Return the data in a script; None when there is none or it is no JSON. Raises ShapeError when the page ends inside it."""
     raw = script(body, script_id)
-    return looked(lambda: decode_json(raw)) if raw else None
+    return attempt(lambda: decode_json(raw)) if raw else None
 
 
 @dataclass(slots=True)
 class Shown:
     """What the part of a page above its details list shows; None is what it doesn't tell."""
 
-    scores: dict[ScoreKind, Callable[[], Score | NotTold]] = field(default_factory=dict)
+    scores: dict[ScoreKind, Callable[[], Score | NoValue]] = field(default_factory=dict)
     """Where each score is."""
     title: str | None = None
     year: int | None = None
@@ -122,11 +122,11 @@ class Shown:
 def read_years_and_runtime(shown: Shown, part: str) -> None:
     """Read a part of a line such as "2006, Crime/Drama, 2h 32m"."""
     if years := _YEARS.match(part):
-        shown.year = looked(lambda: check_year(int(years["first"])))
-        shown.end_year = looked(lambda: check_year(int(years["last"])))
+        shown.year = attempt(lambda: check_year(int(years["first"])))
+        shown.end_year = attempt(lambda: check_year(int(years["last"])))
         shown.is_running = years["last"] is None and years["first"] != part
     elif _DURATION.match(part):
-        shown.runtime = looked(lambda: parse_runtime(part))
+        shown.runtime = attempt(lambda: parse_runtime(part))
 
 
 def new_entry(

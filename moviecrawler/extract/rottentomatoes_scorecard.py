@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import dig, dig_text, told
-from moviecrawler.extract.findings import ABSENT, NotTold, first, looked
+from moviecrawler.extract.embedded import dig, dig_text, read_at
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt, first
 from moviecrawler.extract.rottentomatoes_parts import (
     ENOUGH_REVIEWS,
     Shown,
@@ -30,8 +30,8 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 
 def read_scorecard(scorecard: Any, hero: Any) -> Shown:
     """Read the two scripts of pages since 2024, of which a piece of a page may have one only."""
-    critics = partial(told, partial(_side, "tomatometer"), scorecard)
-    audience = partial(told, partial(_side, "popcornmeter"), scorecard)
+    critics = partial(read_at, partial(_side, "tomatometer"), scorecard)
+    audience = partial(read_at, partial(_side, "popcornmeter"), scorecard)
     shown = Shown(
         {
             "tomatometer": lambda: first(partial(critics, "criticsScore"), partial(critics, "overlay", "criticsAll")),
@@ -39,17 +39,17 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
                 partial(audience, "audienceScore"), lambda: _all_of_audience(dig(scorecard, "overlay"))
             ),
         },
-        title=looked(lambda: dig_text(hero, "title")),
-        genres=looked(lambda: texts(hero, "metadataGenres")) or [],
-        plot=looked(lambda: dig_text(scorecard, "description")),
-        poster=looked(lambda: dig_text(scorecard, "primaryImageUrl")) or looked(lambda: dig_text(hero, "posterSrc")),
-        bands_its_audience=bool(looked(lambda: dig_text(scorecard, "audienceScore", "bandedRatingCount"))),
+        title=attempt(lambda: dig_text(hero, "title")),
+        genres=attempt(lambda: texts(hero, "metadataGenres")) or [],
+        plot=attempt(lambda: dig_text(scorecard, "description")),
+        poster=attempt(lambda: dig_text(scorecard, "primaryImageUrl")) or attempt(lambda: dig_text(hero, "posterSrc")),
+        bands_its_audience=bool(attempt(lambda: dig_text(scorecard, "audienceScore", "bandedRatingCount"))),
     )
-    for prop in looked(lambda: texts(hero, "metadataProps")) or []:
+    for prop in attempt(lambda: texts(hero, "metadataProps")) or []:
         # Without labels, in any order and number: "PG-13", "2021" or "Released Oct 22, 2021", "2h 35m".
         dated = _DATED.match(prop)
         if dated and _A_YEAR.search(dated["date"]):
-            shown.year = looked(partial(parse_year, dated["date"]))
+            shown.year = attempt(partial(parse_year, dated["date"]))
         elif _CERTIFICATE.match(prop):
             shown.certificate = prop
         else:
@@ -57,24 +57,24 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
     return shown
 
 
-def _side(kind: ScoreKind, side: Any) -> Score | NotTold:
+def _side(kind: ScoreKind, side: Any) -> Score | NoValue:
     """Return the score of one side. A side without a score is a title without one, unless it has counts: then its key is another."""
-    value = first(partial(told, dig, side, "score"), partial(told, dig, side, "scorePercent"))
+    value = first(partial(read_at, dig, side, "score"), partial(read_at, dig, side, "scorePercent"))
     # An audience is counted in bands only ("250,000+ Ratings"); its reviewCount is of those who wrote a review.
     counts = ("reviewCount", "ratingCount") if kind == "tomatometer" else ()
-    count = next((found for key in counts if (found := looked(partial(dig, side, key)))), None)
+    count = next((found for key in counts if (found := attempt(partial(dig, side, key)))), None)
     if value is None or value is ABSENT or value == "":
         counted = [count_of(dig(side, key)) or 0 for key in ("likedCount", "notLikedCount", *counts)]
         is_scored = any(dig(side, key) for key in ("averageRating", "sentiment"))
-        counted.append(looked(lambda: parse_count(dig_text(side, "bandedRatingCount") or "")[0]) or 0)
+        counted.append(attempt(lambda: parse_count(dig_text(side, "bandedRatingCount") or "")[0]) or 0)
         if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
             return None
         return ABSENT
     return score(kind, value, count)
 
 
-def _all_of_audience(overlay: Any) -> Score | NotTold:
+def _all_of_audience(overlay: Any) -> Score | NoValue:
     """Return the score of the whole audience, where it is the one shown: no verified part of it has one."""
     if "score" in (dig(overlay, "audienceVerified") or {"score": None}):
         return None
-    return told(partial(_side, "popcornmeter"), overlay, "audienceAll")
+    return read_at(partial(_side, "popcornmeter"), overlay, "audienceAll")

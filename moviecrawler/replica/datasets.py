@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from moviecrawler.replica.movies import ROWS_PER_HALF, people, people_of
+from moviecrawler.replica.movies import ROWS_PER_HALF
+from moviecrawler.replica.people import people, people_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

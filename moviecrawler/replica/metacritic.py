@@ -261,16 +261,15 @@ def _page_meta(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
 
 def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
     basics, credits_ = movie.basics, movie.credits
-    crew = [_person(person, 1, "Directed By", []) for person in credits_.directors]
-    crew += [_person(person, 2, "Written By", ["screenplay"]) for person in credits_.writers]
+    crew = [_person(person, "Directed By", []) for person in credits_.directors]
+    crew += [_person(person, "Written By", ["screenplay"]) for person in credits_.writers]
     cast = [
-        _person(person, 3, "Cast", character.split(" / ") if character else [])
+        _person(person, "Cast", character.split(" / ") if character else [])
         for person, character in credits_.cast[:CAST_SHOWN]
     ]
     return {
         "id": 2_000_000_000 + movie.index,
         "type": "movie",
-        "typeId": 2,
         "title": basics.title,
         "description": movie.plot,
         "slug": facts.slug,
@@ -282,22 +281,16 @@ def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
         "genres": [{"id": 2_300_000_000 + len(genre), "name": genre} for genre in basics.genres],
         "rating": movie.certificate,
         "duration": basics.runtime_minutes,
-        "awards": [],
-        "tagline": None,
-        "imdbLink": None,
         "imdbId": movie.imdb_id if facts.names_imdb_id else None,
     }
 
 
-def _person(person: Person, group: int, group_name: str, roles: list[str]) -> dict[str, Any]:
+def _person(person: Person, group_name: str, roles: list[str]) -> dict[str, Any]:
     return {
-        "id": int(person.imdb_id[2:]) + 3_000_000_000,
         "name": person.name,
         "roles": roles,
-        "roleTypeGroupId": group,
         "roleTypeGroupName": group_name,
         "entertainmentProduct": {"name": person.name, "slug": person.slug, "url": f"/person/{person.slug}/"},
-        "image": {"id": None, "bucketPath": None, "width": None, "height": None},
     }
 
 
@@ -329,7 +322,6 @@ def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
     return {
         "id": 2_000_000_000 + movie.index,
         "type": "movie",
-        "typeId": 2,
         "title": basics.title,
         "slug": facts.slug,
         "premiereYear": facts.year,

@@ -19,13 +19,13 @@ from moviecrawler.replica.facts import (
     Country,
     Credits,
     MetacriticFacts,
-    Person,
     Release,
     ReplicaMovie,
     RottenTomatoesFacts,
     slugify,
 )
 from moviecrawler.replica.options import MOST_TITLES
+from moviecrawler.replica.people import some_people
 
 _T = TypeVar("_T")
 
@@ -59,10 +59,6 @@ SlugSite = Literal["metacritic", "rottentomatoes"]
 """The sites that name movies by slugs, and that don't have all of them."""
 
 _LACKS_ONE_OF: dict[SlugSite, int] = {"metacritic": 10, "rottentomatoes": 8}
-
-_MOVIES_PER_CAST_POOL, _NEW_PEOPLE, _CAST_POOL = 50, 60, 200
-_FIRST_PERSON = 1_000_000
-_NAMES = len(words.FIRST_NAMES) * len(words.LAST_NAMES)  # coprime numbers: every pair comes once
 
 _BANDS = (50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
 
@@ -253,12 +249,11 @@ class Catalogue:
     def credits(self, index: int) -> Credits:
         """Return who made a movie."""
         rng = self._random(index, 2)
-        pool = index // _MOVIES_PER_CAST_POOL * _NEW_PEOPLE
-        directors = _some_people(rng, pool, 2 if _chance(rng, 0.15) else 1)
-        writers = _some_people(rng, pool, 1 + int(3 * rng.random()))
+        directors = some_people(rng, index, 2 if _chance(rng, 0.15) else 1)
+        writers = some_people(rng, index, 1 + int(3 * rng.random()))
         if _chance(rng, 0.4):
             writers = tuple(dict.fromkeys((directors[0], *writers)))
-        cast = _some_people(rng, pool, 6 + int(19 * rng.random()))
+        cast = some_people(rng, index, 6 + int(19 * rng.random()))
         return Credits(directors, writers, tuple((person, _character(rng)) for person in cast))
 
     def metacritic(self, index: int, basics: Basics | None = None) -> MetacriticFacts | None:
@@ -367,35 +362,6 @@ class Catalogue:
     def popular(self) -> range:
         """The most popular 100, in order."""
         return range(min(self.titles, POPULAR_SIZE))
-
-
-def people(first: int, end: int) -> list[Person]:
-    """Return the people numbered `first` to `end` - 1, in the order of their ids."""
-    return [_person(number) for number in range(first, end)]
-
-
-def people_of(titles: int) -> int:
-    """Return how many people can have credits in that many titles."""
-    return (titles - 1) // _MOVIES_PER_CAST_POOL * _NEW_PEOPLE + _CAST_POOL
-
-
-@functools.lru_cache(maxsize=4096)
-def _person(number: int) -> Person:
-    initials, rest = divmod(number, _NAMES)
-    first = words.FIRST_NAMES[rest * 37 % len(words.FIRST_NAMES)]
-    last = words.LAST_NAMES[rest * 50 % len(words.LAST_NAMES)]
-    middle = ""
-    while initials:
-        initials, letter = divmod(initials - 1, 26)
-        middle = f"{chr(ord('A') + letter)}. {middle}"
-    return Person(f"nm{_FIRST_PERSON + number}", f"{first} {middle}{last}")
-
-
-def _some_people(rng: Random, pool: int, count: int) -> tuple[Person, ...]:
-    chosen: dict[int, None] = {}
-    while len(chosen) < count:
-        chosen[pool + int(_CAST_POOL * rng.random())] = None
-    return tuple(map(_person, chosen))
 
 
 def _pick(rng: Random, options: tuple[_T, ...]) -> _T:

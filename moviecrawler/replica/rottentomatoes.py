@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import html
-import uuid
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -65,16 +64,12 @@ class Pages:
         """Return the first page of a browse list: movies_in_theaters, or all movies by popularity."""
         places, info = self._browse_places(name, 0)
         movies = [self._at(place) for place in places]
-        head = _encode(_browse_json_ld(movies))
         tiles = "".join(_tile(*found) for found in movies)
         script = b'<script id="pageInfo" type="application/json">' + _encode(info) + b"</script>"
         if not movies:
             script += b'<script id="noResults" type="application/json">true</script>'
         return _template("browse", light=self._light).fill(
-            f'<title>{name}</title><link rel="canonical" href="https://www.rottentomatoes.com/browse/{name}">'
-            '<script type="application/ld+json">'.encode()
-            + head
-            + b"</script>",
+            f'<title>{name}</title><link rel="canonical" href="https://www.rottentomatoes.com/browse/{name}">'.encode(),
             f'<div data-qa="discovery-media-list">{tiles}</div>'.encode(),
             script,
         )
@@ -312,23 +307,6 @@ def _person_json_ld(person: Person) -> dict[str, str]:
 # --- Browse -----------------------------------------------------------------------------------------------------------
 
 
-def _browse_json_ld(movies: list[tuple[ReplicaMovie, RottenTomatoesFacts]]) -> dict[str, Any]:
-    items = []
-    for position, (movie, facts) in enumerate(movies, start=1):
-        item: dict[str, Any] = {
-            "@type": "Movie",
-            "position": position,
-            "name": movie.basics.title,
-            "dateCreated": str(facts.release.year),
-            "url": title_url("rottentomatoes", f"m/{facts.slug}"),
-        }
-        if facts.tomatometer is not None:
-            item["aggregateRating"] = _rating_json_ld(facts)
-        items.append(item)
-    inner = {"@type": "ItemList", "name": "Movies", "itemListElement": items}
-    return {"@context": "http://schema.org", "@type": "ItemList", "itemListElement": inner}
-
-
 def _tile(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
     title = html.escape(movie.basics.title)
     scores = "".join(
@@ -336,7 +314,7 @@ def _tile(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
         for slot, score in (("criticsScore", facts.tomatometer), ("audienceScore", facts.popcornmeter))
     )
     return (
-        f'<div class="js-tile-link" data-ems-id="{_ems_id(movie)}" data-qa="discovery-media-list-item"><tile-dynamic>'
+        f'<div class="js-tile-link" data-qa="discovery-media-list-item"><tile-dynamic>'
         f'<a data-qa="discovery-media-list-item-caption" href="/m/{facts.slug}" slot="caption"><score-pairs-deprecated>'
         f'{scores}</score-pairs-deprecated><span class="p--small" data-qa="discovery-media-list-item-title"> {title} '
         f'</span><span class="smaller" data-qa="discovery-media-list-item-start-date"> {_opening(facts)} </span></a>'
@@ -351,7 +329,6 @@ def _browse_row(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, An
     return {
         "title": movie.basics.title,
         "mediaUrl": f"/m/{facts.slug}",
-        "emsId": _ems_id(movie),
         "type": "Movie",
         "releaseDateText": _opening(facts),
         "criticsScore": percent(facts.tomatometer),
@@ -361,10 +338,6 @@ def _browse_row(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, An
 
 def _opening(facts: RottenTomatoesFacts) -> str:
     return f"{'Streaming' if facts.streaming_only else 'Opened'} {_worded(facts.release)}"
-
-
-def _ems_id(movie: ReplicaMovie) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, movie.imdb_id))
 
 
 def _worded(release: Release) -> str:

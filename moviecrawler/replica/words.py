@@ -218,8 +218,6 @@ GENRES = (
 
 CERTIFICATES = ("R", "PG-13", "PG-13", "PG", "R", "G", "Not Rated", "PG", "R", "NC-17")
 
-COMPANIES = ("Lantern & Key Pictures", "Grey Heron Films", "Northgate Studio", "Paper Boat", "Third Tide Productions")
-
 HEROES = ("A retired watchmaker", "Two estranged sisters", "A young cartographer", "The last pianist of a small town")
 DEEDS = ("must cross", "returns to", "tries to save", "hides a secret from", "inherits half of", "is banished from")
 TROUBLES = (

@@ -6,8 +6,9 @@ from typing import get_args
 import pytest
 
 from moviecrawler.replica.facts import slugify
-from moviecrawler.replica.movies import Catalogue, SlugSite, people, people_of
+from moviecrawler.replica.movies import Catalogue, SlugSite
 from moviecrawler.replica.options import MOST_TITLES
+from moviecrawler.replica.people import people, people_of
 
 LARGE = Catalogue(1, 1_000_000)
 SAMPLE = [*range(200), *range(200, 1_000_000, 4_999)]

@@ -200,7 +200,7 @@ def test_sitemaps_list_every_movie(replica: ReplicaProcess, site: Site, index_pa
     ("site", "path", "status"),
     [
         ("imdb", "/title/tt0000001/", 404),
-        ("imdb", "/datasets/title.akas.tsv.gz", 404),
+        ("imdb", "/datasets/title.none.tsv.gz", 404),
         ("metacritic", "/movie/no-such-movie/", 404),
         ("metacritic", "/movies/9.xml", 404),
         ("metacritic", "/finder/metacritic/web?mcoTypeId=13", 404),

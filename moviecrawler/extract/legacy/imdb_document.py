@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
-from moviecrawler.extract.findings import ABSENT, Findings, looked, new_score, other_than
+from moviecrawler.extract.findings import ABSENT, Findings, attempt, new_score, other_than
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
@@ -237,7 +237,7 @@ def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
     if not found:
         return fold(words), None, None, False
     label = fold(f"{words[: found.start()]} {words[found.end() :]}")
-    year, end = (looked(partial(check_year, int(found[part] or 0))) for part in ("year", "end"))
+    year, end = (attempt(partial(check_year, int(found[part] or 0))) for part in ("year", "end"))
     return label, year, end, bool(found["span"])
 
 

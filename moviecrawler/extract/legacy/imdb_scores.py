@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig
-from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt
 from moviecrawler.extract.legacy.imdb_document import (
     Document,
     all_text,
@@ -59,7 +59,7 @@ def look_for_scores(found: Findings, document: Document) -> None:
 
 def _score(value: str, votes: str | None) -> Score:
     """Return a rating, with its votes where those can be read."""
-    with_votes = looked(lambda: imdb_score(value, votes))
+    with_votes = attempt(lambda: imdb_score(value, votes))
     return with_votes if with_votes is not None else imdb_score(value, None)
 
 
@@ -91,12 +91,12 @@ def _hero_rating(root: Selector) -> Score | None:
     return imdb_score(shown[1], None) if shown else None
 
 
-def _rating_beside_votes(root: Selector) -> Score | NotTold:
+def _rating_beside_votes(root: Selector) -> Score | NoValue:
     """Return the rating beside the link to its details, which is the number of votes in every layout: 7.4/10 47,104.
 
     The link of an unrated title says "(awaiting 5 votes)".
     """
-    absent: NotTold = None
+    absent: NoValue = None
     for link in root.xpath("//a[contains(@href, 'ratings')]")[:_MOST_LINKS]:
         # 33,314 users; not: (awaiting 5 votes)
         text = (all_text(link) or "").strip("() ")
@@ -144,7 +144,7 @@ def _top_place(root: Selector, chart: str) -> int | None:
     return None
 
 
-def _popularity(root: Selector) -> int | NotTold:
+def _popularity(root: Selector) -> int | NoValue:
     """Return the moviemeter rank; ABSENT for the band that the page could give instead to 2015, "Top 5000"."""
     text = first_text(root, "#meterRank, [data-testid=hero-rating-bar__popularity__score]")
     for item in root.xpath("//*[contains(@class, 'titleReviewBarItem')][.//*[contains(@class, 'popularity')]]"):

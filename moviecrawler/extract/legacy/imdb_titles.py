@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig_list, dig_text, fold, reader
-from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt
 from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
 from moviecrawler.extract.legacy.imdb_people import look_for_people
 from moviecrawler.extract.legacy.imdb_scores import look_for_scores
@@ -116,7 +116,7 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     look_for_people(found, document, page_kind)
     look_for_scores(found, document)
     for block in root.css("#titleDetails .txt-block"):
-        if (amount := looked(partial(_amount, block))) is not None:
+        if (amount := attempt(partial(_amount, block))) is not None:
             found.look(f"amounts.{amount.kind}", partial(_same, amount))
     if found.movie.kind == "episode":
         _look_for_series(found, root)
@@ -249,7 +249,7 @@ def _linked_runtime(document: Document) -> int | None:
     return parse_runtime(duration) if duration else None
 
 
-def _plot(root: Selector) -> str | NotTold:
+def _plot(root: Selector) -> str | NoValue:
     """Return the outline, without the links after it: See full summary, Add a Plot, of which the second says that there is none."""
     blocks = root.xpath(
         f"//*[{of_class('summary_text')}] | //p[@itemprop='description']"

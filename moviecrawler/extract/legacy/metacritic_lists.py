@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, fold
-from moviecrawler.extract.findings import looked
+from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.legacy.metacritic_titles import text_of, whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.values import parse_integer
@@ -123,9 +123,9 @@ def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, 
     path = _OF_REVIEWS.sub("", urlsplit(link).path.strip("/")) if link else ""
     if not path or not name:
         raise ShapeError("entries", f"a row without {'a name' if path else 'a link'}")
-    day, year = looked(lambda: read_date(date_text or None)) or (None, None)
+    day, year = attempt(lambda: read_date(date_text or None)) or (None, None)
     places: list[Callable[[], Any]] = [partial(worded_score, kind, text, "") for kind, text in scores.items()]
-    found = map(looked, places)
+    found = map(attempt, places)
     return Entry(
         site_id=path,
         title=name,

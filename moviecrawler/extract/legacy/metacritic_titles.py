@@ -23,9 +23,9 @@ from moviecrawler.extract.embedded import (
     dig_text,
     fold,
     json_ld,
-    told,
+    read_at,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NotTold, looked, new_score
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
@@ -150,7 +150,7 @@ def _own_address(page: Selector, linked: dict[str, Any], url: str | None) -> str
     heading = page.css("h1.product_title > a, .product_page_title > a").attrib.get("href")
     own = page.css('meta[property="og:url"]::attr(content)').get()
     canonical = page.css('link[rel="canonical"]::attr(href)').get()
-    stated = (heading, own, canonical, looked(lambda: dig_text(linked, "url")))
+    stated = (heading, own, canonical, attempt(lambda: dig_text(linked, "url")))
     found = next((address for address in stated if address and id_in(address)), None)
     if (
         found is None
@@ -175,7 +175,7 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
     """Find what JSON-LD says. Beside other sources (not `is_whole`) it has no characters, and counts of all platforms of a game."""
 
     def at(read: Callable[[Any], Any], *path: str) -> Any:
-        return told(read, linked, *path)
+        return read_at(read, linked, *path)
 
     found.look("release_date", lambda: at(_day, "datePublished"))
     found.look("year", lambda: at(_year, "datePublished"))
@@ -198,11 +198,11 @@ def _whole_text(value: Any) -> str | None:
 
 
 def _json_ld_score(rating: Any, *, has_count: bool) -> Score | None:
-    value, count = dig(rating, "ratingValue"), looked(lambda: parse_integer(str(dig(rating, "reviewCount"))))
+    value, count = dig(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig(rating, "reviewCount"))))
     return None if value is None else new_score("metascore", parse_integer(str(value)), count if has_count else None)
 
 
-def _day(value: Any) -> str | NotTold:
+def _day(value: Any) -> str | NoValue:
     text = dig_text(value)
     return read_date(text)[0] or (ABSENT if text and NO_DAY.match(text) else None)
 
@@ -211,7 +211,7 @@ def _year(value: Any) -> int | None:
     return read_date(dig_text(value))[1]
 
 
-def _picture(value: Any) -> str | NotTold:
+def _picture(value: Any) -> str | NoValue:
     address = dig_text(value)
     return read_poster(address) or (ABSENT if address else None)
 
@@ -230,7 +230,7 @@ def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
     return new_credits(role, ((name, link, None) for name, link in named if name))
 
 
-def _json_ld_runtime(value: Any) -> int | NotTold:
+def _json_ld_runtime(value: Any) -> int | NoValue:
     """Return a runtime in minutes.
 
     In 2026 the JSON-LD has hours where minutes belong and minutes where seconds do: `PT2M17S` is 2 h 17 min, `PT58S`
@@ -271,7 +271,7 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
     found.look("certificate", lambda: facts["Rating"] or None)
 
 
-def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | NotTold:
+def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | NoValue:
     """Return a score of the page's head; its count is that of the platform shown, unlike the JSON-LD's."""
     boxes = page.css(f'[data-testid="{testid}"]')
     # The title reads "Metascore 94 out of 100".
@@ -286,7 +286,7 @@ def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | NotTol
 def _look_at_labels(
     found: Findings, facts: dict[str, Selector], page: Selector, linked: dict[str, Any], *, details: bool
 ) -> None:
-    def fact(read: Callable[[str], _T | NotTold], *labels: str) -> _T | NotTold:
+    def fact(read: Callable[[str], _T | NoValue], *labels: str) -> _T | NoValue:
         text = _fact(facts, *labels)
         return None if text is None else read(text)
 
@@ -397,20 +397,20 @@ def _look_for_scores(found: Findings, page: Selector) -> None:
     found.look("scores.metacritic_user", lambda: _marked_score("metacritic_user", of_users[0]))
 
 
-def _marked_score(kind: ScoreKind, mark: Selector) -> Score | NotTold:
+def _marked_score(kind: ScoreKind, mark: Selector) -> Score | NoValue:
     # The count stands beside the mark: in the same row of a table, or in the same box.
     around = mark.xpath("ancestor::*[position() <= 4][contains(., 'ased on')][1]")
     return worded_score(kind, text_of(mark), spaced(around[0]) if around else "")
 
 
-def worded_score(kind: ScoreKind, value: str, around: str) -> Score | NotTold:
+def worded_score(kind: ScoreKind, value: str, around: str) -> Score | NoValue:
     """Return a score of its text, with the count in the words around it; ABSENT of "tbd"."""
     if value.lower() == "tbd":
         return ABSENT
     if not value:
         return None
     counted = _BASED_ON.search(around)
-    count = looked(lambda: parse_integer(counted[1])) if counted else None
+    count = attempt(lambda: parse_integer(counted[1])) if counted else None
     return new_score(kind, parse_decimal(value), count)
 
 

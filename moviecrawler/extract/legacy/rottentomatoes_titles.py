@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from parsel import Selector, SelectorList
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, told
-from moviecrawler.extract.findings import ABSENT, NotTold, looked
+from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, read_at
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt
 from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
 from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score, text_of
 from moviecrawler.extract.values import parse_year
@@ -38,18 +38,18 @@ def read_scoreboard(board: dict[str, Any], poster: str | None) -> Shown:
             "tomatometer": lambda: _scored(board, "tomatometer", "tomatometer", "reviewCount"),
             "popcornmeter": lambda: _scored(board, "popcornmeter", "audience", "ratingCount"),
         },
-        title=looked(lambda: dig_text(board, "title")),
-        certificate=looked(lambda: dig_text(board, "rating")),
+        title=attempt(lambda: dig_text(board, "title")),
+        certificate=attempt(lambda: dig_text(board, "rating")),
         poster=poster,
     )
-    _read_info(shown, looked(lambda: dig_text(board, "info")))
+    _read_info(shown, attempt(lambda: dig_text(board, "info")))
     return shown
 
 
-def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) -> Score | NotTold:
-    value, count = told(dig, board, f"{key}Score"), board.get(f"{key}Count")
+def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) -> Score | NoValue:
+    value, count = read_at(dig, board, f"{key}Score"), board.get(f"{key}Count")
     if isinstance(value, dict):
-        count, value = value.get(count_key), told(dig, value, "value")
+        count, value = value.get(count_key), read_at(dig, value, "value")
     if value is ABSENT:
         return None if isinstance(count, int) and count > 0 and kind == "tomatometer" else ABSENT
     return None if value is None else score(kind, value, count)
@@ -90,12 +90,12 @@ def read_mop_ratings(halves: SelectorList[Selector]) -> Shown:
     return Shown({kind: partial(_half, kind, halves_[0]) for kind, halves_ in found.items() if halves_})
 
 
-def _half(kind: ScoreKind, half: Selector) -> Score | NotTold:
+def _half(kind: ScoreKind, half: Selector) -> Score | NoValue:
     text = text_of(half)
     return _worded(kind, text_of(half.css(".mop-ratings-wrap__percentage")), _counted(text), text)
 
 
-def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Score | NotTold:
+def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Score | NoValue:
     """Return a score of its text. Before a release the same place shows how many "want to see" a title: no score."""
     if _NO_METER.search(around) and ("want to see" in around.lower() or not share):
         return ABSENT
@@ -108,7 +108,7 @@ def read_score_panel(tree: Selector) -> Shown:
     counts = text_of(tree.css("div.audience-info"))
     heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title")
 
-    def meter(kind: ScoreKind, panel: SelectorList[Selector], counted: str) -> Score | NotTold:
+    def meter(kind: ScoreKind, panel: SelectorList[Selector], counted: str) -> Score | NoValue:
         return _worded(kind, text_of(panel.css(".meter-value")), _counted(counted), text_of(panel))
 
     return Shown(
@@ -122,7 +122,7 @@ def read_score_panel(tree: Selector) -> Shown:
             ),
         },
         title=fold(" ".join(heading[:1].xpath("text()").getall())) or None,
-        year=looked(lambda: parse_year(text_of(heading.css(".h3, .year")))),
+        year=attempt(lambda: parse_year(text_of(heading.css(".h3, .year")))),
     )
 
 
