@@ -1,4 +1,4 @@
-"""The add-on that gives a crawl the components which its settings ask for, and no others.
+"""The add-on that checks the settings of a crawl, and gives it the components which they ask for, and no others.
 
 A component is imported when it is listed, with the client of its service: boto3, pymongo, psycopg2, redis, Prometheus'. A
 crawl that stores CSV files does without them, and starts in half the time.
@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 
@@ -64,17 +68,48 @@ _PARTS = (
 class ConfiguredParts:
     """Scrapy add-on; list it in ADDONS. A component that is listed already, or switched off by None, stays as it is."""
 
+    def __init__(self, spidercls: type[Spider]) -> None:
+        self._spidercls = spidercls
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the settings of a crawl of one of the sites."""
+        return cls(crawler.spidercls)
+
     def update_settings(self, settings: BaseSettings) -> None:
-        """List the components whose settings have a value."""
-        for part in _PARTS:
-            listed = settings.getdict(part.listed_in)
-            if part.path not in listed and any(settings.get(name) for name in part.asked_by):
-                priority = settings.getpriority(part.listed_in) or 0
-                settings.set(part.listed_in, {**listed, part.path: part.order}, priority=priority)
+        """List the components whose settings have a value. Raises ConfigurationError for the first wrong value."""
+        _list_parts(settings)
+        check(settings, self._spidercls)
 
 
-def with_parts(settings: BaseSettings) -> BaseSettings:
-    """Return a copy of settings as a crawl will have them, to be checked before it starts."""
+def _list_parts(settings: BaseSettings) -> None:
+    for part in _PARTS:
+        listed = settings.getdict(part.listed_in)
+        if part.path not in listed and any(settings.get(name) for name in part.asked_by):
+            priority = settings.getpriority(part.listed_in) or 0
+            settings.set(part.listed_in, {**listed, part.path: part.order}, priority=priority)
+
+
+def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
+    """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
+    from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
+    from moviecrawler.frontier.site_budgets import site_budget  # noqa: PLC0415 - as above
+    from moviecrawler.monitors.options import AlarmOptions  # noqa: PLC0415 - as above
+    from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
+    from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
+    from moviecrawler.proxies.options import ProxyOptions  # noqa: PLC0415 - as above
+
+    if not hasattr(spidercls, "home_setting"):
+        return  # such as `scrapy replay`, which asks no site
+    check_settings(settings)
+    check_data_dir(settings["DATA_DIR"])
     settings = settings.copy()
-    ConfiguredParts().update_settings(settings)
-    return settings
+    _list_parts(settings)
+    check_stores(settings)
+    site_budget(settings, settings[spidercls.home_setting])
+    if settings.get("REDIS_URL"):
+        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - imports Redis' client
+
+        connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
+    ProxyOptions.from_settings(settings)
+    AlarmOptions.from_settings(settings)

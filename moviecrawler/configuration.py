@@ -6,10 +6,11 @@ import logging
 import os
 import re
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.options import GONE, read_all
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -21,24 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_URLS = ("IMDB_URL", "IMDB_DATASETS_URL", "METACRITIC_URL", "METACRITIC_API_URL", "ROTTENTOMATOES_URL")
-_SWITCHES = ("CSV_ENABLED",)
-_CHOICES = {"PROGRESS": ("auto", "bar", "lines", "json", "off"), "STORE_UNREACHABLE": ("fail", "wait")}
-_NUMBERS = {
-    "RETRY_BACKOFF": (0, 3_600),
-    "RETRY_BACKOFF_MAX": (0, 86_400),
-    "BLOCK_AFTER_UNEXPECTED": (1, 1_000_000),
-    "DATASET_PART": (65_536, 1024**3),
-    # A week: a title may be due again after two.
-    "FRESHNESS_MARGIN": (0, 604_800),
-}
-"""The least and the most that each may be."""
-
-GONE_SETTINGS = {
-    "PROXY_IDENTITIES": "every request says honestly who asks, by USER_AGENT; remove it",
-    "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
-}
-"""Settings of earlier versions that nothing reads now, each with what to do instead."""
 _MOVED_CLASSES = {
     "moviecrawler.dashboard.telling.StoreFigures": "moviecrawler.extensions.store_stats.StoreStats",
     "moviecrawler.dashboard.telling.FailedPages": "moviecrawler.extensions.failed_pages.FailedPages",
@@ -59,7 +42,7 @@ _LARGEST_LIST = 16 * 1024 * 1024
 
 def check_settings(settings: BaseSettings) -> None:
     """Raise ConfigurationError for the first of this project's settings whose value can't be right."""
-    for name, instead in GONE_SETTINGS.items():
+    for name, instead in GONE.items():
         if settings.get(name) or os.environ.get(name):
             logger.warning("The setting %s is gone: %s", name, instead)
     for name in _CLASS_SETTINGS:
@@ -68,44 +51,10 @@ def check_settings(settings: BaseSettings) -> None:
         for old, new in _MOVED_CLASSES.items():
             if old in text:
                 raise ConfigurationError(f"{name} names {old}, which has moved; write {new} in its place")
-    for name in _URLS:
-        if not _is_base_url(settings[name]):
-            raise ConfigurationError(
-                f"{name} is {settings[name]!r}; set it to a scheme and host such as http://127.0.0.1:8000, or remove it"
-            )
-    for name in _SWITCHES:
-        try:
-            settings.getbool(name)
-        except ValueError:
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to 0 or 1") from None
-    for name, (least, most) in _NUMBERS.items():
-        try:
-            right = least <= float(settings[name]) <= most
-        except (TypeError, ValueError):
-            right = False
-        if not right:
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number from {least:,} to {most:,}")
-    for name, choices in _CHOICES.items():
-        if settings[name] not in choices:
-            raise ConfigurationError(f"{name} is {settings[name]!r}; set it to one of {', '.join(choices)}")
-    if re.search(r"[^\x20-\x7e]", settings["CONTACT"]):
-        raise ConfigurationError(
-            f"CONTACT is {settings['CONTACT']!r}; it is sent in a header, so it must be plain ASCII, such as a URL"
-        )
-
-
-def is_http_url(text: str) -> bool:
-    """Return whether a text is a URL by http or https, with a host."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises ValueError when it is not one
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
-
-
-def _is_base_url(text: str) -> bool:
-    return is_http_url(text) and not urlsplit(text).query and not urlsplit(text).fragment
+    read_all(settings)
+    folder = settings.get("METRICS_FOLDER")
+    if folder and not Path(folder).is_dir():
+        raise ConfigurationError(f"METRICS_FOLDER is {folder!r}, which is no folder; make it, or remove the setting")
 
 
 def read_file(path: str, most: int) -> bytes:

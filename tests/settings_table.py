@@ -1,4 +1,4 @@
-"""The table of settings in `SETTINGS.md`, made from `settings.py`: the values there, and the comments above them.
+"""The table of settings in `SETTINGS.md`: the declared ones of `options.py`, and Scrapy's own in `settings.py`.
 
 python -m tests.settings_table > moviecrawler/SETTINGS.md
 """
@@ -6,21 +6,28 @@ python -m tests.settings_table > moviecrawler/SETTINGS.md
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from scrapy.settings import default_settings
+from moviecrawler import options as declared
+from moviecrawler.option_types import declarations, form_of
+
+if TYPE_CHECKING:
+    from moviecrawler.option_types import Options
 
 _SOURCE = Path(__file__).parents[1] / "moviecrawler" / "settings.py"
 _HEAD = """# Settings
 
-Made from `settings.py` by `python -m tests.settings_table`; change it there.
+Made from `options.py` and `settings.py` by `python -m tests.settings_table`; change them there.
 
-Set one on the command line (`scrapy crawl imdb -s NAME=value`), in `settings.py`, or, where the last column says so, by an
-environment variable of the same name. What holds a password belongs into the environment: a command line can be seen by
-everybody on the machine. A wrong value stops a crawl before its first request, with a sentence.
+Set one on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of the same name, or in a
+project's `settings.py`; Scrapy's own, at the end, not by the environment. What holds a password belongs into the
+environment: a command line can be seen by everybody on the machine. A wrong value stops a crawl before its first request,
+with a sentence. A job of a cluster may set those that say "job".
 """
 _SECTION = re.compile(r"# -+ (.+?) -+$")
 _LONGEST_VALUE = 60
@@ -34,7 +41,6 @@ class _Row:
     text: str
     names: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
-    by_environment: bool = False
 
 
 def rows(source: str) -> list[_Row]:
@@ -57,13 +63,8 @@ def rows(source: str) -> list[_Row]:
         if said or not found or found[-1].section != section:
             comment = " ".join(said)
             found.append(_Row(section, comment))
-        call = node.value
-        by_environment = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_env"
-        value = call.args[1] if isinstance(call, ast.Call) and by_environment else call
-        row = found[-1]
-        row.names.append(name)
-        row.values.append(_shown(value))
-        row.by_environment |= by_environment
+        found[-1].names.append(name)
+        found[-1].values.append(_shown(node.value))
     return found
 
 
@@ -74,25 +75,38 @@ def _shown(value: ast.expr) -> str:
     return text if len(text) <= _LONGEST_VALUE and "\n" not in text else "see `settings.py`"
 
 
+def _declared(options: type[Options]) -> str:
+    """Return the table of one struct of settings."""
+    heading, _, more = inspect.getdoc(options).partition("\n\n")  # type: ignore[union-attr]
+    docs: dict[str, str] = {}
+    (body,) = [node for node in ast.parse(inspect.getsource(options)).body if isinstance(node, ast.ClassDef)]
+    for node, following in zip(body.body, [*body.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            text = following.value if isinstance(following, ast.Expr) else None
+            docs[node.target.id] = " ".join(str(text.value).split()) if isinstance(text, ast.Constant) else ""
+    lines = [f"\n## {heading.rstrip('.')}\n\n", f"{' '.join(more.split())}\n\n" if more else ""]
+    lines += ["| setting | default | values | what it is | job |\n| --- | --- | --- | --- | --- |\n"]
+    for name, attribute in zip(options.__struct_encode_fields__, options.__struct_fields__, strict=True):
+        kind, rule, job = declarations(options)[name]
+        default = options.defaults()[name]
+        shown = "empty" if default == "" else f"{default:g}" if isinstance(default, float) else str(default)
+        cells = (f"`{name}`", shown, form_of(kind, rule), docs[attribute], "job" if job is not None else "")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    return "".join(lines)
+
+
 def table(source: str) -> str:
     """Return the Markdown of all settings, a table a section."""
-    parts = [_HEAD]
+    parts = [_HEAD, *map(_declared, declared.SETTINGS)]
     section = None
     for row in rows(source):
         if row.section != section:
             section = row.section
-            parts.append(
-                f"\n## {section}\n\n| setting | default | what it is | environment |\n| --- | --- | --- | --- |\n"
-            )
-        names = "<br>".join(f"`{name}`{'' if _is_own(name) else ' (Scrapy)'}" for name in row.names)
-        values = "<br>".join(row.values)
-        cells = (names, values, row.text, "yes" if row.by_environment else "")
+            parts.append(f"\n## Scrapy: {section}\n\n| setting | value | why |\n| --- | --- | --- |\n")
+        names = "<br>".join(f"`{name}`" for name in row.names)
+        cells = (names, "<br>".join(row.values), row.text)
         parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     return "".join(parts)
-
-
-def _is_own(name: str) -> bool:
-    return not hasattr(default_settings, name)
 
 
 def main() -> None:

@@ -22,51 +22,6 @@ def settings() -> Settings:
     return settings
 
 
-def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    check_settings(settings)
-    assert caplog.text == ""
-
-
-def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    settings.set("CATALOGUE_GUESSES", "5")
-    check_settings(settings)
-    (record,) = caplog.records
-    assert record.getMessage().startswith("The setting CATALOGUE_GUESSES is gone: ")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("IMDB_URL", "www.imdb.com"),
-        ("IMDB_URL", "ftp://www.imdb.com"),
-        ("METACRITIC_URL", "http://"),
-        ("METACRITIC_API_URL", "http://[::1"),
-        ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
-        ("IMDB_DATASETS_URL", ""),
-        ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
-        ("CSV_ENABLED", "maybe"),
-        ("RETRY_BACKOFF", "soon"),
-        ("RETRY_BACKOFF_MAX", -1),
-        ("BLOCK_AFTER_UNEXPECTED", 0),
-        ("DATASET_PART", 1),
-        ("PROGRESS", "loud"),
-        ("STORE_UNREACHABLE", "ignore"),
-        ("FRESHNESS_MARGIN", "-1"),
-        ("FRESHNESS_MARGIN", "604801"),
-        ("FRESHNESS_MARGIN", "1e300"),
-        ("FRESHNESS_MARGIN", "inf"),
-        ("CONTACT", "me@example.com\r\nX-Evil: 1"),
-        ("CONTACT", "mé@example.com"),
-    ],
-)
-def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, value: object) -> None:
-    settings.set(name, value)
-    with pytest.raises(ConfigurationError) as error:
-        check_settings(settings)
-    assert name in str(error.value)
-    assert repr(value) in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -114,18 +69,18 @@ def test_wrong_argument_is_one_sentence(
     settings: Settings, spider: type[MovieSpider], arguments: dict[str, str], told: str
 ) -> None:
     with pytest.raises(ConfigurationError) as error:
-        spider.check(settings, arguments)
+        spider.parse_arguments(settings, arguments)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_arguments_that_scrapyd_adds_are_accepted(settings: Settings) -> None:
-    ImdbSpider.check(settings, {"_job": "abc", "_version": "1"})
+    ImdbSpider.parse_arguments(settings, {"_job": "abc", "_version": "1"})
 
 
 @pytest.mark.parametrize("spider", [ImdbSpider, MetacriticSpider, RottenTomatoesSpider])
 def test_without_arguments_the_default_list_is_crawled(settings: Settings, spider: type[MovieSpider]) -> None:
-    plan = spider.check(settings, {})
+    plan = spider.parse_arguments(settings, {})
     assert plan.list_name == spider.default_list
     assert not plan.titles
 

@@ -6,11 +6,13 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
+from moviecrawler.addon import check
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.truth import truth
@@ -100,7 +102,9 @@ def test_crawl_command_is_accepted(
     settings.set("DATABASE_URL", database_url)  # which holds the catalogue
     _, _, spider, *options = shlex.split(command)
     arguments = dict(option.split("=", 1) for option in options if option != "-a")
-    SpiderLoader.from_settings(settings).load(spider).check(settings, arguments)  # type: ignore[attr-defined]
+    spidercls: Any = SpiderLoader.from_settings(settings).load(spider)
+    check(settings, spidercls)
+    spidercls.parse_arguments(settings, arguments)
 
 
 @pytest.mark.parametrize("command", sorted({command.split()[1] for command in COMMANDS} - {"crawl", "demo"}))

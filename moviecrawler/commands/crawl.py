@@ -23,6 +23,7 @@ class Command(CrawlCommand):
         # import it first, deep in a chain of imports, and 0.04 s here.
         import scrapy.core.downloader.contextfactory  # noqa: F401, PLC0415
 
+        from moviecrawler.addon import check  # noqa: PLC0415 - as below
         from moviecrawler.spiders.base import MovieSpider  # noqa: PLC0415 - Scrapy imports this module for every command
 
         if len(args) != 1:
@@ -34,7 +35,8 @@ class Command(CrawlCommand):
         crawler = self._create_crawler(args[0])
         if issubclass(crawler.spidercls, MovieSpider):
             try:
-                crawler.spidercls.check(crawler.settings, opts.spargs)
+                check(crawler.settings, crawler.spidercls)
+                crawler.spidercls.parse_arguments(crawler.settings, opts.spargs)
             except ConfigurationError as error:
                 raise UsageError(str(error), print_help=False) from error
         self.crawler_process.crawl(crawler, **opts.spargs)

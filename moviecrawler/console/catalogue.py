@@ -18,9 +18,8 @@ from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
-from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, outlook
+from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, Shares, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
-from moviecrawler.catalogue.options import CatalogueOptions
 from moviecrawler.catalogue.selection import Selection
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.tmdb_import import HOME as TMDB
@@ -32,8 +31,9 @@ from moviecrawler.configuration import check_settings
 from moviecrawler.console.output import Console, print_json, print_table
 from moviecrawler.database.rematch import rematch
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.options import site_budget
+from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Site, TitleKind
+from moviecrawler.options import CatalogueOptions
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.texts import printable
 from moviecrawler.urls import parse_title_id
@@ -117,7 +117,7 @@ class Catalogue(Console):
 
     def _status(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
         now = utc_now()
-        shares = CatalogueOptions.from_settings(self.settings).shares
+        shares = _shares(self.settings)
         rows = []
         for site in figures(store, now, (now - FRESH_FOR).date()):
             budget = _budget(self.settings, site.site)
@@ -161,7 +161,7 @@ class Catalogue(Console):
 
     def _due(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         sites, limit = arguments
-        shares = CatalogueOptions.from_settings(self.settings).shares
+        shares = _shares(self.settings)
         found = {site: due(store, site, limit, DeficitRoundRobin(shares), utc_now()) for site in sites}
         if opts.json:
             print_json({site: [row._asdict() for row in rows] for site, rows in found.items()}, indent=2)
@@ -360,3 +360,8 @@ def _ago(then: datetime | None, now: datetime) -> str:
 def _line(text: str | None) -> str:
     """Return a text of a page in one line, with plain spaces."""
     return " ".join((text or "").split())
+
+
+def _shares(settings: BaseSettings) -> Shares:
+    options = CatalogueOptions.read(settings)
+    return Shares(boosted=options.boost_share, stale=options.stale_share)

@@ -24,10 +24,10 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
+from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.monitors.alarm_store import FILE, AlarmStore, AlarmStoreError, open_alarm_store
 from moviecrawler.redis_client import connect, redis_parameters
 from moviecrawler.urls import HOMES

@@ -18,12 +18,12 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.monitors.alarm_store import Alarm, AlarmStoreError, open_alarm_store
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdicts
 from moviecrawler.monitors.notifications import Notification
 from moviecrawler.monitors.options import AlarmOptions
+from moviecrawler.options import node_of
 from moviecrawler.signals import coverage_changed
 
 if TYPE_CHECKING:

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.lanes import DeficitRoundRobin
-from moviecrawler.catalogue.options import SITEMAP, TRENDING, CatalogueOptions
+from moviecrawler.catalogue.current_lists import SITEMAP, TRENDING
+from moviecrawler.catalogue.lanes import DeficitRoundRobin, Shares
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
-from moviecrawler.frontier.options import site_budget
+from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Miss, Movie
+from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_settled, lease_ended, list_missed, site_refused, store_opened, titles_listed
 from moviecrawler.urls import HOMES
 
@@ -79,8 +80,9 @@ class CatalogueRecorder:
     def __init__(self, crawler: Crawler, store: CatalogueStore, options: CatalogueOptions) -> None:
         self.crawler = crawler
         self.options = options
+        self.lease = timedelta(seconds=options.lease)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.round_robin = DeficitRoundRobin(options.shares)
+        self.round_robin = DeficitRoundRobin(Shares(boosted=options.boost_share, stale=options.stale_share))
         self.held: set[int] = set()
         """Titles that were claimed and of which no outcome was written."""
         self.fetching: set[int] = set()
@@ -110,7 +112,7 @@ class CatalogueRecorder:
             raise NotConfigured
         if getattr(crawler.spidercls, "site", None) is None:
             raise NotConfigured  # such as `scrapy replay`, which fetches nothing
-        recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.from_settings(crawler.settings))
+        recorder = cls(crawler, open_catalogue(crawler.settings), CatalogueOptions.read(crawler.settings))
         recorder.limit_to_budget()
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
@@ -347,7 +349,7 @@ class CatalogueRecorder:
             await asyncio.sleep(_WRITE_INTERVAL_SECONDS)
             await self.flush()
             now = utc_now()
-            if self.held and not timedelta() <= now - self._last_extended < self.options.lease / 4:
+            if self.held and not timedelta() <= now - self._last_extended < self.lease / 4:
                 try:
                     await self._extend(now)
                 except MovieCrawlerError as error:
@@ -356,7 +358,7 @@ class CatalogueRecorder:
     async def _extend(self, now: datetime) -> None:
         """Keep the claims; those that are over, as other workers of a shared crawl have fetched the titles, are let go."""
         asked = frozenset(self.held)
-        gone = asked - await self.call(CatalogueStore.extend, self.worker, now + self.options.lease, asked)
+        gone = asked - await self.call(CatalogueStore.extend, self.worker, now + self.lease, asked)
         self._last_extended = now
         self.held -= gone
         self.fetching -= gone

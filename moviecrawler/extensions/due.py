@@ -225,7 +225,7 @@ class DueTitles:
             size = min(size, self.spider.plan.limit - self._asked)
         if budget is not None:
             size = min(size, budget)
-        terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.options.lease, "now": utc_now()}
+        terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.recorder.lease, "now": utc_now()}
         site = self.spider.site
         claims = await self.recorder.call(
             CatalogueStore.claim, site, size, round_robin=self.recorder.round_robin, **terms

@@ -24,9 +24,8 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.extensions.outcomes import ended_by_itself
-from moviecrawler.frontier.options import node_of
+from moviecrawler.options import MetricsOptions, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -166,11 +165,11 @@ class Metrics:
     def __init__(self, crawler: Crawler, options: MetricsOptions) -> None:
         self._crawler = crawler
         self._every = options.every
-        self._run = options.run
+        self._run: str = crawler.settings["FRONTIER_RUN"]
         self._site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         name = f"moviecrawler_{self._site}_{self._run}.prom"
         self._file = Path(options.folder) / name if options.folder else None
-        self._gateway, self._user = _without_credentials(options.gateway) if options.gateway else ("", None)
+        self._gateway, self._user = _without_credentials(options.push_url) if options.push_url else ("", None)
         self._started = time.time()
         self._reason: str | None = None
         self._task: asyncio.Task[None] | None = None
@@ -178,9 +177,9 @@ class Metrics:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read what `MetricsOptions` reads."""
-        options = MetricsOptions.from_settings(crawler.settings)
-        if not (options.folder or options.gateway) or not hasattr(crawler.spidercls, "site"):
+        """Read FRONTIER_RUN, and what `MetricsOptions` reads."""
+        options = MetricsOptions.read(crawler.settings)
+        if not (options.folder or options.push_url) or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         metrics = cls(crawler, options)
         crawler.signals.connect(metrics.spider_opened, signals.spider_opened)

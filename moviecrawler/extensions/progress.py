@@ -98,7 +98,7 @@ class Progress:
 
         from moviecrawler.frontier.report import read_runs  # noqa: PLC0415 - as above
 
-        budget = {scheduler.keys.site: scheduler.options.budget}
+        budget = {scheduler.keys.site: scheduler.budget}
         while True:
             with suppress(redis.exceptions.RedisError):
                 for report in await read_runs(scheduler.server, scheduler.keys.site, scheduler.keys.run, budget):

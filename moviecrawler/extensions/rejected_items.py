@@ -17,7 +17,7 @@ import msgspec
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.publishing import Publisher
-from moviecrawler.frontier.options import node_of
+from moviecrawler.options import node_of
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import HOMES, parse_title_id
 

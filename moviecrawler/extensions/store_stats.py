@@ -13,8 +13,8 @@ from scrapy import signals
 
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.publishing import PUBLISH_SECONDS, Publisher
-from moviecrawler.frontier.options import node_of
 from moviecrawler.frontier.shared import shared_scheduler
+from moviecrawler.options import node_of
 from moviecrawler.pipelines.base import BatchingPipeline
 
 if TYPE_CHECKING:

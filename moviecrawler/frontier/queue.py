@@ -10,6 +10,7 @@ import msgspec
 import redis.exceptions
 
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.site_budgets import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.frontier.keys import Keys
     from moviecrawler.frontier.leases import How
-    from moviecrawler.frontier.options import FrontierOptions
+    from moviecrawler.frontier.site_budgets import Budget
+    from moviecrawler.options import FrontierOptions
 
 BOOSTED, LISTS, TITLES = range(3)
 """Levels of priority; within one, first in is first out."""
@@ -125,6 +127,7 @@ class SharedQueue:
         keys: Keys,
         options: FrontierOptions,
         *,
+        budget: Budget = UNLIMITED,
         worker: str,
         digest: str = "",
         limit: int | None = None,
@@ -133,10 +136,11 @@ class SharedQueue:
         self.keys = keys
         self.worker = worker
         self.deliveries = options.deliveries
-        self.spaced = options.budget.per_second is not None
+        self.spaced = budget.per_second is not None
         """Whether requests are handed out for certain moments."""
         self.round_trips = 0
         self._options = options
+        self._budget = budget
         self._digest = digest
         self._limit = limit
         self._run_id = ""
@@ -177,7 +181,7 @@ class SharedQueue:
 
     async def exchange(self, batch: Batch) -> Reply:
         """Tell and ask everything in one step. Raises RunGoneError, or OutOfMemoryError when nothing of it was done."""
-        options, budget = self._options, self._options.budget
+        options, budget = self._options, self._budget
         arguments = {
             "run_id": self._run_id,
             "worker": self.worker,

@@ -11,9 +11,10 @@ import redis.exceptions
 
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport
+from moviecrawler.frontier.site_budgets import site_budget
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.urls import HOMES
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.options import Budget
+    from moviecrawler.frontier.site_budgets import Budget
     from moviecrawler.items import Site
 
 _DAY = 86_400
@@ -39,7 +40,8 @@ class FrontierAwayError(MovieCrawlerError):
 
 def budgets(settings: BaseSettings) -> dict[Site, Budget]:
     """Return each site's budget by the settings. Raises ConfigurationError, as for REDIS_URL and all other ones."""
-    return {site: FrontierOptions.from_settings(settings, settings[f"{site.upper()}_URL"]).budget for site in HOMES}
+    FrontierOptions.read(settings)
+    return {site: site_budget(settings, settings[f"{site.upper()}_URL"]) for site in HOMES}
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from moviecrawler.frontier.options import Budget
+from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:

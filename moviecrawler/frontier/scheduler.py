@@ -26,11 +26,12 @@ from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.leases import META, REFUSED, LeaseTracker
-from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue
 from moviecrawler.frontier.seeds import Seeds
 from moviecrawler.frontier.serialisation import SerialisationError
+from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.signals import lease_ended
 
@@ -129,7 +130,8 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
         self._loop = asyncio.get_running_loop()
         self._started = self._idle_since = self._loop.time()
         self.spider = spider
-        self.options = options = FrontierOptions.from_settings(settings, spider.home)
+        self.options = options = FrontierOptions.read(settings)
+        self.budget = site_budget(settings, spider.home)
         self.keys = Keys(spider.site, options.run, options.start_urls_key)
         self.circuit = SharedCircuit(spider.site, self._wake.set)
         self._slot = EngineSlot(self.crawler.engine)
@@ -142,6 +144,7 @@ class FrontierScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no
             self.server,
             self.keys,
             options,
+            budget=self.budget,
             worker=new_name(options.node),
             digest=blake2b(spider.seed_key.encode(), digest_size=8).hexdigest(),
             limit=spider.plan.limit,

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from moviecrawler.configuration import is_http_url
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.option_types import is_http_url
 
 if TYPE_CHECKING:
     from typing import Self

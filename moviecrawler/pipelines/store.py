@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.errors import ConfigurationError
+import msgspec
+
+from moviecrawler.options import StoreLimits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,51 +18,21 @@ if TYPE_CHECKING:
 
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
-_ENDLESS = 10**9
-"""More than any limit can be, and than a lock can wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a store's buffer holds, and when it is flushed. All above 0."""
-
-    batch_items: int = 500
-    batch_bytes: int = 4 * 1024 * 1024
-    """Of the items' JSON, as are all bytes here."""
-    batch_seconds: float = 2.0
-    """The longest that an item waits for its batch to fill."""
-    buffer_items: int = 2000
-    """Including the batch that is being written. At least `batch_items`, else a batch could never fill."""
-    buffer_bytes: int = 16 * 1024 * 1024
-    """An item larger than that is taken when the buffer is empty."""
-    close_seconds: float = 30.0
-    """How long a store may take for what is left when the spider closes; the rest is spooled."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not 0 < value < _ENDLESS:
-                raise ConfigurationError(
-                    f"STORE_{field.name.upper()} is {value}; set it above 0 and below {_ENDLESS:,}"
-                )
-        if self.buffer_items < self.batch_items:
-            raise ConfigurationError(
-                f"STORE_BUFFER_ITEMS is {self.buffer_items}; set it to STORE_BATCH_ITEMS ({self.batch_items}) or above"
-            )
+class Limits(StoreLimits, frozen=True, kw_only=True):
+    """How much a store's buffer holds, and when it is flushed."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits | None = None) -> Limits:
-        """Read STORE_BATCH_ITEMS, STORE_BATCH_SECONDS and so on; `default` has the values of those that are not set."""
-        given: dict[str, Any] = {}
-        for field in fields(cls):
-            name = f"STORE_{field.name.upper()}"
-            read = settings.getfloat if isinstance(field.default, float) else settings.getint
-            try:
-                if settings.get(name) is not None:
-                    given[field.name] = read(name)
-            except (TypeError, ValueError):
-                raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number above 0") from None
-        return replace(default or cls(), **given)
+        """Read STORE_BATCH_ITEMS and so on; `default` has the values of those that are not set. Raises ConfigurationError."""
+        usual = default.defaults_of_store() if default is not None else {}
+        given = {name: settings.get(name) for name in cls.__struct_encode_fields__ if settings.get(name) is not None}
+        return cls.read({**usual, **given})
+
+    def defaults_of_store(self) -> dict[str, Any]:
+        """Return the limits by the settings' names."""
+        return dict(zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True))
 
     def batch_due(self, items: int, size: int, age: float) -> bool:
         """Return whether a batch of so many items and bytes, whose oldest waits for `age` seconds, is to be written."""

@@ -17,9 +17,9 @@ import msgspec
 
 from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.options import node_of
 from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
+from moviecrawler.options import node_of
 from moviecrawler.proxies.pools import DirectPool, ListedPool, Proxy, ProxyPool, Route, basic_authorization
 
 if TYPE_CHECKING:

@@ -14,24 +14,17 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from moviecrawler.addon import with_parts
-from moviecrawler.catalogue.options import CatalogueOptions
 from moviecrawler.catalogue.rows import Wanted
 from moviecrawler.clock import utc_now
-from moviecrawler.configuration import check_argument_names, check_settings, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
 from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
-from moviecrawler.monitors.options import AlarmOptions
-from moviecrawler.pipelines.base import check_stores
-from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.proxies.options import ProxyOptions
+from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import list_missed, title_unread, titles_listed
 from moviecrawler.urls import parse_title_id, title_url
 
@@ -145,19 +138,9 @@ class MovieSpider(scrapy.Spider):
             settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
 
     @classmethod
-    def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
-        """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them or in settings."""
-        check_settings(settings)
-        check_data_dir(settings["DATA_DIR"])
-        check_stores(with_parts(settings))
-        if settings.get("REDIS_URL"):
-            FrontierOptions.from_settings(settings, settings[cls.home_setting])
-        ProxyOptions.from_settings(settings)
-        AlarmOptions.from_settings(settings)
-        MetricsOptions.from_settings(settings)
+    def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+        """Return what the arguments ask for. Raises ConfigurationError for what can't be right in them."""
         check_argument_names(arguments, cls.arguments)
-        if settings.get("DATABASE_URL"):
-            CatalogueOptions.from_settings(settings)
         if "lane" in arguments:
             return cls.check_lane(settings, arguments)
         titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), settings[cls.home_setting])
@@ -188,12 +171,12 @@ class MovieSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
         """Create the spider from its arguments, none of which becomes an attribute unchecked."""
-        plan = cls.check(crawler.settings, arguments)
+        plan = cls.parse_arguments(crawler.settings, arguments)
         spider = super().from_crawler(crawler, *args)
         spider.plan = plan
         spider.refills = plan.lane is not None
         if spider.refills:
-            spider.idle_timeout = CatalogueOptions.from_settings(crawler.settings).idle
+            spider.idle_timeout = CatalogueOptions.read(crawler.settings).idle
         others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
         spider.seed_key = repr((plan.titles, others))
         spider.home = crawler.settings[cls.home_setting]

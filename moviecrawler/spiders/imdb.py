@@ -76,9 +76,9 @@ class ImdbSpider(MovieSpider):
         parse_choice("list", name, [*CHARTS, "all"])
 
     @classmethod
-    def check(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
+    def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
-        plan = super().check(settings, arguments)
+        plan = super().parse_arguments(settings, arguments)
         dataset_names(settings["IMDB_DATASETS"])
         via = parse_choice("via", arguments.get("via", "auto"), WAYS)
         if via == "datasets" and plan.list_name == "boxoffice":

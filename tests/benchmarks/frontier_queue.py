@@ -17,8 +17,8 @@ from hashlib import blake2b
 from typing import Any
 
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.frontier.queue import LISTS, TITLES, Batch, Push, SharedQueue
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from moviecrawler.addon import check
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
@@ -323,5 +324,6 @@ def test_mistakes_are_told(arguments: dict[str, str], changes: dict[str, str], t
     given = Settings()
     given.setmodule("moviecrawler.settings")
     given.setdict({"DATABASE_URL": "postgresql://a@b/c", "DATA_DIR": str(tmp_path), **changes})
-    with pytest.raises(ConfigurationError, match=re.escape(told)):
-        ImdbSpider.check(given, arguments)
+    with pytest.raises(ConfigurationError, match=re.escape(told)):  # noqa: PT012 - either of them says so
+        check(given, ImdbSpider)
+        ImdbSpider.parse_arguments(given, arguments)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, judge
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.options import FrontierOptions
 
 
 def job(**changed: Any) -> Job:

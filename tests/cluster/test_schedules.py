@@ -19,7 +19,7 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.schedules import CronScheduler
 from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.options import FrontierOptions
+from moviecrawler.options import FrontierOptions
 from tests.cluster.nodes import Cluster, cluster, toy_egg
 from tests.waiting import wait_for
 

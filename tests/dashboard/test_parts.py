@@ -14,8 +14,8 @@ from moviecrawler.dashboard import attention, formats, search
 from moviecrawler.dashboard.attention import concerns, sentence
 from moviecrawler.dashboard.cards import Card
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
-from moviecrawler.frontier.options import Budget
 from moviecrawler.frontier.runs import RunReport
+from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.monitors.alarm_store import Alarm, Day
 from moviecrawler.monitors.places import Example
 

@@ -14,14 +14,10 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from scrapy.settings import Settings
 
-from moviecrawler import settings
 from moviecrawler.cluster.metrics import _Cluster
 from moviecrawler.cluster.state import EVENTS
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES
-from moviecrawler.extensions.metrics_options import MetricsOptions
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
@@ -153,25 +149,6 @@ def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatc
     assert sample.labels == {"site": "imdb", "kind": "coverage"}
     monkeypatch.delenv("REDIS_URL")
     assert not _Cluster(None)._alarms().samples  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"METRICS_EVERY": "0"}, "METRICS_EVERY is '0'"),
-        ({"METRICS_FOLDER": "/no/such/folder"}, "which is no folder"),
-        ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
-        ({"METRICS_PUSH_URL": "http://[gateway"}, "METRICS_PUSH_URL is no http or https URL"),
-        ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
-        ({"FRONTIER_RUN": "a/b"}, "FRONTIER_RUN is 'a/b'"),
-    ],
-)
-def test_wrong_settings_are_told_in_a_sentence(given: dict[str, str], told: str) -> None:
-    names = ("METRICS_FOLDER", "METRICS_PUSH_URL", "METRICS_EVERY", "FRONTIER_RUN")
-    with pytest.raises(ConfigurationError) as error:
-        MetricsOptions.from_settings(Settings({**{name: getattr(settings, name) for name in names}, **given}))
-    assert told in str(error.value)
-    assert "hunter2" not in str(error.value)
 
 
 def queries() -> Iterator[tuple[str, str]]:

@@ -16,7 +16,6 @@ import redis.exceptions
 
 from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import (
     BOOSTED,
     LISTS,
@@ -29,7 +28,9 @@ from moviecrawler.frontier.queue import (
     requeue,
 )
 from moviecrawler.frontier.report import read_runs
+from moviecrawler.frontier.site_budgets import UNLIMITED, Budget
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 from tests.services.redis import RedisServer
 
@@ -39,13 +40,14 @@ HOUR = 3600.0
 class Site:
     """One site's frontier and the workers at it."""
 
-    def __init__(self, url: str, **options: Any) -> None:
+    def __init__(self, url: str, budget: Budget = UNLIMITED, **options: Any) -> None:
         self.client = connect(url)
         self.keys = Keys("imdb", "test")
         self.options = FrontierOptions(url=url, run="test", node="here", **options)
+        self.budget = budget
 
     async def worker(self, name: str, **arguments: Any) -> SharedQueue:
-        queue = SharedQueue(self.client, self.keys, self.options, worker=name, **arguments)
+        queue = SharedQueue(self.client, self.keys, self.options, budget=self.budget, worker=name, **arguments)
         await queue.open(uuid.uuid4().hex)
         await queue.exchange(Batch(join=True))
         return queue

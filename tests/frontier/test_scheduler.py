@@ -16,10 +16,11 @@ from scrapy.utils.test import get_crawler
 from moviecrawler import settings as project
 from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import Budget, FrontierOptions
 from moviecrawler.frontier.queue import Batch, Push, SharedQueue
 from moviecrawler.frontier.scheduler import FrontierScheduler
+from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 from moviecrawler.spiders.imdb import ImdbSpider
 
@@ -72,8 +73,8 @@ def test_requests_that_come_late_lose_their_turn(redis_url: str) -> None:
 
     async def run() -> None:
         client = connect(redis_url)
-        options = FrontierOptions(url=redis_url, budget=Budget(per_second=50))
-        shared = SharedQueue(client, Keys("imdb", "test"), options, worker="a")
+        options = FrontierOptions(url=redis_url)
+        shared = SharedQueue(client, Keys("imdb", "test"), options, budget=Budget(per_second=50), worker="a")
         await shared.open("nonce")
         queue = WorkerQueue(shared, "here", spider, SharedDupeFilter(client, "unused"))
         for number in range(1, 11):

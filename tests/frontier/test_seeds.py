@@ -19,11 +19,11 @@ from moviecrawler import settings as project
 from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.frontier.options import FrontierOptions
 from moviecrawler.frontier.queue import LEVELS, Batch, SharedQueue
 from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed
 from moviecrawler.frontier.serialisation import decode
 from moviecrawler.frontier.worker_queue import WorkerQueue
+from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess

@@ -23,7 +23,6 @@ from scrapy.settings import Settings
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.s3 import Bucket, S3Pipeline, S3Store
-from moviecrawler.pipelines.store import Limits
 from tests.pipelines.runs import make_miss, make_movie, running
 from tests.services.proxy import Proxy
 from tests.services.s3 import objects, s3_movies
@@ -216,8 +215,3 @@ def test_an_endpoint_that_refuses_is_tried_again(s3_url: str) -> None:
 def test_without_a_bucket_it_is_not_used() -> None:
     with pytest.raises(NotConfigured):
         S3Pipeline.store_from_settings(Settings({"S3_BUCKET": ""}))
-
-
-def test_limits_suit_objects_unless_settings_say_otherwise() -> None:
-    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), S3Pipeline.default_limits)
-    assert (limits.batch_items, limits.batch_seconds) == (7, 60.0)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from scrapy.exceptions import CloseSpider
-from scrapy.settings import Settings
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
@@ -430,17 +429,3 @@ def test_retries_back_off_to_a_limit_and_spread() -> None:
     assert [backoff(attempt, 1.0) for attempt in (1, 2, 3)] == [0.2, 0.4, 0.8]
     assert backoff(1, 0.0) == 0.1
     assert backoff(1000, 1.0) == 30.0
-
-
-@pytest.mark.parametrize("setting", ["STORE_BATCH_ITEMS", "STORE_CLOSE_SECONDS"])
-@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf"])
-def test_a_wrong_limit_is_told_by_name_and_value(setting: str, value: str) -> None:
-    with pytest.raises(ConfigurationError, match=setting):
-        Limits.from_settings(Settings({setting: value}))
-
-
-def test_limits_are_read_from_settings() -> None:
-    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7", "STORE_BATCH_SECONDS": "0.5"}))
-    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 0.5, Limits().buffer_items)
-    with pytest.raises(ConfigurationError, match="STORE_BUFFER_ITEMS is 5"):
-        Limits(batch_items=6, buffer_items=5)

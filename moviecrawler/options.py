@@ -1,0 +1,366 @@
+"""Every setting of this project: its type, range, default, unit, and what to set it to instead of a wrong value.
+
+A setting is one line here. `settings.py` takes its default, or its environment variable of the same name, from here;
+`SETTINGS.md` its description; a part reads its own struct from Scrapy's settings; and a job of a cluster may set what is
+marked with `JOB`. Scrapy's own settings that this project sets otherwise stand in `settings.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.option_types import (
+    JOB,
+    NAME,
+    BaseUrl,
+    Count,
+    Job,
+    Name,
+    Options,
+    RedisUrl,
+    Rule,
+    Seconds,
+    SecretUrl,
+    Share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+
+def _is_key_form(text: str) -> bool:
+    try:
+        return bool(text % {"name": ""})
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+_HEADER = Rule(
+    "plain ASCII, such as a URL, as it is sent in a header", lambda text: bool(re.fullmatch(r"[\x20-\x7e]*", text))
+)
+_ORDER = Rule(
+    "names of pools, such as direct,datacenter",
+    lambda text: bool(re.fullmatch(r"[\w.-]+(\s*,\s*[\w.-]+)*|\{[\w\s.,:\"-]*\}", text, re.ASCII)),
+)
+
+
+class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """Sites.
+
+    `scrapy replica` prints the values that point at the replica.
+    """
+
+    EMPTY_IS_DEFAULT = False
+
+    imdb_url: BaseUrl = "https://www.imdb.com"
+    """Scheme and host of the site, like the other URLs here. Read by its spider."""
+    imdb_datasets_url: BaseUrl = "https://datasets.imdbws.com"
+    imdb_datasets: str = "basics,ratings,crew,principals,names,akas,episode"
+    """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
+    case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
+    episode (54). Read by ImdbSpider."""
+    metacritic_url: BaseUrl = "https://www.metacritic.com"
+    metacritic_api_url: BaseUrl = "https://backend.metacritic.com"
+    rottentomatoes_url: BaseUrl = "https://www.rottentomatoes.com"
+    contact: Annotated[str, _HEADER] = ""
+    """An address or a URL where a site's people can reach the operator; the spiders add it to USER_AGENT."""
+
+
+class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """Requests."""
+
+    retry_backoff: Annotated[float, Meta(ge=0, le=3_600), JOB] = 2.0
+    """Seconds before the first retry; doubled each time up to RETRY_BACKOFF_MAX, and drawn at random below that."""
+    retry_backoff_max: Annotated[float, Meta(ge=0, le=86_400), JOB] = 60.0
+    block_after_unexpected: Annotated[int, Meta(ge=1, le=1_000_000), Job(most=10)] = 3
+    """Unexpected answers in a row, such as pages of under 2 KB, that stop a site; read by SiteBlockMiddleware."""
+    page_maxsize: Annotated[int, Meta(ge=1, le=1024**3)] = 16 * 1024 * 1024
+    """Bytes of a page after decompression; the largest seen has 3.4 MB. Read by FastCompressionMiddleware."""
+    dataset_part: Annotated[int, Meta(ge=65_536, le=1024**3), Job(most=64 * 1024 * 1024)] = 16 * 1024 * 1024
+    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by ImdbSpider."""
+
+
+class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """Stores.
+
+    A store is used when its setting is there. A URL with a password belongs into the environment.
+    """
+
+    data_dir: str = "data"
+    """Folder of everything that a crawl leaves behind; read by the stores, the datasets and `scrapy scoreboard`."""
+    csv_enabled: Annotated[bool, JOB] = True
+    """Whether movies go to CSV files in DATA_DIR."""
+    database_url: str = ""
+    """The Postgres of movies and catalogue, such as postgresql://user:password@localhost:5432/movies."""
+    mongo_url: str = ""
+    s3_bucket: str = ""
+    """The bucket of movies and of the archive of raw pages."""
+    s3_endpoint_url: str = ""
+    s3_prefix: str = ""
+    # At most a week: a title may be due again after two.
+    freshness_margin: Annotated[float, Meta(ge=0, le=604_800), JOB] = 3_600.0
+    """Seconds by which a scrape has to be newer to replace a stored one, which until then is as good."""
+    store_unreachable: Annotated[Literal["fail", "wait"], JOB] = "fail"
+    """When a store can't be reached at the start: `fail` says so and crawls nothing; `wait` begins, holds the crawl back when the
+    store's buffer is full, and keeps what is left at the end in files for the next run."""
+
+
+class StoreLimits(Options, frozen=True, kw_only=True, rename=lambda field: f"STORE_{field.upper()}"):
+    """How much each store buffers, and when it writes.
+
+    Empty for what suits the store. A default here is that of most stores.
+    """
+
+    batch_items: Annotated[int, Meta(ge=1, le=999_999_999), JOB] = 500
+    """Items in one write."""
+    batch_bytes: Annotated[int, Meta(ge=1, le=999_999_999), JOB] = 4 * 1024 * 1024
+    """Bytes of the items' JSON, as are all bytes here."""
+    batch_seconds: Annotated[float, Meta(ge=0.001, le=1_000_000), JOB] = 2.0
+    """The longest that an item waits for its batch to fill."""
+    buffer_items: Annotated[int, Meta(ge=1, le=999_999_999), JOB] = 2000
+    """Including the batch that is being written. At least STORE_BATCH_ITEMS, else a batch could never fill."""
+    buffer_bytes: Annotated[int, Meta(ge=1, le=999_999_999), JOB] = 16 * 1024 * 1024
+    """An item larger than that is taken when the buffer is empty."""
+    close_seconds: Annotated[float, Meta(ge=0.001, le=86_400), JOB] = 30.0
+    """How long a store may take for what is left when the spider closes; the rest is spooled."""
+
+    def __post_init__(self) -> None:
+        if self.buffer_items < self.batch_items:
+            raise ConfigurationError(
+                f"STORE_BUFFER_ITEMS is {self.buffer_items}; set it to STORE_BATCH_ITEMS ({self.batch_items}) or above"
+            )
+
+
+class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"CATALOGUE_{field.upper()}"):
+    """Catalogue: how `lane=due` takes titles from it."""
+
+    batch: Annotated[int, Meta(ge=1, le=100_000), JOB] = 25
+    """Titles that a worker claims at once; so many may wait, too."""
+    lease: Annotated[float, Meta(ge=1, le=1e9), JOB] = 7_200.0
+    """Seconds after which the titles of a worker that died are due again."""
+    boost_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.5
+    """The most that boosted titles may take of a site's pages while others wait."""
+    stale_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.2
+    """The most that titles fetched before may take of them."""
+    idle: Annotated[Seconds, JOB] = 0.0
+    """Seconds that a worker waits for titles to become due when none is, before it ends."""
+    lists: Annotated[bool, JOB] = True
+    """Whether `lane=due` reads the site's current lists once a day, and its sitemap once a month."""
+
+    def __post_init__(self) -> None:
+        if self.boost_share + self.stale_share > 1:
+            raise ConfigurationError(
+                f"CATALOGUE_BOOST_SHARE and CATALOGUE_STALE_SHARE are {self.boost_share:g} and {self.stale_share:g};"
+                " set them so that they are 1 together, or less"
+            )
+
+
+class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"FRONTIER_{field.upper()}"):
+    """The shared crawl."""
+
+    url: RedisUrl = msgspec.field(default="", name="REDIS_URL")
+    """The Redis that workers of one crawl share; empty: each process crawls for itself. With a password in it, set it in the
+    environment only."""
+    redis_params: Any = msgspec.field(default="", name="REDIS_PARAMS")
+    """Further arguments of redis-py's clients, a JSON object; {"sentinels": [["host", 26379]], "service_name": "mymaster"} when
+    Sentinel says where the server is. Read by `redis_parameters`."""
+    site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
+    """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
+    live sites stand in `LIVE_BUDGETS`, and are replaced host by host."""
+    run: Annotated[Name, JOB] = "default"
+    """What queue, dupefilter and counters are kept under: crawls of one spider under two names run apart."""
+    node: str = ""
+    """The name of this machine in `scrapy progress`; empty: its host name."""
+    asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
+    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0 for when its process began. Whoever was asked
+    before a round was over takes part in it, and whoever was asked later begins the next one. A node sets it for its jobs."""
+    window: Annotated[float, Meta(ge=1, le=1e9), JOB] = 604_800.0
+    """Seconds for which a page that a link leads to is not asked for again; it is forgotten after one to two of them."""
+    dupefilter: Annotated[Literal["set", "bloom"], JOB] = "set"
+    """What remembers pages: `set`, exactly, or `bloom`, in less memory."""
+    capacity: Annotated[int, Meta(ge=1, le=250_000_000), JOB] = 10_000_000  # a Redis string has up to 2³² bits
+    """URLs a window for which the Bloom filter is sized."""
+    error: Annotated[float, Meta(ge=1e-6, le=0.5), JOB] = 0.001
+    """Share of new URLs that a full Bloom filter takes for known ones."""
+    lease: Annotated[float, Meta(ge=1, le=86_400), JOB] = 60.0
+    """Seconds without a heartbeat after which a worker's requests go back to the queue."""
+    deliveries: Annotated[int, Meta(ge=2, le=99), JOB] = 5
+    """Times that a request is handed out to workers that die of it, before it becomes a dead letter."""
+    batch: Annotated[int, Meta(ge=1, le=1000), JOB] = 32
+    """Requests that a worker takes and acknowledges in one round trip, at most."""
+    patience: Annotated[Seconds, JOB] = 600.0
+    """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis, before it ends."""
+    idle: Annotated[Seconds, JOB] = 0.0
+    """Seconds that it waits for more seeds when the crawl is done; scrapy-redis' SCHEDULER_IDLE_BEFORE_CLOSE, too."""
+    max_pages: Annotated[Count, JOB] = 0
+    """Requests after which a worker ends, to be started anew; 0 for no limit."""
+    max_seconds: Annotated[Seconds, JOB] = 0.0
+    """Seconds after which it does; 0 for no limit."""
+    start_urls_key: Annotated[str, Rule("one such as '%(name)s:start_urls'", _is_key_form)] = msgspec.field(
+        default="%(name)s:start_urls", name="REDIS_START_URLS_KEY"
+    )
+    """The list or set of seeds from outside."""
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the settings' values. Raises ConfigurationError, also for settings of scrapy-redis that would do harm."""
+        for name, why in REFUSED.items() if settings.get("REDIS_URL") else ():
+            if settings.get(name) and str(settings[name]) not in {"0", "False", "false"}:
+                raise ConfigurationError(f"{name} is {settings[name]!r}: {why}")
+        options = super().read(settings)
+        if not options.idle and settings.get("SCHEDULER_IDLE_BEFORE_CLOSE"):
+            idle = super().read({"FRONTIER_IDLE": settings["SCHEDULER_IDLE_BEFORE_CLOSE"]}).idle
+            options = msgspec.structs.replace(options, idle=idle)
+        return options
+
+    def __post_init__(self) -> None:
+        if not self.node:
+            msgspec.structs.force_setattr(self, "node", socket.gethostname())
+
+
+class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PROXY_{field.upper()}"):
+    """Proxies.
+
+    As PROXY_POOLS holds passwords, name a file, or set it in the environment.
+    """
+
+    pools: Any = ""
+    """Pools of proxies: JSON, or the path of a file with it."""
+    order: Annotated[Any, Job(rule=_ORDER)] = ""
+    """Pools in the order in which they are used, for all sites or for some; empty: directly, and a block stops the site."""
+    worker_pool: Annotated[str, Job(rule=NAME)] = msgspec.field(default="", name="WORKER_POOL")
+    """The one pool that this worker keeps to."""
+    attempts: Annotated[int, Meta(ge=1, le=20), JOB] = 3
+    """Attempts of a request, each through another proxy."""
+    quarantine: Annotated[float, Meta(ge=1, le=604_800), JOB] = 1_800.0
+    """Seconds for which a proxy is not used for a site that refuses it; doubled each time up to a week."""
+    run_datacenter: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 1
+    """Requests after which the next proxy of a pool has its turn: of all pools but residential ones."""
+    run_residential: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 25
+    """The same, of residential pools."""
+    ban_policy: Any = "moviecrawler.proxies.policy.SiteBanPolicy"
+    """What counts as a ban; a class that has scrapy-rotating-proxies' two hooks."""
+
+
+class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_{field.upper()}"):
+    """Tor."""
+
+    tunnel: str = ""
+    """Where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080."""
+    control: str = ""
+    """Its ControlPort (127.0.0.1:9051) or ControlSocket (a path), which is needed for new identities only. The password is
+    TOR_CONTROL_PASSWORD in the environment."""
+    circuits: Annotated[int, Meta(ge=1, le=64), JOB] = 8
+    """Circuits that a worker uses in turn, each of which is work for three volunteers' machines."""
+    timeout: Annotated[float, Meta(ge=1, le=600), JOB] = 60.0
+    """Seconds that Tor has at the start of a crawl until a site has been reached through it."""
+
+
+class AlarmOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"ALARM_{field.upper()}"):
+    """Alarms."""
+
+    every: Annotated[float, Meta(ge=0.05, le=3600), JOB] = 30.0
+    """Seconds between two checks."""
+    reminder: Annotated[float, Meta(ge=1, le=1e7), JOB] = 21_600.0
+    """Seconds between two messages about an alarm that stands."""
+    stalled: Annotated[float, Meta(ge=0.1, le=1e6), JOB] = 900.0
+    """Seconds without any answer, while there is something to ask for, that are an alarm."""
+    extraction_errors: Annotated[Share, JOB] = 0.05
+    """Share of pages that may be unreadable."""
+    blocks: Annotated[Share, JOB] = 0.05
+    """Share of answers that may be refusals."""
+    freshness: Annotated[Share, JOB] = 0.9
+    """Share of the titles fetched before that must not be overdue; 0 for no such alarm."""
+    stops: Annotated[bool, JOB] = msgspec.field(default=True, name="COVERAGE_STOP")
+    """Whether a crawl ends after 30 title pages in a row that cannot be read, or that are silent of every score."""
+    webhook: SecretUrl = ""
+    """A URL that gets each message as JSON. It may hold a token: set it in the environment only."""
+    smtp_url: str = ""
+    """The mail server, such as smtp://user:password@host:587. Set it in the environment only."""
+    mail_from: str = ""
+    mail_to: Any = ""
+    """Addresses, separated by commas."""
+
+
+class SpidermonOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"SPIDERMON_{field.upper()}"):
+    """Alarms by Spidermon's own actions.
+
+    Each action is used when its recipients, URL or DSN are set; they need moviecrawler[alarms]. Tokens, URL and DSN are secrets.
+    """
+
+    slack_recipients: Any = ""
+    slack_sender_token: str = ""
+    slack_sender_name: str = "moviecrawler"
+    telegram_recipients: Any = ""
+    telegram_sender_token: str = ""
+    discord_webhook_url: SecretUrl = ""
+    sentry_dsn: str = ""
+    sentry_project_name: str = "moviecrawler"
+    sentry_environment_type: str = "production"
+
+
+class MetricsOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"METRICS_{field.upper()}"):
+    """Metrics of a single crawl."""
+
+    folder: str = ""
+    """A folder that Prometheus' node exporter reads."""
+    push_url: SecretUrl = ""
+    """The URL of a push gateway, which may hold a password."""
+    every: Annotated[float, Meta(ge=0.05, le=86_400), JOB] = 15.0
+    """Seconds between two writes."""
+
+
+class OutputOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """What is shown."""
+
+    progress: Annotated[Literal["auto", "bar", "lines", "json", "off"], JOB] = "auto"
+    """`auto`: a bar on a terminal, a line every LOGSTATS_INTERVAL seconds otherwise. `json`: a line of figures to standard
+    output whenever they change, for a program that draws its own."""
+
+
+SETTINGS: tuple[type[Options], ...] = (
+    *(SiteOptions, RequestOptions, StoreOptions, StoreLimits, CatalogueOptions, FrontierOptions),
+    *(ProxyOptions, TorOptions, AlarmOptions, SpidermonOptions, MetricsOptions, OutputOptions),
+)
+"""All structs of settings, in the order of `SETTINGS.md`."""
+
+REFUSED = {
+    "SCHEDULER_SERIALIZER": "what is queued is JSON of one form, as pickle would run what others put there; remove it",
+    "SCHEDULER_FLUSH_ON_START": "it would empty the queue of all workers; set FRONTIER_RUN to a new name instead",
+    "SCHEDULER_QUEUE_CLASS": "the shared queue has levels of priority, first in, first out; remove it",
+    "SCHEDULER_QUEUE_KEY": "keys are named by site and FRONTIER_RUN; remove it",
+    "SCHEDULER_DUPEFILTER_KEY": "keys are named by site and FRONTIER_RUN; remove it",
+}
+"""scrapy-redis' settings that mean something else here, or that would do harm, and what to do."""
+
+GONE = {
+    "PROXY_IDENTITIES": "every request says honestly who asks, by USER_AGENT; remove it",
+    "CATALOGUE_GUESSES": "ids are no longer guessed; import Wikidata's, or let CATALOGUE_LISTS read the sites' lists",
+}
+"""Settings of earlier versions that nothing reads now, each with what to do instead."""
+
+
+def project_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the value of each setting: from its environment variable, or else the default."""
+    values: dict[str, Any] = {}
+    for options in SETTINGS:
+        values |= dict.fromkeys(options.defaults()) if options is StoreLimits else options.defaults()
+    return values | {name: environ[name] for name in values if environ.get(name)}
+
+
+def node_of(settings: Mapping[str, Any]) -> str:
+    """Return the name under which this machine is known to others: FRONTIER_NODE, or else its own."""
+    return settings.get("FRONTIER_NODE") or socket.gethostname()
+
+
+def read_all(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for the first setting of this project whose value can't be right."""
+    for options in SETTINGS:
+        options.read(settings)

@@ -1,0 +1,156 @@
+"""Settings: what they are when nobody sets them, what a wrong value is told, and which a job may make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.addon import check
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.frontier.site_budgets import Budget, site_budget
+from moviecrawler.options import FrontierOptions, project_settings
+from moviecrawler.pipelines.store import Limits
+from moviecrawler.spiders.imdb import ImdbSpider
+
+REDIS = "redis://127.0.0.1:6379/0"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    settings = Settings()
+    settings.setmodule("moviecrawler.settings")
+    settings.set("DATA_DIR", str(tmp_path))
+    return settings
+
+
+def test_settings_as_shipped_are_right(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    check(settings, ImdbSpider)
+    assert caplog.text == ""
+
+
+def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    settings.set("CATALOGUE_GUESSES", "5")
+    check(settings, ImdbSpider)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("The setting CATALOGUE_GUESSES is gone: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("IMDB_URL", "www.imdb.com"),
+        ("IMDB_URL", "ftp://www.imdb.com"),
+        ("METACRITIC_URL", "http://"),
+        ("METACRITIC_API_URL", "http://[::1"),
+        ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
+        ("IMDB_DATASETS_URL", ""),
+        ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
+        ("CSV_ENABLED", "maybe"),
+        ("RETRY_BACKOFF", "soon"),
+        ("RETRY_BACKOFF_MAX", -1),
+        ("BLOCK_AFTER_UNEXPECTED", 0),
+        ("DATASET_PART", 1),
+        ("PROGRESS", "loud"),
+        ("STORE_UNREACHABLE", "ignore"),
+        ("STORE_BATCH_ITEMS", "0"),
+        ("STORE_BATCH_ITEMS", "many"),
+        ("STORE_CLOSE_SECONDS", "nan"),
+        ("STORE_CLOSE_SECONDS", "inf"),
+        ("FRESHNESS_MARGIN", "-1"),
+        ("FRESHNESS_MARGIN", "604801"),
+        ("FRESHNESS_MARGIN", "1e300"),
+        ("CATALOGUE_BATCH", "0"),
+        ("CATALOGUE_LEASE", "soon"),
+        ("CATALOGUE_BOOST_SHARE", "1"),
+        ("CONTACT", "me@example.com\r\nX-Evil: 1"),
+        ("CONTACT", "mé@example.com"),
+        ("FRONTIER_BATCH", "0"),
+        ("FRONTIER_BATCH", "many"),
+        ("FRONTIER_WINDOW", "0.5"),
+        ("FRONTIER_CAPACITY", "300000000"),
+        ("FRONTIER_DUPEFILTER", "cuckoo"),
+        ("FRONTIER_RUN", "a/b"),
+        ("FRONTIER_RUN", "{x}"),
+        ("REDIS_START_URLS_KEY", "%(spider)s"),
+        ("SCHEDULER_SERIALIZER", "scrapy_redis.picklecompat"),
+        ("SCHEDULER_FLUSH_ON_START", "1"),
+        ("SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.LifoQueue"),
+        ("SCHEDULER_QUEUE_KEY", "x"),
+        ("SCHEDULER_DUPEFILTER_KEY", "x"),
+        ("METRICS_EVERY", "0"),
+        ("METRICS_FOLDER", "/no/such/folder"),
+    ],
+)
+def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, value: object) -> None:
+    settings.setdict({"REDIS_URL": REDIS, name: value})
+    with pytest.raises(ConfigurationError) as error:
+        check(settings, ImdbSpider)
+    assert f"{name} is {value!r}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"REDIS_URL": "http://u:hunter2@127.0.0.1"}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "rediss.example.com:hunter2"}, "REDIS_URL is no Redis URL"),
+        ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"METRICS_PUSH_URL": "http://[gateway"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
+        ({"SITE_BUDGETS": {"www.imdb.com": {"per_hour": 3}}}, "SITE_BUDGETS has a wrong budget"),
+        ({"SITE_BUDGETS": {"www.imdb.com": {"per_second": 0}}}, "SITE_BUDGETS has a wrong budget"),
+        ({"SITE_BUDGETS": {"www.imdb.com": {"per_day": -1}}}, "SITE_BUDGETS has a wrong budget"),
+        ({"SITE_BUDGETS": {"www.imdb.com": 3}}, "SITE_BUDGETS has a wrong budget"),
+        ({"SITE_BUDGETS": "3 a day"}, "SITE_BUDGETS is no JSON object"),
+        ({"REDIS_PARAMS": "ssl"}, "REDIS_PARAMS is no JSON object"),
+        ({"REDIS_PARAMS": {"redis_cls": "redis.asyncio.RedisCluster"}}, "REDIS_PARAMS has redis_cls, which is gone"),
+        ({"REDIS_PARAMS": {"sentinels": [["host", 26379]]}}, "REDIS_PARAMS takes Sentinel as "),
+        ({"REDIS_PARAMS": {"sentinels": "host:26379", "service_name": "m"}}, "REDIS_PARAMS takes Sentinel as "),
+        ({"CATALOGUE_BOOST_SHARE": "0.6", "CATALOGUE_STALE_SHARE": "0.6"}, "so that they are 1 together"),
+        ({"STORE_BATCH_ITEMS": "6", "STORE_BUFFER_ITEMS": "5"}, "STORE_BUFFER_ITEMS is 5"),
+    ],
+)
+def test_wrong_value_is_refused_with_a_sentence(settings: Settings, given: dict[str, Any], sentence: str) -> None:
+    settings.setdict({"REDIS_URL": REDIS, **given})
+    with pytest.raises(ConfigurationError) as caught:
+        check(settings, ImdbSpider)
+    assert sentence in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_settings_come_from_the_environment_and_the_command_line_as_text() -> None:
+    values = project_settings({"FRONTIER_BATCH": "7", "METRICS_EVERY": "", "OTHER": "1"})
+    assert (values["FRONTIER_BATCH"], values["METRICS_EVERY"]) == ("7", 15.0)
+    assert "OTHER" not in values
+    options = FrontierOptions.read({"FRONTIER_BATCH": "7", "FRONTIER_LEASE": "2.5", "FRONTIER_IDLE": ""})
+    assert (options.batch, options.lease, options.idle) == (7, 2.5, 0.0)
+
+
+def test_scrapy_redis_own_names_are_heeded() -> None:
+    given = {"SCHEDULER_IDLE_BEFORE_CLOSE": 5, "REDIS_START_URLS_KEY": "seeds:%(name)s"}
+    options = FrontierOptions.read({"REDIS_URL": REDIS, **given, "SCHEDULER_FLUSH_ON_START": False})
+    assert (options.idle, options.start_urls_key) == (5, "seeds:%(name)s")
+    assert FrontierOptions.read({**given, "FRONTIER_IDLE": 1}).idle == 1
+
+
+def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
+    limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
+    assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 60.0, Limits().buffer_items)
+
+
+@pytest.mark.parametrize(
+    ("home", "budget"),
+    [
+        ("https://www.imdb.com", Budget(per_second=0.5, per_day=30_000)),
+        ("https://www.rottentomatoes.com", Budget(per_second=0.5, per_day=5_000)),
+        ("https://www.metacritic.com", Budget(per_second=0.5, per_day=600)),
+        ("http://127.0.0.1:8000", Budget()),
+        ("http://localhost", Budget(per_second=50)),
+    ],
+)
+def test_live_sites_have_budgets_and_a_replica_has_none(settings: Settings, home: str, budget: Budget) -> None:
+    settings.set("SITE_BUDGETS", '{"localhost": {"per_second": 50}}')
+    assert site_budget(settings, home) == budget
