@@ -77,7 +77,9 @@ def test_pure_parts_open_nothing() -> None:
 
 def test_every_setting_is_read() -> None:
     code = "\n".join(
-        module.read_text("utf-8") for module in MODULES if module.name not in {"settings.py", "options.py"}
+        module.read_text("utf-8")
+        for module in MODULES
+        if module not in {PACKAGE / "settings.py", PACKAGE / "options.py"}
     )
     unread = []
     for options in SETTINGS:
