@@ -38,6 +38,10 @@ class InvalidItemError(MovieCrawlerError):
         self.field = field
 
 
+class AlarmStoreError(MovieCrawlerError):
+    """Alarms, and what is known of pages, can't be read or written now."""
+
+
 class TransientStoreError(MovieCrawlerError):
     """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
 

@@ -19,7 +19,7 @@ from moviecrawler.cluster.threads import reactor
 from moviecrawler.dashboard.counts import Counts, read_counts
 from moviecrawler.dashboard.database import AwayError, Database
 from moviecrawler.dashboard.keys import Keys
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import AlarmStoreError, ConfigurationError
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
@@ -28,7 +28,7 @@ from moviecrawler.frontier.report import budgets, read_current_runs, read_earlie
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.frontier.site_budgets import Budget
-from moviecrawler.monitors.alarm_store import FILE, AlarmStore, AlarmStoreError, open_alarm_store
+from moviecrawler.monitors.alarm_store import FILE, AlarmStore, open_alarm_store
 from moviecrawler.redis_client import connect, redis_parameters
 from moviecrawler.urls import HOMES
 

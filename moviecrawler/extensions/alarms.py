@@ -16,10 +16,10 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import AlarmStoreError, MovieCrawlerError
 from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.monitors.alarm_store import Alarm, AlarmStoreError, open_alarm_store
+from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdicts
 from moviecrawler.monitors.notifications import Notification
 from moviecrawler.monitors.options import AlarmOptions
@@ -71,7 +71,7 @@ class Alarms:
         self._store = open_alarm_store(crawler.settings)
         self._publishing: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._looking: asyncio.Task[None] | None = None
         self._dead_letters: int | None = None
         self._overdue: tuple[int, int] | None = None
         self._is_store_away = False
@@ -91,13 +91,12 @@ class Alarms:
 
     def spider_opened(self) -> None:
         """Begin to look."""
-        loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._look_periodically()), loop.create_task(self._ask_periodically())]
+        self._looking = asyncio.get_running_loop().create_task(self._look_periodically())
 
     async def spider_closed(self) -> None:
         """Look once more, and finish the messages."""
-        for task in self._tasks:
-            task.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
         if self._overdue is None:  # the crawl was a short one
             await self._ask_catalogue()
         self.look()
@@ -136,27 +135,26 @@ class Alarms:
         return not is_idle and not self.crawler.stats.get_value(f"blocks/{self.site}/stopped")
 
     async def _look_periodically(self) -> None:
+        await self._count_dead_letters()  # those of before are no news
+        asked_at = float("-inf")
         while True:
-            await asyncio.sleep(self.options.every)
             try:
+                if time.monotonic() - asked_at >= _CATALOGUE_SECONDS:
+                    asked_at = time.monotonic()
+                    await self._ask_catalogue()
+                await asyncio.sleep(self.options.every)
+                await self._count_dead_letters()
                 self.look()
             except Exception:
                 logger.exception("The crawl could not be judged", extra={"spider": self.crawler.spider})
 
-    async def _ask_periodically(self) -> None:
-        """Ask Redis for dead letters and the catalogue for what is overdue, where there are any."""
-        asked_at = float("-inf")
-        while True:
-            scheduler = shared_scheduler(self.crawler)
-            if scheduler is not None:
-                import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
+    async def _count_dead_letters(self) -> None:
+        scheduler = shared_scheduler(self.crawler)
+        if scheduler is not None:
+            import redis.exceptions  # noqa: PLC0415 - only a shared crawl needs its client
 
-                with suppress(redis.exceptions.RedisError):
-                    self._dead_letters = await scheduler.server.hlen(scheduler.keys.dead_letters)
-            if time.monotonic() - asked_at >= _CATALOGUE_SECONDS:
-                asked_at = time.monotonic()
-                await self._ask_catalogue()
-            await asyncio.sleep(self.options.every)
+            with suppress(redis.exceptions.RedisError):
+                self._dead_letters = await scheduler.server.hlen(scheduler.keys.dead_letters)
 
     async def _ask_catalogue(self) -> None:
         if self.crawler.settings.get("DATABASE_URL") and self.options.freshness:

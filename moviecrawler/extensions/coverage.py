@@ -11,8 +11,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.clock import utc_now
+from moviecrawler.errors import AlarmStoreError
 from moviecrawler.frontier.engine import drop_unsent
-from moviecrawler.monitors.alarm_store import AlarmStoreError, open_alarm_store
+from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, Places
 from moviecrawler.signals import coverage_changed, title_unread

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.monitors import keys
 from moviecrawler.monitors.places import ANY, KNOWN_FROM, NOTHING, WINDOW, Example, merge
 
@@ -33,10 +32,6 @@ KEPT_SECONDS = 400 * 86_400
 """For which what is known of pages is kept after the last of them."""
 _SILENT = "silent "
 """Before a field's name in `keys.coverage`."""
-
-
-class AlarmStoreError(MovieCrawlerError):
-    """The alarms can't be read or written now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions
 
+from moviecrawler.errors import AlarmStoreError
 from moviecrawler.monitors import keys
-from moviecrawler.monitors.alarm_store import AlarmStoreError, Hashes
 from moviecrawler.redis_client import connect_blocking, describe_error
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class RedisHashes(Hashes):
+class RedisHashes:
     """See `Hashes`. An update is a transaction that begins again when another client was faster."""
 
     def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:

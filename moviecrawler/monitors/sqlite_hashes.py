@@ -7,7 +7,7 @@ import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from moviecrawler.monitors.alarm_store import AlarmStoreError, Hashes
+from moviecrawler.errors import AlarmStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ DROP TABLE alarms; DROP TABLE places; DROP TABLE latest; DROP TABLE examples; DR
 """For a file of version 0.1, which had a table for each kind of hash."""
 
 
-class SqliteHashes(Hashes):
+class SqliteHashes:
     """See `Hashes`."""
 
     def __init__(self, path: Path) -> None:

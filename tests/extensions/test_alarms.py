@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.monitors.alarm_store import FILE
-from moviecrawler.replica.faults import Fault
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, LONGEST, crawl, environment
+from tests.crawling import crawl
 from tests.monitors.receivers import Webhook
 from tests.services.postgres import execute
 from tests.waiting import wait_for
@@ -47,36 +42,6 @@ def test_silence_is_told_once_and_then_reminded_of(tmp_path: Path) -> None:
     assert hook.messages[0]["text"].endswith("although there is something to fetch")
 
 
-def test_store_that_is_locked_is_an_alarm_while_it_is(replica: ReplicaProcess, tmp_path: Path) -> None:
-    assert crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica).code == 0
-    with Webhook() as hook:
-        settings = {**FAST, "ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", "ALARM_STALLED": "600"}
-        options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-        slow_store = (
-            "import sys, moviecrawler.pipelines.csv as csv, moviecrawler.pipelines.store as store;"
-            "csv._LOCK_TIMEOUT_SECONDS = 0.05; store._MAX_RETRY_SECONDS = 0.2;"
-            f"sys.argv = ['scrapy', 'crawl', 'imdb', '-a', 'ids={IDS}', '-s', 'STORE_BUFFER_ITEMS=5',"
-            f" '-s', 'STORE_BATCH_ITEMS=5'] + {options!r};"
-            "from scrapy.cmdline import execute; execute()"
-        )
-        with closing(sqlite3.connect(tmp_path / "movies.sqlite3", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with subprocess.Popen(
-                [sys.executable, "-c", slow_store],
-                env=environment(tmp_path, replica),
-                cwd=tmp_path,
-                stderr=subprocess.DEVNULL,
-            ) as process:
-                try:
-                    until(hook, "store/imdb/csv", "opened")
-                    other.execute("ROLLBACK")
-                    assert process.wait(LONGEST) == 0
-                except BaseException:
-                    process.kill()
-                    raise
-    assert [message["alarm"] for message in hook.messages if message["status"] == "opened"] == ["store/imdb/csv"]
-
-
 def test_store_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: ReplicaProcess, tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     finished = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, ALARM_EVERY="0.1")
@@ -84,18 +49,6 @@ def test_store_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: 
     assert finished.stat("titles/stored") == 40
     assert finished.log.count("Not all alarms are recorded and sent for now") <= 1
     assert "Traceback" not in finished.log
-
-
-def test_webhook_that_is_away_keeps_no_crawl_from_ending(tmp_path: Path) -> None:
-    with Webhook() as hook:
-        url = hook.url
-    with ReplicaProcess(titles=40, light=True, faults={Fault.FORBIDDEN: 1.0}) as refusing:
-        settings = {"ALARM_WEBHOOK": url, "ALARM_EVERY": "0.2"}
-        finished = crawl("imdb", f"ids={IDS}", "via=pages", data=tmp_path, replica=refusing, **settings)
-    assert finished.code == 1
-    assert "Alarm: blocks/imdb: imdb refused us" in finished.log
-    assert "PostWebhook could not notify people (ConnectionError)" in finished.log
-    assert "s3cret-token" not in finished.log.replace(url, "")
 
 
 def test_titles_that_are_overdue_are_an_alarm(database_url: str, tmp_path: Path) -> None:

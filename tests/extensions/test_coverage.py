@@ -16,7 +16,7 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.alarm_store import open_alarm_store
-from moviecrawler.monitors.places import GONE_AFTER, WINDOW
+from moviecrawler.monitors.places import GONE_AFTER
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl
@@ -62,13 +62,6 @@ def assert_no_alarm(finished: Finished, folder: Path) -> None:
     assert finished.code == 0, finished.log
     assert "Alarm: " not in finished.log
     assert alarms(folder) == []
-
-
-def test_lists_by_score_and_by_date_are_no_alarm(replica: ReplicaProcess, tmp_path: Path) -> None:
-    for list_ in ("metascore", "new"):
-        finished = crawl("metacritic", f"list={list_}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-        assert_no_alarm(finished, tmp_path)
-        assert finished.stat("titles/stored") > WINDOW
 
 
 def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
@@ -162,14 +155,21 @@ def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue
     assert len(on.movies) == TITLES
 
 
-def test_blocks_are_an_alarm_of_their_own_and_no_coverage(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_blocks_are_an_alarm_of_their_own_and_a_receiver_that_is_away_holds_nothing_up(
+    replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    with Webhook() as hook:
+        away = hook.url
     assert crawl("imdb", IDS, data=tmp_path, replica=replica).code == 0
     body = json.dumps({"challenge": 0.02}).encode()
     urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/faults", data=body, timeout=10).close()
     with Webhook() as hook:
-        again = crawl("imdb", IDS, "via=pages", data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url)
+        receivers = {"ALARM_WEBHOOK": hook.url, "SPIDERMON_DISCORD_WEBHOOK_URL": away}
+        again = crawl("imdb", IDS, "via=pages", data=tmp_path, replica=replica, **receivers)
     assert again.code == 1
-    assert [message["alarm"] for message in hook.messages] == ["blocks/imdb"]
+    assert {message["alarm"] for message in hook.messages} == {"blocks/imdb"}
+    assert "SendDiscordMessage could not notify people (ConnectionError)" in again.log
+    assert "s3cret-token" not in again.log.replace(hook.url, "").replace(away, "")
     assert 0 < again.stat("coverage/pages") < TITLES
     assert "imdb refused us" in hook.messages[0]["text"]
 

@@ -17,9 +17,9 @@ import pytest
 from redis import Redis
 
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import AlarmStoreError, ConfigurationError
 from moviecrawler.monitors import alarm_store
-from moviecrawler.monitors.alarm_store import FILE, Alarm, AlarmStore, AlarmStoreError, Day, open_alarm_store
+from moviecrawler.monitors.alarm_store import FILE, Alarm, AlarmStore, Day, open_alarm_store
 from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example, Seen
 from tests.services.redis import RedisServer
 

@@ -9,15 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from moviecrawler.fields import told_by
 from moviecrawler.items import Fetch, Movie, Score, Site, TitleKind
 from moviecrawler.monitors.places import (
     ALL_SCORES,
     ANY,
-    GONE_AFTER,
     KNOWN_FROM,
     MOST_PAGES,
     NOTHING,
@@ -105,33 +102,6 @@ def continued(places: Places) -> Places:
 # --- What is no finding -----------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4))
-@settings(max_examples=15, deadline=None)
-def test_no_order_of_titles_is_a_finding(seed: int, crawls: int) -> None:
-    luck = random.Random(seed)  # noqa: S311 - no secret
-    places = Places()
-    for _ in range(crawls):
-        pages = list(famous_to_obscure(200, year=luck.choice([1999, 2027])))
-        order = luck.choice(["famous", "obscure", "random", "only obscure", "only famous"])
-        if order == "obscure":
-            pages.reverse()
-        elif order == "random":
-            luck.shuffle(pages)
-        elif order != "famous":
-            pages = pages[100:] if order == "only obscure" else pages[:100]
-        assert not taken(places, pages)
-        places = continued(places)
-
-
-@pytest.mark.parametrize("site", SCORES)
-def test_unscored_and_unreleased_titles_after_scored_ones_are_no_finding(site: Site) -> None:
-    places = Places()
-    assert not taken(places, (title(number, site=site) for number in range(200)))
-    assert not taken(places, (title(number, 0.0, site=site, year=2028) for number in range(200)))
-    assert not taken(places, (title(number, 0.0, site=site) for number in range(200)))
-    assert ALL_SCORES not in places.findings()
-
-
 def test_place_that_only_some_pages_have_is_not_watched() -> None:
     luck = random.Random(3)  # noqa: S311 - no secret
     places = Places()
@@ -187,13 +157,6 @@ def test_renamed_field_is_found_within_50_pages_with_an_example(site: Site, name
     finding = places.findings()[name]
     assert 15 <= finding.silent <= finding.pages <= WINDOW
     assert finding.example.url == f"https://www.metacritic.com/{finding.example.site_id}/"
-
-
-@pytest.mark.parametrize("name", ["scores.metascore.count", "scores.metacritic_user.count"])
-def test_votes_that_pages_do_not_tell_any_more_are_found(name: str) -> None:
-    places = Places()
-    assert not taken(places, (title(number) for number in range(100)))
-    assert taken(places, (title(number, 0.9, name) for number in range(WINDOW))).keys() == {name}
 
 
 def test_place_that_may_be_a_label_is_found_when_many_pages_in_a_row_lack_it() -> None:
@@ -267,17 +230,6 @@ def test_kind_of_title_that_was_seldom_seen_does_not_learn_what_is_missing() -> 
 
 
 # --- When the site has changed its pages ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("known", [0, 100], ids=["first crawl", "known site"])
-@pytest.mark.parametrize("site", SCORES)
-def test_all_scores_are_gone_after_30_pages_in_a_row(site: Site, known: int) -> None:
-    places = Places()
-    assert not taken(places, famous_to_obscure(known, site=site)) if known else True
-    pages = [title(number, 0.9, *SCORES[site], site=site) for number in range(WINDOW)]
-    assert taken(places, pages)[ALL_SCORES] == GONE_AFTER
-    taken(places, [title(1, 0.0, site=site)])  # unscored, but with the places of scores
-    assert ALL_SCORES not in places.findings()
 
 
 def test_one_score_that_is_left_is_enough_to_go_on() -> None:
