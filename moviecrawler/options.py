@@ -50,6 +50,12 @@ _ORDER = Rule(
     lambda text: bool(re.fullmatch(r"[\w.-]+(\s*,\s*[\w.-]+)*|\{[\w\s.,:\"-]*\}", text, re.ASCII)),
 )
 
+_DATASET_WORDS = frozenset({"basics", "ratings", "crew", "principals", "names", "akas", "episode"})
+_DATASETS = Rule(
+    f"some of {', '.join(sorted(_DATASET_WORDS))}, with commas between them",
+    lambda text: {word.strip() for word in text.split(",")} <= _DATASET_WORDS,
+)
+
 
 class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Sites.
@@ -62,10 +68,13 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     imdb_url: BaseUrl = "https://www.imdb.com"
     """Scheme and host of the site, like the other URLs here. Read by its spider."""
     imdb_datasets_url: BaseUrl = "https://datasets.imdbws.com"
-    imdb_datasets: str = "basics,ratings,crew,principals,names,akas,episode"
+    imdb_datasets: Annotated[str, _DATASETS, JOB] = "basics,ratings,crew,principals,names,akas,episode"
     """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
     case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
     episode (54). Read by ImdbSpider."""
+    imdb_votes_change: Annotated[Share, JOB] = 0.01
+    """The share by which a title's votes have to move to be written again while all else stays; 0: whenever they move. Read by
+    DatasetFacts."""
     metacritic_url: BaseUrl = "https://www.metacritic.com"
     metacritic_api_url: BaseUrl = "https://backend.metacritic.com"
     rottentomatoes_url: BaseUrl = "https://www.rottentomatoes.com"

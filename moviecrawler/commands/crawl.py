@@ -63,12 +63,13 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
     from moviecrawler.extensions.progress import OUTCOMES  # noqa: PLC0415 - as above
 
     troubles = ("lists/missed", "titles/blocked", "titles/spooled", "titles/lost", "items/unrecorded")
-    asked, stored, absent = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "absent"))
+    figures = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "unchanged", "absent"))
+    asked, stored, unchanged, absent = figures
     ended = ended_by_itself(stats.get("finish_reason"), within_budget=within_budget)
     accounted = sum(stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES)
     return (
         ended
         and accounted >= asked
-        and (stored > 0 or absent == asked)
+        and (stored + unchanged > 0 or absent == asked)
         and not any(stats.get(name) for name in troubles)
     )

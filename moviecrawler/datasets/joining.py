@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Final
 from zlib import crc32
 
 from moviecrawler.datasets.names import Names, People
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.dataset_charts import most_voted, top_250
 from moviecrawler.extract.dataset_titles import NAMES, Table, TitleReader, people_of
 from moviecrawler.extract.datasets import gunzip, text_or_none
@@ -50,14 +49,8 @@ _HEAD = struct.Struct("<BBI")
 
 
 def dataset_names(words: str) -> tuple[str, ...]:
-    """Return the datasets that IMDB_DATASETS names, and the two that are read in any case. Raises ConfigurationError."""
-    given = [word.strip() for word in words.split(",") if word.strip()]
-    for word in given:
-        if word not in _BY_WORD:
-            raise ConfigurationError(
-                f"IMDB_DATASETS is {words!r}; name some of {', '.join(_BY_WORD)}, with commas between them"
-            )
-    return tuple(dict.fromkeys([BASICS, RATINGS, *(_BY_WORD[word] for word in given)]))
+    """Return the datasets that IMDB_DATASETS names, and the two that are read in any case."""
+    return tuple(dict.fromkeys([BASICS, RATINGS, *(_BY_WORD[word.strip()] for word in words.split(","))]))
 
 
 def read_chart(

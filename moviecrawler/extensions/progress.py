@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OUTCOMES = ("stored", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
+OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 _REDRAW_SECONDS = 0.2  # seconds between two looks at the figures
 _REPORT_POLL_SECONDS = 1.0  # seconds between two looks at those of all workers

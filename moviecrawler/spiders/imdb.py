@@ -14,9 +14,10 @@ from scrapy.exceptions import DontCloseSpider
 
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
-from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload, version_of
 from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
 from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract import imdb
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.datasets.stored_facts import Pass
     from moviecrawler.items import Movie, Page
     from moviecrawler.spiders.base import Found, Plan
 
@@ -45,6 +47,7 @@ REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
 CLAIMED_FOR_DATASETS = 20_000
 """Titles that one pass over the datasets is made for, at most."""
+_NOT_THERE = "not in IMDb's datasets"
 _AT_A_TIME = 500
 """Movies read from the datasets between two turns of the event loop."""
 
@@ -79,7 +82,6 @@ class ImdbSpider(MovieSpider):
     def parse_arguments(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return what the arguments ask for."""
         plan = super().parse_arguments(settings, arguments)
-        dataset_names(settings["IMDB_DATASETS"])
         via = parse_choice("via", arguments.get("via", "auto"), WAYS)
         if via == "datasets" and plan.list_name == "boxoffice":
             raise ConfigurationError("list is 'boxoffice', which IMDb's datasets don't have; use via=pages or list=top")
@@ -98,6 +100,9 @@ class ImdbSpider(MovieSpider):
         spider.downloads = {}
         spider.progress = DownloadProgress()
         spider.pass_done = asyncio.Event()
+        # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
+        is_settled_by_stores = spider.plan.lane is not None or crawler.settings.get("REDIS_URL")
+        spider.stored = None if is_settled_by_stores else DatasetFacts(crawler)
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
@@ -156,6 +161,8 @@ class ImdbSpider(MovieSpider):
     downloads: dict[str, RangedDownload]
     """By the names of datasets, such as `title.crew`."""
     progress: DownloadProgress
+    stored: DatasetFacts | None
+    """Knows which titles the stores have as they are; None where all that is read is stored."""
 
     def title_missed(
         self, site_id: str, found: Found | None, outcome: str, reason: str, now: datetime
@@ -316,6 +323,19 @@ class ImdbSpider(MovieSpider):
         files = {name: download.path for name, download in self.downloads.items()}
         charted: dict[str, Movie] = {}
         listed: list[str] = []
+        known, version = None, ""
+        if self.stored is not None:
+            of_files = await asyncio.to_thread(
+                version_of, sorted(download.path for download in self.downloads.values())
+            )
+            version, known = self.stored.pass_of(
+                of_files, [*sorted(files), repr((self.refused_list, self.plan.limit)), *asked]
+            )
+        if known is not None:
+            for item in self._all_unchanged(known):
+                yield item
+            return
+        count = 0
         try:
             if self.refused_list is not None:
                 listed, charted = await asyncio.to_thread(
@@ -332,8 +352,12 @@ class ImdbSpider(MovieSpider):
                     movie.list_name, movie.list_rank, movie.list_computed = place.list_name, place.list_rank, True
                 if site_id not in asked:
                     self.crawler.stats.inc_value("titles/asked")
+                count += 1
                 movie.scraped_at = utc_now()
-                yield movie
+                if self.stored is not None and self.stored.is_stored(movie):
+                    self.crawler.stats.inc_value("titles/unchanged")
+                else:
+                    yield movie
         except CrawlEndedError as error:
             for item in self._datasets_missed(str(error)):
                 yield item
@@ -347,10 +371,24 @@ class ImdbSpider(MovieSpider):
         if damaged:
             self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
             logger.error("%d damaged rows, the first: %s", len(damaged), damaged[0], extra={"spider": self})
+        elif self.stored is not None:
+            self.stored.end_pass(version, count, list(missing))
         for site_id, found in missing.items():
-            for item in super().title_missed(site_id, found, "absent", "not in IMDb's datasets", utc_now()):
+            for item in super().title_missed(site_id, found, "absent", _NOT_THERE, utc_now()):
                 yield item
         self._pass_ended(asked if self.plan.lane is not None else ())
+
+    def _all_unchanged(self, known: Pass) -> Iterator[Any]:
+        """Account for all titles of a pass whose files and stores are as they were after it."""
+        text = "IMDb's datasets are as they were, and so are the %d titles asked for; nothing is written"
+        logger.info(text, known.titles, extra={"spider": self})
+        self.crawler.stats.inc_value("titles/unchanged", known.titles)
+        self.crawler.stats.inc_value(
+            "titles/asked", max(0, known.titles + len(known.absent) - len(self.refused_titles))
+        )
+        for site_id in known.absent:
+            yield from super().title_missed(site_id, self.refused_titles.get(site_id), "absent", _NOT_THERE, utc_now())
+        self._pass_ended(())
 
     def _check_running(self) -> None:
         """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute."""

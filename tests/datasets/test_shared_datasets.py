@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import csv
-import functools
 import json
-import threading
 from collections import defaultdict
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 from tests.crawling import FAST, scrapy
+from tests.datasets.served import serving
 from tests.services.postgres import execute
 from tests.shared import SHARED
 
@@ -24,24 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shared("datasets")
 FOLDER = SHARED / "datasets"
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:

@@ -1,0 +1,129 @@
+"""What the stores have of IMDb's datasets by now, so that only titles whose facts have changed are written again.
+
+One small SQLite file for each set of stores. Without it, or with another set of stores, all titles are written.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import timedelta
+    from pathlib import Path
+
+    from moviecrawler.items import Movie
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS titles (
+    site_id TEXT PRIMARY KEY,
+    facts BLOB NOT NULL,  -- a hash of all but the votes
+    votes INTEGER,
+    stored_at REAL NOT NULL  -- seconds since 1970
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS passes (  -- over files of which all was stored
+    version TEXT PRIMARY KEY,  -- of the files, the titles asked for, and the program
+    titles INTEGER NOT NULL,
+    absent TEXT NOT NULL  -- JSON: ids that the files don't have
+) WITHOUT ROWID;
+"""
+_UPSERT = "INSERT OR REPLACE INTO titles (site_id, facts, votes, stored_at) VALUES (?, ?, ?, ?)"
+_BATCH = 500
+_LOCK_TIMEOUT_SECONDS = 10.0
+
+
+class Pass(NamedTuple):
+    """A pass over the datasets whose titles are all stored."""
+
+    titles: int
+    absent: list[str]
+    """Ids that were asked for and that the datasets don't have."""
+
+
+class StoredFacts:
+    """What was stored of titles. Call it from one thread."""
+
+    def __init__(self, path: Path, *, least_change: float, margin: timedelta) -> None:
+        """Keep it in the file at `path`.
+
+        least_change: the share by which votes have to move to count as a change while the rating stays, such as 0.01. margin: for
+        so long the stores don't take a newer reading in place of one that they have, so that it has to be offered again.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._least_change = least_change
+        self._margin = margin.total_seconds()
+        self._waiting: list[tuple[str, bytes, int | None, float]] = []
+        self._connection = sqlite3.connect(
+            path, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._connection.executescript(_SCHEMA)
+
+    def has(self, movie: Movie) -> bool:
+        """Return whether the stores have these facts, but for votes that have hardly moved."""
+        found = self._connection.execute(
+            "SELECT facts, votes FROM titles WHERE site_id = ?", (movie.site_id,)
+        ).fetchone()
+        if found is None or found[0] != _hash(movie):
+            return False
+        before, votes = found[1], _votes(movie)
+        if before is None or votes is None:
+            return bool(before == votes)
+        return bool(before == votes or abs(votes - before) < self._least_change * before)
+
+    def add(self, movie: Movie) -> None:
+        """Note that all stores have a title as it is now. It has `scraped_at`."""
+        assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
+        self._waiting.append((movie.site_id or "", _hash(movie), _votes(movie), movie.scraped_at.timestamp()))
+        if len(self._waiting) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was added."""
+        waiting, self._waiting = self._waiting, []
+        self._connection.execute("BEGIN IMMEDIATE")
+        for row in waiting:
+            before = self._connection.execute("SELECT stored_at FROM titles WHERE site_id = ?", row[:1]).fetchone()
+            if before is None or row[3] - before[0] >= self._margin:
+                self._connection.execute(_UPSERT, row)
+        self._connection.execute("COMMIT")
+
+    def known_pass(self, version: str) -> Pass | None:
+        """Return a pass of this version whose titles are all stored; None when there was none."""
+        found = self._connection.execute("SELECT titles, absent FROM passes WHERE version = ?", (version,)).fetchone()
+        return None if found is None else Pass(found[0], json.loads(found[1]))
+
+    def add_pass(self, version: str, titles: int, absent: Iterable[str]) -> None:
+        """Note that all that a pass gave is stored; passes over older files are forgotten."""
+        self.flush()
+        self._connection.execute("BEGIN IMMEDIATE")
+        # The first part of a version is that of the files.
+        self._connection.execute(
+            "DELETE FROM passes WHERE substr(version, 1, instr(version, ' ')) <> ?", (version.partition(" ")[0] + " ",)
+        )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO passes VALUES (?, ?, ?)", (version, titles, json.dumps(list(absent)))
+        )
+        self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Write what was added, and close the file."""
+        self.flush()
+        self._connection.close()
+
+
+def _votes(movie: Movie) -> int | None:
+    score = movie.score("imdb")
+    return None if score is None else score.count
+
+
+def _hash(movie: Movie) -> bytes:
+    """Return a hash of all facts of a title but its votes."""
+    scores = [replace(score, count=None) for score in movie.scores]
+    plain = replace(movie, scores=scores, scraped_at=None, fetch=None)
+    return blake2b(msgspec.msgpack.encode(plain), digest_size=8).digest()

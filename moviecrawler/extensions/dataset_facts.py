@@ -1,0 +1,109 @@
+"""Leaving out titles of IMDb's datasets that the stores have as they are."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from moviecrawler.datasets.stored_facts import StoredFacts
+from moviecrawler.signals import item_settled, store_opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from moviecrawler.datasets.stored_facts import Pass
+    from moviecrawler.items import Movie
+    from moviecrawler.signals import Outcome
+
+_STORES = ("CSV_ENABLED", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_PREFIX", "S3_ENDPOINT_URL")
+"""The settings that say which stores there are."""
+
+
+class DatasetFacts:
+    """Knows which titles all stores have, and follows those of a crawl until they have them."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Read DATA_DIR, IMDB_VOTES_CHANGE, FRESHNESS_MARGIN and the settings of stores."""
+        self._settings = crawler.settings
+        self._opened: StoredFacts | None = None
+        has_csv = Path(crawler.settings["DATA_DIR"], "movies.sqlite3").exists()
+        self._begins_anew = crawler.settings.getbool("CSV_ENABLED") and not has_csv
+        """Whether somebody has removed the CSV files, who wants them anew."""
+        self._stores: set[str] = set()
+        self._following: dict[int, tuple[Movie, set[str]]] = {}
+        self._pass: tuple[str, int, list[str]] | None = None
+        self._is_whole = True
+        """Whether all that was given to the stores is durable in each of them."""
+        crawler.signals.connect(self._store_opened, store_opened)
+        crawler.signals.connect(self._settled, item_settled)
+        crawler.signals.connect(self._dropped, signals.item_dropped)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @property
+    def _facts(self) -> StoredFacts:
+        """What is kept of these stores; most crawls read pages, and don't need it."""
+        if self._opened is None:
+            settings = self._settings
+            path = Path(settings["DATA_DIR"], "datasets", f"stored-{_stores(settings)}.sqlite3")
+            if self._begins_anew:
+                path.unlink(missing_ok=True)
+            margin = timedelta(seconds=settings.getfloat("FRESHNESS_MARGIN"))
+            self._opened = StoredFacts(path, least_change=settings.getfloat("IMDB_VOTES_CHANGE"), margin=margin)
+        return self._opened
+
+    def pass_of(self, files: str, asked: Iterable[str]) -> tuple[str, Pass | None]:
+        """Return the version of a pass over the files of a version, for what is asked for; and that pass, if all of it is stored."""
+        hashed = blake2b("\n".join([version("moviecrawler"), *asked]).encode(), digest_size=16).hexdigest()
+        name = f"{files} {hashed}"
+        return name, self._facts.known_pass(name)
+
+    def is_stored(self, movie: Movie) -> bool:
+        """Return whether all stores have a title as it is; if not, follow it until they have."""
+        if self._facts.has(movie):
+            return True
+        self._following[id(movie)] = (movie, set())
+        return False
+
+    def end_pass(self, name: str, titles: int, absent: list[str]) -> None:
+        """Note a pass by its version once all of it is stored, when the crawl is over."""
+        self._pass = (name, titles, absent)
+
+    def _store_opened(self, store: str) -> None:
+        self._stores.add(store)
+
+    def _settled(self, item: Any, store: str, outcome: Outcome) -> None:
+        followed = self._following.get(id(item))
+        if followed is None:
+            return
+        if outcome != "durable":
+            self._dropped(item)
+            return
+        followed[1].add(store)
+        if followed[1] >= self._stores:
+            del self._following[id(item)]
+            self._facts.add(followed[0])
+
+    def _dropped(self, item: Any) -> None:
+        if self._following.pop(id(item), None) is not None:
+            self._is_whole = False
+
+    def _closed(self) -> None:
+        if self._opened is None:
+            return
+        if self._pass is not None and self._is_whole and not self._following and self._stores:
+            self._facts.add_pass(*self._pass)
+        self._opened.close()
+
+
+def _stores(settings: BaseSettings) -> str:
+    named = repr([str(settings.get(name) or "") for name in _STORES])
+    return blake2b(named.encode(), digest_size=6).hexdigest()
