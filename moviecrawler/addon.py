@@ -94,7 +94,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
     from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
     from moviecrawler.frontier.site_budgets import site_budget  # noqa: PLC0415 - as above
-    from moviecrawler.monitors.options import AlarmOptions  # noqa: PLC0415 - as above
+    from moviecrawler.monitors.receivers import read_receivers  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.options import ProxyOptions  # noqa: PLC0415 - as above
@@ -112,4 +112,4 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
 
         connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
     ProxyOptions.from_settings(settings)
-    AlarmOptions.from_settings(settings)
+    read_receivers(settings)

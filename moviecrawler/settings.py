@@ -132,7 +132,6 @@ EXTENSIONS = {
 }
 
 # --- Alarms ----------------------------------------------------------------------------------------------------------
-# What is an alarm; read by AlarmOptions, which says more of each.
 # Whether there are alarms. Suites of your own, which Spidermon's other settings name, run beside them.
 SPIDERMON_ENABLED = True
 

@@ -22,8 +22,8 @@ from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdicts
 from moviecrawler.monitors.notifications import Notification
-from moviecrawler.monitors.options import AlarmOptions
-from moviecrawler.options import node_of
+from moviecrawler.monitors.receivers import read_receivers
+from moviecrawler.options import AlarmOptions, node_of
 from moviecrawler.signals import coverage_changed
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Alarms:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.options = AlarmOptions.from_settings(crawler.settings)
+        self.options = AlarmOptions.read(crawler.settings)
+        self._receivers = read_receivers(crawler.settings)
         self.site: str = crawler.spidercls.site  # type: ignore[attr-defined]
         self.verdicts: list[Verdict] = []
         self.open: list[Alarm] = []
@@ -78,7 +79,7 @@ class Alarms:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read SPIDERMON_ENABLED, and what `AlarmOptions` and `open_alarm_store` read."""
+        """Read SPIDERMON_ENABLED, and what `AlarmOptions`, `read_receivers` and `open_alarm_store` read."""
         if not crawler.settings.getbool("SPIDERMON_ENABLED") or not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         alarms = cls(crawler)
@@ -192,7 +193,7 @@ class Alarms:
             for one in changed:
                 logger.log(_LOG_LEVELS[one.status], "%s", one.text)
                 self.crawler.stats.inc_value(f"alarms/{one.status}")
-            if changed and self.options.receivers:
+            if changed and self._receivers:
                 await asyncio.to_thread(self._notify, verdicts, changed)
 
     def _record(self, verdicts: Sequence[Verdict], changed: list[Notification]) -> None:
@@ -216,7 +217,7 @@ class Alarms:
     def _notify(self, verdicts: Sequence[Verdict], changed: Sequence[Notification]) -> None:
         from moviecrawler.monitors.suite import notify  # noqa: PLC0415 - takes longer to import than a small crawl takes
 
-        if not notify(self.crawler, self.options.receivers, verdicts, changed):
+        if not notify(self.crawler, self._receivers, verdicts, changed):
             with suppress(AlarmStoreError):
                 for one in changed:
                     if one.status != "recovered":

@@ -14,8 +14,8 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import AlarmStoreError
 from moviecrawler.frontier.engine import drop_unsent
 from moviecrawler.monitors.alarm_store import open_alarm_store
-from moviecrawler.monitors.options import AlarmOptions
 from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, Places
+from moviecrawler.options import AlarmOptions
 from moviecrawler.signals import coverage_changed, title_unread
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class CoverageWatch:
         """Read what `AlarmOptions` and `open_alarm_store` read."""
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
-        watch = cls(crawler, AlarmOptions.from_settings(crawler.settings))
+        watch = cls(crawler, AlarmOptions.read(crawler.settings))
         crawler.signals.connect(watch.spider_opened, signals.spider_opened)
         crawler.signals.connect(watch.spider_closed, signals.spider_closed)
         crawler.signals.connect(watch.take_unread, title_unread)

@@ -15,7 +15,7 @@ import requests
 from spidermon.core.actions import Action
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.monitors.options import MailServer
+from moviecrawler.monitors.receivers import MailServer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moviecrawler.monitors.alarm_store import Kind
     from moviecrawler.monitors.checks import Verdict
     from moviecrawler.monitors.notifications import Notification
-    from moviecrawler.monitors.options import Receiver
+    from moviecrawler.monitors.receivers import Receiver
 
 logger = logging.getLogger(__name__)
 

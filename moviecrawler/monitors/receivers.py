@@ -1,15 +1,13 @@
-"""What is an alarm, and who is notified."""
+"""Who is notified of alarms, by which action of Spidermon or ours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.option_types import is_http_url
 
 if TYPE_CHECKING:
     from typing import Self
@@ -102,65 +100,20 @@ class MailServer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlarmOptions:
-    """The settings ALARM_…, COVERAGE_STOP, and those of Spidermon's actions."""
-
-    every: float = 30.0
-    """Seconds between two looks."""
-    reminder: float = 21_600.0
-    """Seconds between two messages about an alarm that stands."""
-    stalled: float = 900.0
-    """Seconds without any answer, while there is something to ask for, that are an alarm."""
-    extraction_errors: float = 0.05
-    """Share of pages that may be unreadable."""
-    blocks: float = 0.05
-    """Share of answers that may be refusals."""
-    freshness: float = 0.9
-    """Share of the titles fetched before that must not be overdue; 0 for no such alarm."""
-    stops: bool = True
-    """Whether a crawl ends when no page can be read any more, or none has a score's place."""
-    receivers: tuple[Receiver, ...] = ()
-    """Those that are switched on."""
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings. Raises ConfigurationError, which repeats neither a URL nor a password."""
-        number = partial(_number, settings)
-        for name in ("ALARM_WEBHOOK", "SPIDERMON_DISCORD_WEBHOOK_URL"):
-            if settings.get(name) and not is_http_url(settings[name]):
-                raise ConfigurationError(f"{name} is no http or https URL; set it to one, or remove it")
-        receivers = tuple(receiver for receiver in RECEIVERS if settings.get(receiver.setting))
-        for receiver in receivers:
-            missing = [name for name in receiver.further if not settings.get(name)]
-            if missing:
-                raise ConfigurationError(f"{receiver.setting} is set; set {' and '.join(missing)} as well")
-            if not all(map(find_spec, receiver.packages)):
-                raise ConfigurationError(
-                    f"{receiver.setting} needs the packages {', '.join(receiver.packages)}; install moviecrawler[alarms]"
-                )
-        if settings.get("ALARM_MAIL_TO"):
-            MailServer.from_url(settings["ALARM_SMTP_URL"])
-            for address in (*settings.getlist("ALARM_MAIL_TO"), settings["ALARM_MAIL_FROM"]):
-                if "@" not in address.strip("@") or not address.isprintable() or " " in address:
-                    raise ConfigurationError(f"{address!r} in ALARM_MAIL_TO or ALARM_MAIL_FROM is no address")
-        return cls(
-            every=number("ALARM_EVERY", 0.05, 3600),
-            reminder=number("ALARM_REMINDER", 1, 1e7),
-            stalled=number("ALARM_STALLED", 0.1, 1e6),
-            extraction_errors=number("ALARM_EXTRACTION_ERRORS", 0, 1),
-            blocks=number("ALARM_BLOCKS", 0, 1),
-            freshness=number("ALARM_FRESHNESS", 0, 1),
-            stops=settings.getbool("COVERAGE_STOP"),
-            receivers=receivers,
-        )
-
-
-def _number(settings: BaseSettings, name: str, least: float, most: float) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        value = float("nan")
-    if not least <= value <= most:
-        raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number from {least:g} to {most:g}")
-    return value
+def read_receivers(settings: BaseSettings) -> list[Receiver]:
+    """Return the receivers that are switched on. Raises ConfigurationError, which repeats neither a URL nor a password."""
+    receivers = [receiver for receiver in RECEIVERS if settings.get(receiver.setting)]
+    for receiver in receivers:
+        missing = [name for name in receiver.further if not settings.get(name)]
+        if missing:
+            raise ConfigurationError(f"{receiver.setting} is set; set {' and '.join(missing)} as well")
+        if not all(map(find_spec, receiver.packages)):
+            raise ConfigurationError(
+                f"{receiver.setting} needs the packages {', '.join(receiver.packages)}; install moviecrawler[alarms]"
+            )
+    if settings.get("ALARM_MAIL_TO"):
+        MailServer.from_url(settings["ALARM_SMTP_URL"])
+        for address in (*settings.getlist("ALARM_MAIL_TO"), settings["ALARM_MAIL_FROM"]):
+            if "@" not in address.strip("@") or not address.isprintable() or " " in address:
+                raise ConfigurationError(f"{address!r} in ALARM_MAIL_TO or ALARM_MAIL_FROM is no address")
+    return receivers
