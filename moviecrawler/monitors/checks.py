@@ -66,6 +66,10 @@ class Figures:
         )
 
 
+_REFUSALS = ("challenge", "refusal", "rate_limit", "throttle")
+"""The kinds of refusals, as `extract/blocks.py` has them."""
+
+
 class Checks:
     """All checks of one site's crawl but of its pages' places; they remember what they saw before.
 
@@ -113,7 +117,9 @@ class Checks:
         stopped = figures.stats.get(f"blocks/{self._site}/stopped")
         if stopped:
             return str(stopped)
-        refusals = figures.total(f"blocks/{self._site}/") + figures.total(f"identity/{self._site}/", "/banned")
+        refusals = figures.total(f"blocks/{self._site}/")
+        # Through proxies, refusals are outcomes of attempts.
+        refusals += sum(figures.total(f"identity/{self._site}/", f"/{kind}") for kind in _REFUSALS)
         return self._blocks.look(refusals, figures.total("downloader/response_count"), "answers are refusals")
 
     def _stall(self, figures: Figures) -> str | None:
