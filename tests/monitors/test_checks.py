@@ -53,8 +53,10 @@ def test_refusals_are_an_alarm_when_too_many() -> None:
     assert not look(checks(), blocks__imdb__throttle=2, downloader__response_count=100)["blocks"].stands
     assert look(checks(), blocks__imdb__throttle=20, downloader__response_count=100)["blocks"].stands
     assert "blocks" not in look(checks(), blocks__imdb__throttle=5, downloader__response_count=19)
-    through_proxies = {"identity__imdb__home__challenge": 15, "identity__imdb__datacenter__refusal": 5}
-    assert look(checks(), **through_proxies, downloader__response_count=100)["blocks"].stands
+    found = look(
+        *(checks(), 0), identity__imdb__a__challenge=15, identity__imdb__b__refusal=5, downloader__response_count=100
+    )
+    assert found["blocks"].stands
 
 
 def test_silence_is_an_alarm_while_something_is_due() -> None:

@@ -7,25 +7,18 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import redis
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, Finished, environment, scrapy
-from tests.proxies.fleets import TITLES, tell, write_ids
+from tests.proxies.fleets import tell, write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mode.DROP, Mode.WORK]
 """Among them proxies that answer with all that they were sent."""
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
 
 
 def command_lines() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,20 +27,6 @@ HOUR = 3600
 CATALOGUE = Catalogue(1, 60)
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=60, light=True) as replica:
-        yield replica
-
-
-@pytest.fixture
-def replica(running: ReplicaProcess) -> ReplicaProcess:
-    tell(running, "faults")
-    tell(running, "clients")
-    reset(running)
-    return running
-
-
 def ids(site: Site, most: int = 6) -> str:
     found = [movie.site_id for n in range(60) if (movie := truth(CATALOGUE, site, n)) is not None]
     return "ids=" + ",".join(str(site_id) for site_id in found[:most])
@@ -57,7 +42,7 @@ def ids(site: Site, most: int = 6) -> str:
         ("rottentomatoes", "throttle", "200 unexpected: a page of", 6),
     ],
 )
-def test_sign_rests_the_exits_and_then_the_site_for_all_nodes(
+def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     site: Site,
     fault: str,
     told: str,
@@ -105,7 +90,7 @@ def test_sign_rests_the_exits_and_then_the_site_for_all_nodes(
         assert again.code == 1
 
 
-def test_a_new_worker_knows_the_exits_that_another_has_seen_refused(
+def test_a_new_worker_knows_the_proxies_that_another_has_seen_refused(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     with ProxyFleet([Mode.WORK] * 3) as fleet:

@@ -14,7 +14,6 @@ from tests.proxies.tor_fakes import FakeControl, FakeTunnel, Host
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-    from pathlib import Path
 
 TUNNEL = "http://127.0.0.1:9080"
 SITE = "https://127.0.0.1"
@@ -232,30 +231,6 @@ def test_wrong_password_is_named_and_not_shown(given: str, sentence: str, monkey
     said = refusal(check())
     assert sentence in said
     assert "hunter" not in said
-
-
-def test_control_socket_takes_the_cookie_beside_it(tmp_path: Path) -> None:
-    cookie = tmp_path / "cookie"
-    cookie.write_bytes(bytes(range(32)))
-
-    async def check() -> None:
-        with (
-            Host() as host,
-            FakeTunnel() as tunnel,
-            FakeControl(path=str(tmp_path / "control"), cookie=str(cookie)) as control,
-        ):
-            await pool(tunnel, control).open(f"https://{host.address}")
-            assert "GETINFO status/bootstrap-phase" in control.commands
-
-    asyncio.run(check())
-
-
-def test_port_that_is_no_control_port_is_named() -> None:
-    async def check() -> None:
-        with FakeTunnel() as tunnel, Host(b"HTTP/1.0 400 Bad Request\r\n\r\n") as other:
-            await pool(tunnel, TOR_CONTROL=f"127.0.0.1:{other.port}", TOR_TIMEOUT=1).open(SITE)
-
-    assert "; set it to Tor's ControlPort" in refusal(check())
 
 
 @pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "AUTHENTICATE", "GETINFO status/bootstrap-phase"])

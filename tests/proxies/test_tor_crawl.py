@@ -5,32 +5,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts, reset
+from tests.crawling import counts
 from tests.proxies.over_tor import crawl
 from tests.proxies.tor_fakes import FakeControl, FakeTunnel
 from tests.services.https import NAME, HttpsFront
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=50, light=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def front(replica: ReplicaProcess) -> Iterator[HttpsFront]:
-    with HttpsFront(replica.urls["imdb"]) as running:
-        yield running
 
 
 def test_every_request_leaves_over_one_of_the_circuits(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
-    reset(replica)
     with FakeTunnel() as tunnel, FakeControl("hunter2") as control:
         tunnel.hosts = {NAME: "127.0.0.1"}  # this machine itself knows no such name, nor asks for it
         crawled = crawl(
@@ -66,7 +52,6 @@ def test_every_request_leaves_over_one_of_the_circuits(
 def test_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
     settings: dict[str, str], sentence: str, replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
-    reset(replica)
     given = {name: value.replace("{replica}", replica.urls["imdb"]) for name, value in settings.items()}
     crawled = crawl(front, tmp_path, "list=top", **given)
     assert crawled.code != 0

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished
-from tests.proxies.fleets import TITLES, attempts, crawl_imdb, write_pools
+from tests.proxies.fleets import attempts, crawl_imdb, write_pools
 from tests.services.forward_proxy import ForwardProxy, Mode, ProxyFleet
 from tests.services.https import HttpsFront
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def front(replica: ReplicaProcess) -> Iterator[HttpsFront]:
-    with HttpsFront(replica.urls["imdb"]) as running:
-        yield running
 
 
 def crawl(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, front: HttpsFront, **settings: str) -> Finished:
@@ -32,7 +19,7 @@ def crawl(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, front: Https
     return crawl_imdb(folder, replica, fleet, titles=12, **https, **settings)
 
 
-def test_exits_that_differ_in_credentials_only_have_connections_of_their_own(
+def test_proxies_that_differ_in_credentials_only_have_connections_of_their_own(
     replica: ReplicaProcess, front: HttpsFront, tmp_path: Path
 ) -> None:
     with ProxyFleet([Mode.WORK]) as fleet:

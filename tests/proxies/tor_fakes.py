@@ -6,7 +6,6 @@ import re
 import socket
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -14,24 +13,19 @@ if TYPE_CHECKING:
 
 
 class _Server:
-    """Listens on a free port, or on a path, while the `with` block runs. Each connection has a thread."""
+    """Listens on a free port while the `with` block runs. Each connection has a thread."""
 
-    def __init__(self, port: int = 0, path: str = "") -> None:
-        self._port = port
-        self._path = path
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        """The same after its end."""
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.errors: list[BaseException] = []
         """What its threads ended with."""
 
     def __enter__(self) -> Self:
-        if self._path:
-            self._listener = socket.socket(socket.AF_UNIX)
-            self._listener.bind(self._path)
-            self._listener.listen()
-        else:
-            self._listener = socket.create_server(("127.0.0.1", self._port))
-            self._port = self._listener.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
         self._run(self._accept)
         return self
 
@@ -47,14 +41,9 @@ class _Server:
         assert not self.errors
 
     @property
-    def port(self) -> int:
-        """The same after its end."""
-        return self._port
-
-    @property
     def address(self) -> str:
         """As in settings."""
-        return self._path or f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     def _run(self, what: Callable[..., None], *arguments: Any) -> None:
         def run() -> None:
@@ -146,13 +135,12 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 class FakeControl(_Server):
-    """Tor's ControlPort or ControlSocket."""
+    """Tor's ControlPort."""
 
-    def __init__(self, password: str | None = None, path: str = "", cookie: str = "") -> None:
-        """Ask for a password or for the content of a file, if one is given."""
-        super().__init__(path=path)
+    def __init__(self, password: str | None = None) -> None:
+        """Ask for a password, if one is given."""
+        super().__init__()
         self._password = password
-        self._cookie = cookie
         self.commands: list[str] = []
         self.progress = [100]
         """How far Tor is, each time that it is asked; the last for ever."""
@@ -176,8 +164,6 @@ class FakeControl(_Server):
 
     def _is_right(self, line: str) -> bool:
         given = line.removeprefix("AUTHENTICATE").strip()
-        if self._cookie:
-            return given.lower() == Path(self._cookie).read_bytes().hex()
         if self._password is None:
             return True
         return re.sub(r"\\(.)", r"\1", given[1:-1]) == self._password
@@ -185,9 +171,7 @@ class FakeControl(_Server):
     def _answer(self, line: str) -> str:
         match line.split():
             case ["PROTOCOLINFO", "1"]:
-                methods = f'COOKIE COOKIEFILE="{self._cookie}"' if self._cookie else "HASHEDPASSWORD"
-                if not self._cookie and self._password is None:
-                    methods = "NULL"
+                methods = "NULL" if self._password is None else "HASHEDPASSWORD"
                 return f'250-PROTOCOLINFO 1\n250-AUTH METHODS={methods}\n250-VERSION Tor="0.4.9.11"\n250 OK\n'
             case ["GETINFO", "status/bootstrap-phase"]:
                 progress = self.progress.pop(0) if len(self.progress) > 1 else self.progress[0]
