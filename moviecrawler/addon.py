@@ -97,7 +97,7 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     from moviecrawler.monitors.receivers import read_receivers  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
-    from moviecrawler.proxies.options import ProxyOptions  # noqa: PLC0415 - as above
+    from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
 
     if not hasattr(spidercls, "home_setting"):
         return  # such as `scrapy replay`, which asks no site
@@ -111,5 +111,5 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
         from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - imports Redis' client
 
         connect(settings["REDIS_URL"], **redis_parameters(settings))  # which opens no connection
-    ProxyOptions.from_settings(settings)
+    SitePools.from_settings(settings)
     read_receivers(settings)

@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.configuration import check_settings, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.proxies.options import read_pools
+from moviecrawler.proxies.site_pools import read_pools
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider

@@ -16,9 +16,9 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.blocks import classify
 from moviecrawler.frontier.report import asking
 from moviecrawler.proxies.health import Figures
-from moviecrawler.proxies.options import ProxyOptions
 from moviecrawler.proxies.report import configured_proxies, read_proxies
 from moviecrawler.proxies.shared_health import clear_quarantines
+from moviecrawler.proxies.site_pools import SitePools
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +41,7 @@ class Proxies(Console):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do one of the three; exit code 1 when Redis can't be asked, or when a proxy does not get an answer."""
         action, *rest = args or ["show"]
-        self._options = ProxyOptions.from_settings(self.settings)
+        self._site_pools = SitePools.from_settings(self.settings)
         if action == "show":
             asyncio.run(self._show(as_json=opts.json))
         elif action == "clear":
@@ -53,7 +53,7 @@ class Proxies(Console):
 
     def _named(self, names: list[str]) -> list[tuple[ProxyPool, Proxy]]:
         """Return the proxies of these names, or of these pools; all when there are none."""
-        configured = configured_proxies(self._options)
+        configured = configured_proxies(self._site_pools)
         known = [(pool, proxy) for pool, proxy in configured if not names or {proxy.name, pool.name} & set(names)]
         unknown = set(names) - {name for pool, proxy in known for name in (pool.name, proxy.name)}
         if unknown:
@@ -65,7 +65,7 @@ class Proxies(Console):
     async def _show(self, *, as_json: bool) -> None:
         if self.settings.get("REDIS_URL"):
             async with asking(self.settings) as client:
-                reports = await read_proxies(client, self._options)
+                reports = await read_proxies(client, self._site_pools)
         else:
             reports = {}
             print(
@@ -78,7 +78,7 @@ class Proxies(Console):
             for one in of_site
             if one.figures.requests or one.quarantine
         ]
-        proxies = [proxy for _, proxy in configured_proxies(self._options)]
+        proxies = [proxy for _, proxy in configured_proxies(self._site_pools)]
         rows = [_row(one.name, one.kind or "?", site, one) for site, one in used]
         rows += [_row(proxy.name, proxy.kind, None) for proxy in proxies if proxy.id not in {one.id for _, one in used}]
         places = {proxy.name: place for place, proxy in enumerate(proxies)}
@@ -96,7 +96,7 @@ class Proxies(Console):
             raise ConfigurationError("REDIS_URL is not set; without it a crawl's quarantines end with it")
         ids = {proxy.id for _, proxy in named}
         async with asking(self.settings) as client:
-            for site, reports in (await read_proxies(client, self._options)).items():
+            for site, reports in (await read_proxies(client, self._site_pools)).items():
                 for one in reports:
                     # Also those that only other nodes have, when all are meant.
                     if one.quarantine is not None and (everything or one.id in ids):

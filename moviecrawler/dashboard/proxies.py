@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.proxies.options import ProxyOptions
 from moviecrawler.proxies.report import read_proxies
 from moviecrawler.proxies.shared_health import clear_quarantines
+from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class Proxies(Page):
         """Return the proxies of each site."""
         page = asked.whole("page", 1, 1_000_000, 1)
         try:
-            options = ProxyOptions.from_settings(self.sources.settings)
+            site_pools = SitePools.from_settings(self.sources.settings)
         except ConfigurationError as error:
             asked.troubles.append(f"This node's proxies can't be named: {error}")
-            options = None
-        reports = asked.attempt(self._read, options, otherwise={})
-        orders = options.orders if options else {}
+            site_pools = None
+        reports = asked.attempt(self._read, site_pools, otherwise={})
+        orders = site_pools.orders if site_pools else {}
         shown: list[dict[str, Any]] = [
             {
                 "site": site,
@@ -49,7 +49,7 @@ class Proxies(Page):
             for rows in [reports.get(site, [])]
         ]
         used = {pool.name for order in orders.values() for pool in order}
-        pools = options.pools.values() if options else ()
+        pools = site_pools.pools.values() if site_pools else ()
         return {
             "shown": shown,
             "unused": [
@@ -60,10 +60,12 @@ class Proxies(Page):
             "has_frontier": self.sources.has_frontier,
         }
 
-    def _read(self, options: ProxyOptions | None) -> dict[Site, list[ProxyReport]]:
+    def _read(self, site_pools: SitePools | None) -> dict[Site, list[ProxyReport]]:
         if not self.sources.has_frontier:
-            return asyncio.run(read_proxies(None, options))
-        found: dict[Site, list[ProxyReport]] = self.sources.ask_frontier(lambda client: read_proxies(client, options))
+            return asyncio.run(read_proxies(None, site_pools))
+        found: dict[Site, list[ProxyReport]] = self.sources.ask_frontier(
+            lambda client: read_proxies(client, site_pools)
+        )
         return found
 
     def act(self, asked: Asked) -> tuple[str, str]:

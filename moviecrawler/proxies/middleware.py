@@ -31,11 +31,11 @@ from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
 from moviecrawler.proxies.health import Health
-from moviecrawler.proxies.options import HOME_SETTINGS, ProxyOptions
 from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, describe_failure, load_policy, tunnel_status
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
 from moviecrawler.proxies.shared_health import EXCHANGE_TIMEOUTS, SharedHealth
+from moviecrawler.proxies.site_pools import HOME_SETTINGS, SitePools
 from moviecrawler.proxies.traffic import Traffic
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 
@@ -91,10 +91,12 @@ class ProxyMiddleware:
     quarantined, the site is stopped as it is without rotation. Requests of other sites pass untouched.
     """
 
-    def __init__(self, crawler: Crawler, options: ProxyOptions, site: Site) -> None:
+    def __init__(self, crawler: Crawler, pools: SitePools, site: Site) -> None:
         self.crawler = crawler
         self.site = site
-        self.options = options
+        self.options = pools.options
+        self.pools = pools.pools
+        self.order = pools.orders[site]
         self.policy = load_policy(crawler.settings)
         self.backoff = Backoff.from_settings(crawler.settings)
         self.traffic = Traffic(crawler.stats)
@@ -106,9 +108,8 @@ class ProxyMiddleware:
         self._netlocs = {
             urlsplit(crawler.settings[name]).netloc.lower() for name, one in HOME_SETTINGS.items() if one == site
         }
-        pools = options.orders[site]
-        self.health = Health(options.quarantine, sum(len(pool.proxies) for pool in pools))
-        self.rotator = ProxyRotator(map(self._round_robin, pools), self.health)
+        self.health = Health(self.options.quarantine, sum(len(pool.proxies) for pool in self.order))
+        self.rotator = ProxyRotator(map(self._round_robin, self.order), self.health)
         self.shared: SharedHealth | None = None
         self._changed = asyncio.Event()  # set, and replaced, whenever a proxy may have become free
         self._last_refusal: Refusal | None = None  # since the site's last page as it should be
@@ -122,12 +123,12 @@ class ProxyMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read what `ProxyOptions` reads. Raises NotConfigured where the spider's site is asked directly."""
-        options = ProxyOptions.from_settings(crawler.settings)
+        """Read what `SitePools` reads. Raises NotConfigured where the spider's site is asked directly."""
+        pools = SitePools.from_settings(crawler.settings)
         site: Any = getattr(crawler.spider, "site", None)
-        if site not in options.orders:
+        if site not in pools.orders:
             raise NotConfigured  # without a reason, which Scrapy would warn of: not to rotate is no mistake
-        middleware = cls(crawler, options, site)
+        middleware = cls(crawler, pools, site)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
@@ -156,7 +157,7 @@ class ProxyMiddleware:
         settings = self.crawler.settings
         home = next(settings[name] for name, one in HOME_SETTINGS.items() if one == self.site)
         try:
-            for pool in self.options.orders[self.site]:
+            for pool in self.order:
                 await pool.open(home)
             if settings.get("REDIS_URL"):
                 client = connect(settings["REDIS_URL"], **{**EXCHANGE_TIMEOUTS, **redis_parameters(settings)})
@@ -190,7 +191,7 @@ class ProxyMiddleware:
         if site != self.site and (site or urlparse_cached(request).netloc.lower() not in self._netlocs):
             return
         proxy = await self._take(request)
-        pool = self.options.pools[proxy.pool]
+        pool = self.pools[proxy.pool]
         route = pool.route(proxy)
         number = request.meta.get("retry_times", 0) + 1
         self._attempts[request] = _Attempt(request, proxy, pool, route, number, self.health.now())
@@ -389,12 +390,12 @@ class ProxyMiddleware:
 
     def _stop(self, request: Request) -> str:
         """Stop the site, for which no proxy is left; return why. Where others may have proxies, stop only this worker."""
-        pools = ", ".join(pool.name for pool in self.options.orders[self.site])
+        pools = ", ".join(pool.name for pool in self.order)
         pause = min((one.until for one in self.health.quarantines.values()), default=0.0) - self.health.now()
         why = f"no proxy is left of {pools}"
         if self._last_refusal is not None:
             why, pause = f"{self._last_refusal.reason}; {why}", self._last_refusal.pause_seconds
-        if not self.options.tied or shared_scheduler(self.crawler) is None:
+        if not self.options.worker_pool or shared_scheduler(self.crawler) is None:
             return self.blocks.stop(self.site, request, why, max(pause, _MIN_STOP_SECONDS))
         if self._ended is None:
             self._ended = f"{self.site} refused us ({why}); this worker has no other pool, and ends"

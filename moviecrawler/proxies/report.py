@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.proxies.health import State
-    from moviecrawler.proxies.options import ProxyOptions
     from moviecrawler.proxies.pools import Proxy, ProxyPool
+    from moviecrawler.proxies.site_pools import SitePools
 
 _MASK = "***"
 
@@ -41,26 +41,26 @@ class ProxyReport:
         return self.figures.successes / self.figures.requests if self.figures.requests else None
 
 
-def configured_proxies(options: ProxyOptions) -> Iterator[tuple[ProxyPool, Proxy]]:
+def configured_proxies(site_pools: SitePools) -> Iterator[tuple[ProxyPool, Proxy]]:
     """Yield the proxies of all pools; this machine's own address only where a site may be asked from it by PROXY_ORDER."""
-    used = {pool.name for order in options.orders.values() for pool in order}
-    for pool in options.pools.values():
+    used = {pool.name for order in site_pools.orders.values() for pool in order}
+    for pool in site_pools.pools.values():
         if pool.kind != "direct" or pool.name in used:
             for proxy in pool.proxies:
                 yield pool, proxy
 
 
-async def read_proxies(client: Any, options: ProxyOptions | None) -> dict[Site, list[ProxyReport]]:
+async def read_proxies(client: Any, site_pools: SitePools | None) -> dict[Site, list[ProxyReport]]:
     """Return the proxies that each site was asked through, or may be by PROXY_ORDER, those in quarantine first.
 
     Without a client nothing is known of how they do. Raises redis.RedisError.
     """
-    pools = options.pools if options is not None else {}
+    pools = site_pools.pools if site_pools is not None else {}
     known = {proxy.id: (pool, proxy) for pool in pools.values() for proxy in pool.proxies}
     reports: dict[Site, list[ProxyReport]] = {}
     for site in HOMES:
         now, figures, quarantines = await read_health(client, site) if client is not None else (0.0, {}, {})
-        order = options.orders.get(site, ()) if options is not None else ()
+        order = site_pools.orders.get(site, ()) if site_pools is not None else ()
         expected = [proxy.id for pool in order for proxy in pool.proxies if pool.kind != "direct"]
         reports[site] = [
             _report(id_, known.get(id_), pools, now, figures.get(id_, Figures()), quarantines.get(id_))

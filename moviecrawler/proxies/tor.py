@@ -27,9 +27,8 @@ from moviecrawler.proxies.pools import Proxy, ProxyPool, ProxyPoolError, Route, 
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Self
 
-    from scrapy.settings import BaseSettings
+    from moviecrawler.options import TorOptions
 
 logger = logging.getLogger(__name__)
 # At its lowest levels it logs all that it sends, the password too.
@@ -38,8 +37,6 @@ logging.getLogger("stem").setLevel(logging.WARNING)
 _USER = "tor"
 """By this name Tor's tunnel knows that the password is there to keep circuits apart."""
 _TOKEN_BYTES = 12
-_MAX_CIRCUITS = 64
-"""A circuit is work for three volunteers' machines."""
 _RETRY_PAUSE_SECONDS = 0.5
 _STARTING_SECONDS = 5.0
 """Tor opens its ports at once: one on which nobody listens for so long is a wrong one."""
@@ -74,48 +71,6 @@ class Address:
 
     def __str__(self) -> str:
         return self.path or f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TorOptions:
-    """How Tor is reached."""
-
-    tunnel: Address
-    """TOR_TUNNEL."""
-    control: Address | None = None
-    """TOR_CONTROL."""
-    circuits: int = 8
-    """TOR_CIRCUITS: how many are in use at a time."""
-    timeout: float = 60.0
-    """TOR_TIMEOUT: seconds that Tor has at the start until a site has been reached through it."""
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self | None:
-        """Read TOR_TUNNEL and the rest; None when it is not set. Raises ConfigurationError."""
-        tunnel, control = settings.get("TOR_TUNNEL"), settings.get("TOR_CONTROL")
-        if not tunnel:
-            if control:
-                raise ConfigurationError("TOR_CONTROL is set, but TOR_TUNNEL is not; set it to Tor's HTTPTunnelPort")
-            return None
-        circuits = _number(settings, "TOR_CIRCUITS", 1, _MAX_CIRCUITS)
-        if circuits != int(circuits):
-            raise ConfigurationError(f"TOR_CIRCUITS is {circuits:g}; set it to a whole number")
-        return cls(
-            tunnel=_parse_tunnel(tunnel),
-            control=_parse_control(control) if control else None,
-            circuits=int(circuits),
-            timeout=_number(settings, "TOR_TIMEOUT", 1, 600),
-        )
-
-
-def _number(settings: BaseSettings, name: str, least: float, most: float) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        value = -1.0
-    if not least <= value <= most:
-        raise ConfigurationError(f"{name} is {settings[name]!r}; set it to a number from {least:g} to {most:g}")
-    return value
 
 
 def _parse_tunnel(text: str) -> Address:
@@ -162,11 +117,14 @@ class TorPool(ProxyPool):
     """Circuits of a Tor beside this node. A refused one is replaced at once, so their health is this process' own."""
 
     def __init__(self, name: str, options: TorOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        """Open nothing yet. Raises ConfigurationError."""
+        self._tunnel = _parse_tunnel(options.tunnel)
+        self._control = _parse_control(options.control) if options.control else None
         # No other process has these circuits, nor this one after a restart.
         process = os.urandom(4).hex()
         labels = [f"{name}:c{number}" for number in range(1, options.circuits + 1)]
         super().__init__(name, "tor", tuple(Proxy(label, name, "tor", f"{label}@{process}") for label in labels))
-        self._options = options
+        self._timeout = options.timeout
         self._clock = clock
         self._tokens = {proxy: _new_token() for proxy in self.proxies}
         self._last_identity = -inf
@@ -189,7 +147,7 @@ class TorPool(ProxyPool):
 
     def route(self, proxy: Proxy) -> Route:
         """Return the tunnel, and the token that keeps a circuit apart from others."""
-        return Route(f"http://{self._options.tunnel}", basic_authorization(_USER, self._tokens[proxy]))
+        return Route(f"http://{self._tunnel}", basic_authorization(_USER, self._tokens[proxy]))
 
     def renew(self, proxy: Proxy) -> bool:
         """Leave a circuit for a new one, which may end at another relay, but need not."""
@@ -202,7 +160,7 @@ class TorPool(ProxyPool):
         host = parts.hostname or ""
         target = f"{f'[{host}]' if ':' in host else host}:{parts.port or 443}"
         started = self._clock()
-        if self._options.control is not None:
+        if self._control is not None:
             await self._retry(started, self._check_bootstrapped)
         await self._retry(started, lambda: self._check_tunnel(target, started))
         logger.info("Tor reaches %s", target)
@@ -213,7 +171,7 @@ class TorPool(ProxyPool):
         Kept-alive connections would go on over the old circuits, so every circuit gets a new token, too.
         """
         now = self._clock()
-        if self._options.control is None or now - self._last_identity < _NEW_IDENTITY_INTERVAL_SECONDS:
+        if self._control is None or now - self._last_identity < _NEW_IDENTITY_INTERVAL_SECONDS:
             return
         self._last_identity = now
         try:
@@ -232,7 +190,7 @@ class TorPool(ProxyPool):
             try:
                 return await attempt()
             except TorError as error:
-                seconds = min(error.retry_seconds, self._options.timeout)
+                seconds = min(error.retry_seconds, self._timeout)
                 if self._clock() - started + _RETRY_PAUSE_SECONDS >= seconds:
                     raise
             await asyncio.sleep(_RETRY_PAUSE_SECONDS)
@@ -242,14 +200,14 @@ class TorPool(ProxyPool):
         phase = dict(re.findall(r'(PROGRESS|SUMMARY)="?([^"\n]*?)"?(?= [A-Z]+=|$)', answer, re.MULTILINE))
         if phase.get("PROGRESS") != "100":
             raise TorError(
-                f"Tor at TOR_CONTROL {self._options.control} has no circuits yet: it is at {phase.get('PROGRESS', '?')}% "
+                f"Tor at TOR_CONTROL {self._control} has no circuits yet: it is at {phase.get('PROGRESS', '?')}% "
                 f"({phase.get('SUMMARY', 'unknown')}); see its log, or raise TOR_TIMEOUT",
                 retry_seconds=inf,
             )
 
     async def _check_tunnel(self, target: str, started: float) -> None:
-        left = max(self._options.timeout - (self._clock() - started), _RETRY_PAUSE_SECONDS)
-        where = f"TOR_TUNNEL {self._options.tunnel}"
+        left = max(self._timeout - (self._clock() - started), _RETRY_PAUSE_SECONDS)
+        where = f"TOR_TUNNEL {self._tunnel}"
         try:
             async with asyncio.timeout(left):
                 answer = await self._connect(target)
@@ -263,7 +221,7 @@ class TorPool(ProxyPool):
             # asyncio puts the address where the reason should stand.
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise TorError(
-                f"nothing listens at {where} ({reason}); start Tor with `HTTPTunnelPort {self._options.tunnel.port}` in its "
+                f"nothing listens at {where} ({reason}); start Tor with `HTTPTunnelPort {self._tunnel.port}` in its "
                 "torrc, or correct TOR_TUNNEL",
                 retry_seconds=_STARTING_SECONDS,
             ) from None
@@ -283,8 +241,7 @@ class TorPool(ProxyPool):
 
     async def _connect(self, target: str) -> bytes:
         """Return what the tunnel answers to CONNECT; nothing when it hangs up. Raises OSError when nothing listens there."""
-        tunnel = self._options.tunnel
-        reader, writer = await asyncio.open_connection(tunnel.host, tunnel.port, limit=_MAX_ANSWER_BYTES)
+        reader, writer = await asyncio.open_connection(self._tunnel.host, self._tunnel.port, limit=_MAX_ANSWER_BYTES)
         try:
             credentials = basic_authorization(_USER, _new_token()).decode()
             head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: {credentials}\r\n\r\n"
@@ -305,9 +262,8 @@ class TorPool(ProxyPool):
 
     async def _ask(self, command: str) -> str:
         """Return the control port's answer to a line. Raises TorError."""
-        address = self._options.control
-        assert address is not None  # noqa: S101 - asked for only with one
-        return await asyncio.to_thread(_ask_control, address, command)
+        assert self._control is not None  # noqa: S101 - asked for only with one
+        return await asyncio.to_thread(_ask_control, self._control, command)
 
 
 def _new_token() -> str:

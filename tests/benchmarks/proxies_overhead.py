@@ -36,7 +36,7 @@ class Load:
         self.sent = 0
         if self.chain.rotation is not None:
             health = self.chain.rotation.health
-            for proxy in self.chain.rotation.options.pools["datacenter"].proxies[:resting]:
+            for proxy in self.chain.rotation.pools["datacenter"].proxies[:resting]:
                 health.quarantine(proxy.id, "403 refusal", health.now())
 
     async def run(self, requests: int) -> float:

@@ -180,7 +180,7 @@ def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -
     chain = Chain(2, tmp_path, answer)
     asyncio.run(chain.send("https://www.imdb.com/robots.txt", meta={}))
     assert chain.rotation is not None
-    assert not any(chain.rotation.health.proven(one.id) for one in chain.rotation.options.pools["datacenter"].proxies)
+    assert not any(chain.rotation.health.proven(one.id) for one in chain.rotation.pools["datacenter"].proxies)
 
 
 def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.proxies.options import ProxyOptions
 from moviecrawler.proxies.pools import Route
+from moviecrawler.proxies.site_pools import SitePools
 from tests.crawling import scrapy
 
 USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
@@ -25,13 +25,13 @@ ROTATING = {"PROXY_POOLS": POOLS, "PROXY_ORDER": "datacenter"}
 """Where nothing rotates, no policy is loaded."""
 
 
-def options(**settings: Any) -> ProxyOptions:
+def options(**settings: Any) -> SitePools:
     both = Settings()
     both.setmodule("moviecrawler.settings")
     for name in ("PROXY_POOLS", "PROXY_ORDER", "WORKER_POOL", "TOR_TUNNEL"):
         both.set(name, "", priority="cmdline")
     both.update(settings, priority="cmdline")
-    return ProxyOptions.from_settings(both)
+    return SitePools.from_settings(both)
 
 
 def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
@@ -103,6 +103,7 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_POOLS": pool([URL.replace("proxy", "pröxy")])}, "not in plain ASCII"),
         ({"PROXY_POOLS": pool(["http://a%3Ab:" + PASSWORD + "@h:1"])}, "has a colon in it"),
         ({"PROXY_POOLS": pool(kind="tor", urls=[])}, "TOR_TUNNEL is not set"),
+        ({"TOR_CONTROL": "127.0.0.1:9051"}, "TOR_TUNNEL is not set"),
         ({"PROXY_ORDER": "direct,tor"}, "'tor' (it takes TOR_TUNNEL); PROXY_POOLS gives direct"),
         ({"PROXY_ORDER": "direct,,x"}, "each once"),
         ({"PROXY_ORDER": "direct,direct"}, "each once"),
@@ -117,7 +118,7 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_ATTEMPTS": "2.5"}, "a whole number"),
         ({"PROXY_QUARANTINE": "soon"}, "PROXY_QUARANTINE is 'soon'"),
         ({"PROXY_RUN_DATACENTER": "0"}, "PROXY_RUN_DATACENTER is '0'"),
-        ({"PROXY_RUN_RESIDENTIAL": ""}, "PROXY_RUN_RESIDENTIAL is ''"),
+        ({"PROXY_RUN_RESIDENTIAL": "x"}, "PROXY_RUN_RESIDENTIAL is 'x'"),
         ({**ROTATING, "PROXY_BAN_POLICY": "no.such.Policy"}, "can't be loaded"),
         ({**ROTATING, "PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
     ],

@@ -5,11 +5,11 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.options import TorOptions
 from moviecrawler.proxies import tor
-from moviecrawler.proxies.tor import Address, TorError, TorOptions, TorPool
+from moviecrawler.proxies.tor import Address, TorError, TorPool
 from tests.proxies.tor_fakes import FakeControl, FakeTunnel, Host
 
 if TYPE_CHECKING:
@@ -19,15 +19,10 @@ TUNNEL = "http://127.0.0.1:9080"
 SITE = "https://127.0.0.1"
 
 
-def options(**given: Any) -> TorOptions:
-    read = TorOptions.from_settings(Settings({"TOR_TUNNEL": TUNNEL, "TOR_CIRCUITS": 3, "TOR_TIMEOUT": 20, **given}))
-    assert read is not None
-    return read
-
-
 def pool(tunnel: FakeTunnel | None = None, control: FakeControl | None = None, **given: Any) -> TorPool:
-    where = {"TOR_TUNNEL": f"http://{tunnel.address}"} if tunnel else {}
-    return TorPool("tor", options(**where, **({"TOR_CONTROL": control.address} if control else {}), **given))
+    usual = {"TOR_TUNNEL": f"http://{tunnel.address}" if tunnel else TUNNEL, "TOR_CIRCUITS": 3, "TOR_TIMEOUT": 20}
+    where = {"TOR_CONTROL": control.address} if control else {}
+    return TorPool("tor", TorOptions.read({**usual, **where, **given}))
 
 
 def refusal(attempt: Coroutine[Any, Any, None]) -> str:
@@ -44,10 +39,6 @@ def tokens(of: TorPool) -> list[bytes | None]:
 # --- Settings -----------------------------------------------------------------------------------------------------------
 
 
-def test_without_tor_there_are_no_options() -> None:
-    assert TorOptions.from_settings(Settings({"TOR_TUNNEL": "", "TOR_CONTROL": ""})) is None
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -57,7 +48,6 @@ def test_without_tor_there_are_no_options() -> None:
         ({"TOR_TUNNEL": "http://127.0.0.1:9080/x"}, "set it to where Tor's HTTPTunnelPort listens"),
         ({"TOR_TUNNEL": "https://127.0.0.1:9080"}, "set it to where Tor's HTTPTunnelPort listens"),
         ({"TOR_TUNNEL": "socks5h://127.0.0.1:9050"}, "a SOCKS port, which Scrapy can't use"),
-        ({"TOR_TUNNEL": "", "TOR_CONTROL": "127.0.0.1:9051"}, "TOR_CONTROL is set, but TOR_TUNNEL is not"),
         ({"TOR_CONTROL": "9051"}, "TOR_CONTROL is '9051'; set it to Tor's ControlPort"),
         ({"TOR_CONTROL": "127.0.0.1:9051/x"}, "TOR_CONTROL is '127.0.0.1:9051/x'; set it to"),
         ({"TOR_CIRCUITS": "0"}, "TOR_CIRCUITS is '0'; set it to a"),
@@ -65,16 +55,16 @@ def test_without_tor_there_are_no_options() -> None:
         ({"TOR_TIMEOUT": "soon"}, "TOR_TIMEOUT is 'soon'; set it to a number from 1 to 600"),
     ],
 )
-def test_wrong_setting_is_named_with_what_is_right(given: dict[str, str], sentence: str) -> None:
+def test_wrong_setting_is_named_with_what_is_right(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as error:
-        options(**given)
+        pool(**given)
     assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["TOR_TUNNEL", "TOR_CONTROL"])
 def test_password_in_the_wrong_place_is_not_shown(name: str) -> None:
     with pytest.raises(ConfigurationError) as error:
-        options(**{name: "http://me:hunter2@127.0.0.1:9080"})
+        pool(None, None, **{name: "http://me:hunter2@127.0.0.1:9080"})
     assert name in str(error.value)
     assert "hunter2" not in str(error.value)
 
@@ -90,7 +80,7 @@ def test_password_in_the_wrong_place_is_not_shown(name: str) -> None:
     ],
 )
 def test_control_port_is_a_port_or_a_socket(given: str, address: Address) -> None:
-    assert options(TOR_CONTROL=given).control == address
+    assert pool(TOR_CONTROL=given)._control == address
 
 
 # --- Circuits -----------------------------------------------------------------------------------------------------------
@@ -255,7 +245,7 @@ def test_new_identity_leaves_every_circuit_as_often_as_tor_allows() -> None:
     async def renew() -> None:
         nonlocal now
         with FakeControl() as control:
-            made = TorPool("tor", options(TOR_CONTROL=control.address), clock=lambda: now)
+            made = TorPool("tor", TorOptions.read({"TOR_TUNNEL": TUNNEL, "TOR_CONTROL": control.address}), lambda: now)
             for later, does in ((1000.0, True), (1000.0, False), (1009.9, False), (1010.0, True), (1025.0, True)):
                 now = later
                 before = tokens(made)

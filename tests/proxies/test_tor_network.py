@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.settings import Settings
 
-from moviecrawler.proxies.tor import TorError, TorOptions, TorPool
+from moviecrawler.options import TorOptions
+from moviecrawler.proxies.tor import TorError, TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
 from tests.proxies.over_tor import crawl
@@ -31,9 +31,7 @@ ATTEMPT = re.compile(r"attempt (\d)/3 GET https://\S+(/title/tt\d+/) via (tor:c\
 
 def pool(client: Client, **given: str | int) -> TorPool:
     usual = {"TOR_TUNNEL": f"http://{client.tunnel}", "TOR_CONTROL": client.control, "TOR_CIRCUITS": CIRCUITS}
-    options = TorOptions.from_settings(Settings({**usual, "TOR_TIMEOUT": 60, **given}))
-    assert options is not None
-    return TorPool("tor", options)
+    return TorPool("tor", TorOptions.read({**usual, "TOR_TIMEOUT": 60, **given}))
 
 
 def tokens(of: TorPool) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The settings of proxies: which there are, and which sites are asked through which pools.
+"""Reading which proxies there are, and which sites are asked through which pools.
 
 No sentence of this module shows a name or a password of a proxy.
 """
@@ -19,7 +19,7 @@ from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
-from moviecrawler.options import node_of
+from moviecrawler.options import ProxyOptions, TorOptions, node_of
 from moviecrawler.proxies.pools import DirectPool, ListedPool, Proxy, ProxyPool, Route, basic_authorization
 
 if TYPE_CHECKING:
@@ -59,34 +59,26 @@ class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     urls: list[str | _Weighted] = []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProxyOptions:
-    """Where requests go out. Each field that has a range below is the setting `PROXY_<NAME>`."""
+@dataclass(frozen=True, slots=True)
+class SitePools:
+    """Which sites are asked through which pools."""
 
+    options: ProxyOptions
     pools: Mapping[str, ProxyPool]
+    """All pools, by name."""
     orders: Mapping[Site, tuple[ProxyPool, ...]]
     """The pools that a site may be asked through, the first one first. Other sites are asked directly, and a block stops
     them."""
-    tied: bool
-    """Whether WORKER_POOL ties this worker to one pool."""
-    attempts: int
-    """Times that a request is sent, each time through another proxy."""
-    quarantine: float
-    """Seconds for which a proxy is not used for a site that has refused it; doubled each time it happens again."""
-    run_datacenter: int
-    """Requests after which the next proxy of a pool has its turn."""
-    run_residential: int
-    """The same, of a pool whose proxies look like homes."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read PROXY_POOLS, PROXY_ORDER, WORKER_POOL and the rest. Raises ConfigurationError."""
+        """Read what `ProxyOptions` and `TorOptions` declare. Raises ConfigurationError."""
+        options = ProxyOptions.read(settings)
         pools = {DIRECT: DirectPool(node_of(settings)), **read_pools(settings)}
-        worker_pool = settings["WORKER_POOL"]
-        names = _read_orders(settings["PROXY_ORDER"])
-        if worker_pool:
-            _pool("WORKER_POOL", worker_pool, pools)
-            names = dict.fromkeys(names or _SITES, (worker_pool,))
+        names = _read_orders(options.order)
+        if options.worker_pool:
+            _pool("WORKER_POOL", options.worker_pool, pools)
+            names = dict.fromkeys(names or _SITES, (options.worker_pool,))
         orders = {site: tuple(_pool("PROXY_ORDER", name, pools) for name in order) for site, order in names.items()}
         for setting, site in HOME_SETTINGS.items():
             for pool in orders.get(site, ()):
@@ -95,15 +87,7 @@ class ProxyOptions:
             from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
 
             load_policy(settings)
-        return cls(
-            pools=pools,
-            orders=orders,
-            tied=bool(worker_pool),
-            attempts=int(_number(settings, "PROXY_ATTEMPTS", 1, 20, whole=True)),
-            quarantine=_number(settings, "PROXY_QUARANTINE", 1, 7 * 86_400),
-            run_datacenter=int(_number(settings, "PROXY_RUN_DATACENTER", 1, 1_000_000, whole=True)),
-            run_residential=int(_number(settings, "PROXY_RUN_RESIDENTIAL", 1, 1_000_000, whole=True)),
-        )
+        return cls(options, pools, orders)
 
 
 def _read_orders(given: Any) -> dict[Site, tuple[str, ...]]:
@@ -142,17 +126,6 @@ def _pool(setting: str, name: str, pools: Mapping[str, ProxyPool]) -> ProxyPool:
 def _shown(text: str) -> str:
     """Return a value as it may be shown: a proxy's URL, put in the wrong place, has a password in it."""
     return "something that looks like a proxy's URL" if "@" in text or "//" in text else repr(text)
-
-
-def _number(settings: BaseSettings, name: str, least: float, most: float, *, whole: bool = False) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        value = -1.0
-    if not least <= value <= most or (whole and value != int(value)):
-        kind = "a whole number" if whole else "a number"
-        raise ConfigurationError(f"{name} is {settings[name]!r}; set it to {kind} from {least:g} to {most:,.0f}")
-    return value
 
 
 def read_pools(settings: BaseSettings) -> dict[str, ProxyPool]:
@@ -261,13 +234,14 @@ def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
 
 def _tor_pool(name: str, entry: _PoolEntry, settings: BaseSettings) -> ProxyPool:
     # It brings stem, which takes a while to import.
-    from moviecrawler.proxies.tor import TorOptions, TorPool  # noqa: PLC0415
+    from moviecrawler.proxies.tor import TorPool  # noqa: PLC0415
 
     if entry.urls:
         raise ConfigurationError(f"PROXY_POOLS: pool {name} of kind tor has urls; remove them, and set TOR_TUNNEL")
-    options = TorOptions.from_settings(settings)
-    if options is None:
+    options = TorOptions.read(settings)
+    if not options.tunnel:
         raise ConfigurationError(
-            f"PROXY_POOLS has the pool {name} of kind tor, but TOR_TUNNEL is not set; set it, or remove the pool"
+            f"the pool {name} of kind tor is asked for by PROXY_POOLS or TOR_CONTROL, but TOR_TUNNEL is not set; set it to Tor's "
+            "HTTPTunnelPort, or remove the pool"
         )
     return TorPool(name, options)
