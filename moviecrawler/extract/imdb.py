@@ -242,7 +242,7 @@ def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - read
             raise ShapeError("page", "the answer has neither a title nor a mainSearch")
         return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]).done())
     entities = (dig(edge, "node", "entity") for edge in _rows(found, "edges"))
-    titles = (entity for entity in entities if dig(entity, "__typename") == "Title")
+    titles = (entity for entity in entities if _required_text(entity, "__typename") == "Title")
     entries = [read_entry(entity, dig(entity, "ratingsSummary")) for entity in titles]
     return Page(site="imdb", kind="graphql", listing=Listing(site="imdb", entries=entries))
 
@@ -290,7 +290,7 @@ def _chart(props: PageProps) -> Listing:
         ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
     else:
         edges = _rows(dig(props.get("pageData"), "chartTitles"), "edges")
-        ranked = [(dig(edge, "node"), check_rank(dig_integer(edge, "currentRank"))) for edge in edges]
+        ranked = [(dig(edge, "node"), attempt(partial(_rank, edge))) for edge in edges if dig(edge, "node") is not None]
     entries = [read_entry(node, _rating(node, "ratingsSummary"), rank) for node, rank in ranked]
     return Listing(site="imdb", entries=entries)
 
@@ -314,6 +314,10 @@ def _calendar(props: PageProps) -> Listing:
     return Listing(site="imdb", entries=[read_entry(row, None) for row in rows])
 
 
+def _rank(edge: Any) -> int | None:
+    return check_rank(dig_integer(edge, "currentRank"))
+
+
 chart = _list_page("chart", _chart)
 search = _list_page("search", _search)
 find = _list_page("find", _find)
@@ -323,7 +327,7 @@ calendar = _list_page("calendar", _calendar)
 @reader
 def suggestion(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
     """Read the titles that IMDb's search box suggests; names and links among them are left out."""
-    rows = [row for row in _rows(decode_json(body), "d") if TITLE_ID.fullmatch(dig_text(row, "id") or "")]
+    rows = [row for row in _rows(decode_json(body), "d") if TITLE_ID.fullmatch(_required_text(row, "id"))]
     entries = [
         read_entry(
             {"id": row["id"], "titleText": row.get("l"), "releaseYear": row.get("y"), "type": row.get("qid")}, None
@@ -337,6 +341,14 @@ def _rows(data: Any, key: str) -> list[Any]:
     if dig(data, key) is None:
         raise ShapeError("entries", f"the page has no {key}")
     return dig_list(data, key)
+
+
+def _required_text(row: Any, key: str) -> str:
+    """Return the text that says what a row is. Raises ShapeError when it has none: left out, it would be a row that is not there."""
+    text = dig_text(row, key)
+    if text is None:
+        raise ShapeError("entries", f"a row without {key}")
+    return text
 
 
 def _total(data: Any) -> int | None:
@@ -360,7 +372,7 @@ def _search_entry(row: Any) -> Entry:
     # The results of 2022 to 2025 are texts such as "1997-2001", without ratings.
     released = dig_text(item, "titleReleaseText")
     # A title in development has a word instead.
-    year = parse_year(released) if released and re.search(r"\d", released) else None
+    year = attempt(lambda: parse_year(released)) if released else None
     return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)
 
 

@@ -21,7 +21,7 @@ from moviecrawler.extract.embedded import (
     script,
     starts_with,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than, scores_of
 from moviecrawler.extract.imdb_credits import credit_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, Entry, Movie, Role, Score
@@ -377,16 +377,12 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
 
 
 def _scores_of_row(row: Any, rating: Any) -> list[Score]:
-    """Return a row's scores; a row tells no absence, so one that can't be read is left out."""
+    """Return a row's scores."""
     metascore = {"score": row["metascore"]} if isinstance(row, dict) and "metascore" in row else None
-    return [
-        score
-        for score in (
-            attempt(lambda: _imdb_score(rating) if rating is not None else None),
-            attempt(lambda: _metascore(metascore) if metascore is not None else None),
-        )
-        if isinstance(score, Score)
-    ]
+    return scores_of(
+        lambda: _imdb_score(rating) if rating is not None else None,
+        lambda: _metascore(metascore) if metascore is not None else None,
+    )
 
 
 def _value(row: Any, key: str, inner: str) -> Any:

@@ -27,7 +27,7 @@ from moviecrawler.extract.embedded import (
     starts_with,
     stated_addresses,
 )
-from moviecrawler.extract.findings import Findings, attempt
+from moviecrawler.extract.findings import Findings, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
@@ -43,7 +43,7 @@ from moviecrawler.extract.metacritic_product import (
 from moviecrawler.extract.metacritic_values import (
     KINDS,
 )
-from moviecrawler.items import Entry, Listing, Page, Score
+from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -279,9 +279,9 @@ def _row(item: Any) -> Entry:
         return Entry(site_id=f"{item_type}/{slug}", title=title, kind="other")
     site_id = product_id(item, {})
     day, year = attempt(lambda: read_at(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
-    scores = (
-        attempt(lambda: read_at(partial(read_score, "metascore"), item, "criticScoreSummary")),
-        attempt(lambda: read_at(partial(read_score, "metacritic_user"), item, "userScore")),
+    scores = scores_of(
+        lambda: read_at(partial(read_score, "metascore"), item, "criticScoreSummary"),
+        lambda: read_at(partial(read_score, "metacritic_user"), item, "userScore"),
     )
     return Entry(
         site_id=site_id,
@@ -289,7 +289,7 @@ def _row(item: Any) -> Entry:
         year=year if isinstance(year, int) else None,
         kind=KINDS[site_id.partition("/")[0]],
         release_date=day if isinstance(day, str) else None,
-        scores=[score for score in scores if isinstance(score, Score)],
+        scores=scores,
     )
 
 

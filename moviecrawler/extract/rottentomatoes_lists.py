@@ -16,8 +16,8 @@ from moviecrawler.extract.embedded import (
     reader,
     script,
 )
-from moviecrawler.extract.findings import attempt
-from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, scores_of_row, text_of
+from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, text_of
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_date, parse_year
 
@@ -59,7 +59,7 @@ def browse_json(body: bytes, url: str | None = None) -> Page:
     entries = []
     for item in dig_list(data, "grid", "list"):
         title, path = dig_text(item, "title"), dig_text(item, "mediaUrl")
-        scores = scores_of_row(
+        scores = scores_of(
             partial(_share, item, "tomatometer", "criticsScore"),
             partial(_share, item, "popcornmeter", "audienceScore"),
         )
@@ -83,7 +83,7 @@ def search(body: bytes, url: str | None = None) -> Page:
             new_entry(
                 link.attrib.get("href"),
                 text_of(link),
-                scores_of_row(partial(score, "tomatometer", attributes.get("tomatometerscore"))),
+                scores_of(partial(score, "tomatometer", attributes.get("tomatometerscore"))),
                 year=attempt(partial(parse_year, year)) if year else None,
             )
         )
@@ -100,7 +100,7 @@ def _tile(tile: Selector) -> Entry:
     for kind, side in kinds.items():
         # Older tiles have the scores as attributes: <score-pairs criticsscore="81" audiencescore="78">.
         shown = tile.css(f'[slot="{side}Score"]')
-        scores += scores_of_row(partial(score, kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get()))
+        scores += scores_of(partial(score, kind, text_of(shown) if shown else tile.xpath(f".//@{side}score").get()))
     return new_entry(
         link.attrib.get("href"),
         text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),

@@ -53,11 +53,6 @@ def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:
     return new_score(kind, float(found[1]), number)
 
 
-def scores_of_row(*places: Callable[[], Any]) -> list[Score]:
-    """Return the scores of a row of a list, which tells no absence."""
-    return [found for place in places if isinstance(found := attempt(place), Score)]
-
-
 def count_of(count: Any) -> int | None:
     """Return how many a page says exactly. Raises ShapeError or ValueError when that is no count."""
     if count is None or count == "":

@@ -453,6 +453,26 @@ def test_season_is_empty_only_when_it_links_to_no_episode(*, known: bool) -> Non
             read_page(body, IMDB + "episodes/")
 
 
+def test_one_odd_value_in_a_row_costs_neither_the_row_nor_its_list() -> None:
+    heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">Lantern Row</a></h3></div><div class="eplist">'
+    rows = "".join(
+        f'<div class="list_item"><strong><a href="/title/tt910000{n}/">Lamp {n}</a></strong><div class="airdate">{date}</div></div>'
+        for n, date in enumerate(["2 Jun. 2011", "To be announced", "31 Feb. 2011"])
+    )
+    head = "<title>Lantern Row (TV Series 2011) - Episodes - IMDb</title>" + OWN
+    entries = page_record(read_page(document(f"{heading}{rows}</div>", head), IMDB + "episodes/"))["entries"]
+    assert [entry["release_date"] for entry in entries] == ["2011-06-02", None, None]
+
+    edges: list[dict[str, Any]] = [
+        {"currentRank": rank, "node": {"id": f"tt910000{n}", "titleText": {"text": f"Lamp {n}"}}}
+        for n, rank in enumerate([1, "second"])
+    ]
+    edges.append({"currentRank": 3, "node": None})  # a title that is gone
+    chart = {"pageProps": {"pageData": {"chartTitles": {"edges": edges}}}}
+    entries = page_record(read_page(json.dumps(chart).encode(), "https://www.imdb.com/chart/top/"))["entries"]
+    assert [(entry["site_id"], entry["rank"]) for entry in entries] == [("tt9100000", 1), ("tt9100001", None)]
+
+
 def test_search_whose_rows_have_another_name_is_not_one_without_results() -> None:
     body = (PAGES / "rottentomatoes" / "2026-search" / "page.html").read_bytes()
     assert page_record(read_page(body))["entries"]

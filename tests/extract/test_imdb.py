@@ -7,6 +7,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
+from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import present_in
 from tests.conftest import PROJECT
 
@@ -165,6 +166,14 @@ def test_a_row_without_its_rating_key_is_a_row_without_a_score(
     listing = read(page_of(data), None).listing
     assert [score for score in listing.entries[0].scores if score.kind == "imdb"] == []
     assert listing.entries[0].title
+
+
+def test_a_suggestion_or_a_result_that_does_not_say_what_it_is_is_not_left_out() -> None:
+    for case, key in (("suggestion-2022", b'"id"'), ("graphql-search", b'"__typename"')):
+        body = (PAGES / case / "page.json").read_bytes()
+        assert read_page(body).listing is not None
+        with pytest.raises(ExtractionError):
+            read_page(body.replace(key, b'"renamed"'))
 
 
 @pytest.mark.parametrize("read", [imdb.title, imdb.chart, imdb.search, imdb.find, imdb.calendar, imdb.episodes])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, fold, reader
+from moviecrawler.extract.findings import attempt, scores_of
 from moviecrawler.extract.legacy.imdb_document import (
     LABELS,
     Document,
@@ -20,7 +22,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     release_words,
 )
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
-from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.items import Entry, Listing, Page, Score
 from moviecrawler.urls import HOMES, id_in_url
 
 if TYPE_CHECKING:
@@ -137,9 +139,13 @@ def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
         entry.rank = dig_integer(element, "position")
         rating = dig(item, "aggregateRating")
         if rating is not None:
-            entry.scores = [imdb_score(str(dig(rating, "ratingValue")), str(dig_integer(rating, "ratingCount") or ""))]
+            entry.scores = scores_of(partial(_linked_score, rating))
         entries.append(entry)
     return entries
+
+
+def _linked_score(rating: Any) -> Score:
+    return imdb_score(str(dig(rating, "ratingValue")), str(dig_integer(rating, "ratingCount") or ""))
 
 
 def _entry(href: str, title: str | None) -> Entry:
@@ -179,9 +185,9 @@ def _chart_row(row: Selector) -> Entry:
     entry = _linked_entry(cell.css("a"))
     entry.year, entry.kind = _year_and_kind(cell.xpath(f"string(span[{of_class('secondaryInfo')}])").get())
     rank = attribute(row.css("span[name=rk]"), "data-value")
-    entry.rank = parse_integer(rank) if rank else None
+    entry.rank = attempt(lambda: parse_integer(rank)) if rank else None
     if rating := first_text(row, "td.imdbRating strong"):
-        entry.scores = [imdb_score(rating, attribute(row.css("span[name=nv]"), "data-value"))]
+        entry.scores = scores_of(lambda: imdb_score(rating, attribute(row.css("span[name=nv]"), "data-value")))
     return entry
 
 
@@ -190,16 +196,16 @@ def _search_row(row: Selector) -> Entry:
     entry = _linked_entry(row.css(".lister-item-header a, .col-title a"), -1)
     entry.year, entry.kind = _year_and_kind(all_text(row.css(".lister-item-year")[-1:]))
     if index := first_text(row, ".lister-item-index"):
-        entry.rank = parse_integer(index.rstrip("."))
+        entry.rank = attempt(lambda: parse_integer(index.rstrip(".")))
     if rating := first_text(
         row,
         ".ratings-imdb-rating strong, .col-imdb-rating strong, .ipl-rating-widget > .ipl-rating-star .ipl-rating-star__rating",
     ):
         # The gross has the same name as the votes.
         votes = row.xpath(".//*[@name='nv'][not(contains(., '$'))]/@data-value").get()
-        entry.scores = [imdb_score(rating, votes)]
+        entry.scores = scores_of(lambda: imdb_score(rating, votes))
     if critics := first_text(row, ".metascore"):
-        entry.scores.append(metascore(critics))
+        entry.scores += scores_of(lambda: metascore(critics))
     return entry
 
 
@@ -208,9 +214,9 @@ def _old_search_row(row: Selector) -> Entry:
     entry = _linked_entry(row.xpath(f"td[{of_class('title')}]/a"))
     entry.year, entry.kind = _year_and_kind(first_text(row, ".year_type"))
     if number := first_text(row, "td.number"):
-        entry.rank = parse_integer(number.rstrip("."))
+        entry.rank = attempt(lambda: parse_integer(number.rstrip(".")))
     if rated := _USERS_RATED.search(attribute(row.css(".rating-list"), "title")):
-        entry.scores = [imdb_score(rated[1], rated[2])]
+        entry.scores = scores_of(lambda: imdb_score(rated[1], rated[2]))
     return entry
 
 
@@ -231,14 +237,14 @@ def _card(row: Selector) -> Entry:
     if (named := _PLACE_AND_TITLE.match(entry.title)) and named[1]:
         entry.rank, entry.title = int(named[1]), named[2]
     if place := first_text(row, "[data-testid=title-list-item-ranking]"):
-        entry.rank = parse_integer(place.lstrip("#"))
+        entry.rank = attempt(lambda: parse_integer(place.lstrip("#")))
     for fact in row.css("[class*=title-metadata-item], .ipc-metadata-list-summary-item__li"):
         _, entry.year, _, running = release_words(all_text(fact) or "")
         if entry.year:
             entry.kind = "series" if running else None
             break
     if starred := _STAR_AND_VOTES.match(first_text(row, ".ipc-rating-star--imdb") or ""):
-        entry.scores = [imdb_score(starred[1], starred[2])]
+        entry.scores = scores_of(lambda: imdb_score(starred[1], starred[2]))
     return entry
 
 
@@ -248,9 +254,9 @@ def _coming_soon_row(row: Selector) -> Entry:
     text = all_text(link) or ""
     title, _, year = text.rpartition(" (")
     entry = _entry(attribute(link, "href"), title or text)
-    entry.year = parse_year(year) if title else None
+    entry.year = attempt(lambda: parse_year(year)) if title else None
     day = row.xpath("string(ancestor::*[@data-testid='calendar-section']//*[@data-testid='release-date'])")
-    entry.release_date = parse_date(day.get(""))
+    entry.release_date = attempt(lambda: parse_date(day.get("")))
     return entry
 
 
@@ -258,7 +264,7 @@ def _calendar_row(row: Selector) -> Entry:
     """Read a row below its day's heading: 20 October 2017."""
     entry = _linked_entry(row.xpath(_TITLE_LINKS))
     entry.year, entry.kind = _year_and_kind(own_text(row))
-    entry.release_date = parse_date(fold(row.xpath("string(../preceding-sibling::h4[1])").get("")))
+    entry.release_date = attempt(lambda: parse_date(fold(row.xpath("string(../preceding-sibling::h4[1])").get(""))))
     return entry
 
 
@@ -276,7 +282,7 @@ def _oldest_row(row: Selector) -> Entry | None:
     if place.isdecimal():
         entry.rank = parse_integer(place)
     if _RATING.fullmatch(texts[1]):
-        entry.scores = [imdb_score(texts[1], texts[-1])]
+        entry.scores = scores_of(lambda: imdb_score(texts[1], texts[-1]))
     return entry
 
 
@@ -287,7 +293,7 @@ def _episode(row: Selector) -> Entry:
     entry.release_date, entry.year = _air_date(first_text(row, ".airdate"))
     votes = row.css(".ipl-rating-star__total-votes")[:1]
     if rating := all_text(votes.xpath("preceding-sibling::*[contains(@class, '__rating')]")):
-        entry.scores = [imdb_score(rating, (all_text(votes) or "").strip("()"))]
+        entry.scores = scores_of(lambda: imdb_score(rating, (all_text(votes) or "").strip("()")))
     return entry
 
 
@@ -296,7 +302,7 @@ def _mobile_episode(link: Selector) -> Entry:
     entry.kind = "episode"
     entry.release_date, entry.year = _air_date(own_text(link))
     if rating := all_text(link.xpath("./strong")):
-        entry.scores = [imdb_score(rating, None)]
+        entry.scores = scores_of(lambda: imdb_score(rating, None))
     return entry
 
 
@@ -304,7 +310,7 @@ def _air_date(text: str | None) -> tuple[str | None, int | None]:
     """Return date and year, where given: 2 Jun. 2002, or only 2002."""
     if not text:
         return None, None
-    return None if text.isdecimal() else parse_date(text), parse_year(text)
+    return attempt(lambda: parse_date(text)), attempt(lambda: parse_year(text))
 
 
 def _total(root: Selector) -> int | None:

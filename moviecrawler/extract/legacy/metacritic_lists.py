@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, fold
-from moviecrawler.extract.findings import attempt
+from moviecrawler.extract.findings import attempt, scores_of
 from moviecrawler.extract.legacy.metacritic_titles import text_of, whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.values import parse_integer
-from moviecrawler.items import Entry, Listing, Score
+from moviecrawler.items import Entry, Listing
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from parsel import Selector
 
     from moviecrawler.items import ScoreKind, TitleKind
@@ -77,7 +75,7 @@ def _browse_row(row: Selector) -> Entry:
         name,
         date_text,
         {"metascore": text_of(marks[:1]), "metacritic_user": text_of(of_users[:1])},
-        rank=parse_integer(rank.rstrip(".")) if rank else None,
+        rank=attempt(lambda: parse_integer(rank.rstrip("."))) if rank else None,
     )
 
 
@@ -90,9 +88,8 @@ def _result_row(row: Selector) -> Entry:
     if not kind_text:
         # Since 2018: "Movie, 2019"
         line = _RESULT_LINE.match(text_of(row.css(".main_stats p")[:1]))
-        if not line:
-            raise ShapeError("entries", "a result that does not say what it is")
-        kind_text, date_text = line["type"], line["year"] or date_text
+        if line:
+            kind_text, date_text = line["type"], line["year"] or date_text
     entry = _entry(
         link.attrib.get("href"),
         text_of(link[:1]),
@@ -102,7 +99,7 @@ def _result_row(row: Selector) -> Entry:
             "metacritic_user": text_of(row.css(".product_avguserscore .data")[:1]),
         },
     )
-    entry.kind = _TYPES_OF_RESULTS.get(kind_text, "other")
+    entry.kind = _TYPES_OF_RESULTS.get(kind_text, "other") if kind_text else entry.kind or "other"
     return entry
 
 
@@ -124,8 +121,6 @@ def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, 
     if not path or not name:
         raise ShapeError("entries", f"a row without {'a name' if path else 'a link'}")
     day, year = attempt(lambda: read_date(date_text or None)) or (None, None)
-    places: list[Callable[[], Any]] = [partial(worded_score, kind, text, "") for kind, text in scores.items()]
-    found = map(attempt, places)
     return Entry(
         site_id=path,
         title=name,
@@ -133,7 +128,7 @@ def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, 
         kind=KINDS.get(path.partition("/")[0]),
         rank=rank,
         release_date=day,
-        scores=[score for score in found if isinstance(score, Score)],
+        scores=scores_of(*(partial(worded_score, kind, text, "") for kind, text in scores.items())),
     )
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moviecrawler.extract.embedded import ShapeError, check_whole, reader
-from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, scores_of_row, text_of
+from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, text_of
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year
 
@@ -33,13 +34,13 @@ def chart(body: bytes, url: str | None = None) -> Page:
             continue
         titled = _TITLE_AND_YEAR.match(text_of(link[0]))
         shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
-        scores = scores_of_row(partial(score, "tomatometer", shares, counts))
+        scores = scores_of(partial(score, "tomatometer", shares, counts))
         entries.append(
             new_entry(
                 link[0].attrib["href"],
                 titled["title"] if titled else text_of(link[0]),
                 scores,
-                year=check_year(int(titled["year"])) if titled else None,
+                year=attempt(partial(check_year, int(titled["year"]))) if titled else None,
                 rank=int(place[1]),
             )
         )
