@@ -14,7 +14,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import AlarmStoreError
 from moviecrawler.frontier.engine import drop_unsent
 from moviecrawler.monitors.alarm_store import open_alarm_store
-from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, Places
+from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER_PAGES, Places
 from moviecrawler.options import AlarmOptions
 from moviecrawler.signals import coverage_changed, title_unread
 
@@ -95,7 +95,7 @@ class CoverageWatch:
     def take_unread(self, site_id: str, error: ExtractionError) -> None:
         """Count a title's page that could not be read."""
         self.places.take_unread()
-        if self.places.unread >= GONE_AFTER:
+        if self.places.unread >= GONE_AFTER_PAGES:
             self._stop(f"{self.places.unread} title pages in a row can't be read, such as {site_id}: {error}", "")
 
     def _stop(self, why: str, or_else: str) -> None:

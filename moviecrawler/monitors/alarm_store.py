@@ -12,7 +12,7 @@ import msgspec
 
 from moviecrawler.clock import utc_now
 from moviecrawler.monitors import keys
-from moviecrawler.monitors.places import ANY, KNOWN_FROM, NOTHING, WINDOW, Example, merge
+from moviecrawler.monitors.places import ANY, KNOWN_FROM_PAGES, NOTHING, WINDOW_PAGES, Example, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -197,7 +197,7 @@ class AlarmStore:
                     pages, silent, absent = map(float, places[name].split()) if name in places else NOTHING
                     places[name] = " ".join(f"{figure:.6g}" for figure in merge((pages, silent, absent), added))
             for field, signs in seen.marks.items():
-                latest[field] = (latest.get(field, "") + signs)[-WINDOW:]
+                latest[field] = (latest.get(field, "") + signs)[-WINDOW_PAGES:]
             examples.update({field: _encoded(example) for field, example in seen.examples.items()})
             counted = {**seen.having, **{_SILENT + field: number for field, number in seen.silent.items()}}
             for name, number in {**counted, "pages": seen.pages}.items():
@@ -213,7 +213,7 @@ class AlarmStore:
             places, latest = found
             for name in [name for name in places if name.rpartition("/")[2] == field]:
                 del places[name]
-            places[f"{ANY}/{field}"] = f"{KNOWN_FROM} {KNOWN_FROM} 0"
+            places[f"{ANY}/{field}"] = f"{KNOWN_FROM_PAGES} {KNOWN_FROM_PAGES} 0"
             latest.pop(field, None)
 
         self._hashes.update([keys.places(site), keys.latest(site)], change, KEPT_SECONDS)

@@ -194,7 +194,7 @@ def place_verdicts(site: str, places: Places) -> list[Verdict]:
     verdicts = [
         Verdict(f"coverage/{site}/{name}", "coverage", _describe(name, one)) for name, one in sorted(findings.items())
     ]
-    return verdicts + [Verdict(f"coverage/{site}/{name}", "coverage", "") for name in sorted(places.well())]
+    return verdicts + [Verdict(f"coverage/{site}/{name}", "coverage", "") for name in sorted(places.present())]
 
 
 def _describe(name: str, finding: Finding) -> str:

@@ -1,12 +1,13 @@
 """Whether pages still have the place of each field: pure figures, without a clock or a store.
 
-A page has the place of a field when it gives a value there or states that there is none; else the page is silent of the field. Values have no say:
-a list of unscored titles has the places of all scores. Of pages alike, which are of one page kind and title kind, released or not, nearly all have
-a place or nearly none. Where nearly all have it, the place is watched.
+A page has the place of a field when it gives a value there or states that there is none; otherwise it is silent of the field.
+Values do not count: a list of unscored titles has the places of all scores. Pages are alike when they have the same page kind
+and title kind and are both released or both not. Of pages alike, nearly all have a place or nearly none. A place that nearly all
+have is watched.
 
-Scores have a place on every title's page. So has a field of which a page has ever stated that there is none. Of any other field it can't be told whether its place
-is on every page or only where there is a value, as a label in a list of details is; such a place is watched after more pages, and only its absence
-from many pages in a row is a finding.
+Every title's page has the places of scores, and that of a field of which a page has ever stated that there is none. Any other
+place may be a label's in a list of details, which only titles with a value get. Such a place is watched after more pages, and
+is missing only when many pages in a row lack it.
 """
 
 from __future__ import annotations
@@ -31,25 +32,26 @@ Baselines = dict[str, dict[str, Baseline]]
 """Group of pages alike → field → its baseline."""
 
 ALL_SCORES = "scores"
-"""The name of the finding that pages are silent of every score, and of the baseline in `ANY` that says whether any is expected."""
+"""The name of the finding that pages are silent of every score; in `ANY`, the baseline that says whether scores are expected."""
 ANY = "*"
 """The group of all pages."""
-KNOWN_FROM, KNOWN_OF_LABELS_FROM = 30, 200
-"""Pages of a group from which on it is known whether they have a place: one that is on every page, and one that may be a label's."""
-_SILENT_AT_MOST, _SILENT_OF_LABELS_AT_MOST = 0.02, 0.2
-"""Share of a group's pages that may be silent of a field whose place they have."""
-WINDOW = 50
-"""Of the latest pages that were to have a place, those that are looked at together."""
-_LOW_FROM, _LOW_OF_LABELS_FROM = 15, 30
-"""Silent pages that are a finding: so many among them; for what may be a label's place, so many in a row."""
-_LATEST = 16
-"""Of these, the very latest: the finding begins only while some of them are silent, and ends when none or one is."""
-_LOW_AMONG_LATEST, _WELL_AMONG_LATEST = 4, 1
-GONE_AFTER = 30
+KNOWN_FROM_PAGES, _LABEL_KNOWN_FROM_PAGES = 30, 200
+"""Pages of a group after which it is known whether they have a place; a place that may be a label's."""
+_SILENT_SHARE, _LABEL_SILENT_SHARE = 0.02, 0.2
+"""Share of a group's pages that may be silent of a field although they have its place."""
+WINDOW_PAGES = 50
+"""Latest pages that should have a place, which are looked at together."""
+_MISSING_FROM_PAGES, _LABEL_MISSING_FROM_PAGES = 15, 30
+"""Silent pages in the window after which a place is missing; for a label's place, in a row."""
+_LATEST_PAGES = 16
+"""The last pages of the window: at least `_MISSING_AMONG_LATEST` are silent when a place goes missing, at most
+`_PRESENT_AMONG_LATEST` when it is back."""
+_MISSING_AMONG_LATEST, _PRESENT_AMONG_LATEST = 4, 1
+GONE_AFTER_PAGES = 30
 """Title pages in a row that can't be read, or that are silent of every score: the site has changed its pages."""
 _MOST_GROUPS = 64
-MOST_PAGES = 1000.0
-"""That a baseline weighs: with more, the older ones count less and less."""
+BASELINE_PAGES = 1000.0
+"""The most pages that a baseline stands for: with more, the older ones count less and less."""
 
 NOTHING: Baseline = (0.0, 0.0, 0.0)
 
@@ -63,11 +65,11 @@ class Example(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Finding:
-    """A field of which pages are silent that were to have its place."""
+    """A field whose place is missing."""
 
     silent: int
     pages: int
-    """The latest ones, of which so many are silent."""
+    """Latest pages that should have the place; so many of them are silent."""
     example: Example
 
 
@@ -77,12 +79,12 @@ class Seen:
 
     pages: int = 0
     having: Counter[str] = field(default_factory=Counter)
-    """Field → pages that had a value. A field that the site tells of is there with 0, too."""
+    """Field → pages that had a value; 0 for a field that the site shows and no page had."""
     silent: Counter[str] = field(default_factory=Counter)
     """Field → pages that were silent of it."""
     baselines: Baselines = field(default_factory=dict)
     marks: dict[str, str] = field(default_factory=dict)
-    """Field → a sign for each page that was to have its place, in order: 1 when the page was silent of it, else 0."""
+    """Field → a sign for each page that should have its place, in order: 1 when the page was silent of it, else 0."""
     examples: dict[str, Example] = field(default_factory=dict)
     """Field → the latest page that was silent of it."""
 
@@ -96,19 +98,19 @@ class Seen:
             for name, baseline in fields.items():
                 known[name] = merge(known.get(name, NOTHING), baseline)
         for name, signs in later.marks.items():
-            self.marks[name] = (self.marks.get(name, "") + signs)[-WINDOW:]
+            self.marks[name] = (self.marks.get(name, "") + signs)[-WINDOW_PAGES:]
         self.examples.update(later.examples)
 
 
 def merge(baseline: Baseline, more: Baseline) -> Baseline:
     """Return a baseline to which pages were added."""
     pages, silent, absent = map(add, baseline, more)
-    weight = min(1.0, MOST_PAGES / pages) if pages else 1.0
+    weight = min(1.0, BASELINE_PAGES / pages) if pages else 1.0
     return pages * weight, silent * weight, absent * weight
 
 
 def group_of(movie: Movie) -> str:
-    """Return what a page is alike to: `<page kind>|<title kind>|<released or not>`. The page kind is the first part of its path.
+    """Return the name of the pages that a page is like: `<page kind>|<title kind>|<released or not>`. The page kind is the first part of its path.
 
     A title whose release date and year can't be read is taken for released, as most are.
     """
@@ -120,7 +122,7 @@ def group_of(movie: Movie) -> str:
 
 
 class Sign(Enum):
-    """What a page tells of a field."""
+    """What a page says of a field."""
 
     VALUE = auto()
     ABSENT = auto()
@@ -128,13 +130,13 @@ class Sign(Enum):
 
 
 class _Window:
-    """The latest pages that were to have a place."""
+    """The latest pages that should have a place."""
 
     __slots__ = ("_groups", "_signs")
 
     def __init__(self, marks: str = "") -> None:
-        self._signs = deque((sign == "1" for sign in marks[-WINDOW:]), maxlen=WINDOW)
-        self._groups: deque[str | None] = deque([None] * len(self._signs), maxlen=WINDOW)
+        self._signs = deque((sign == "1" for sign in marks[-WINDOW_PAGES:]), maxlen=WINDOW_PAGES)
+        self._groups: deque[str | None] = deque([None] * len(self._signs), maxlen=WINDOW_PAGES)
         """Of the pages that this process has seen itself."""
 
     def __len__(self) -> int:
@@ -142,20 +144,20 @@ class _Window:
 
     def add(self, is_silent: bool, group: str) -> str | None:
         """Add a page; return the group of the page that falls out, when it was silent and this process has seen it."""
-        out = self._groups[0] if len(self._signs) == WINDOW and self._signs[0] else None
+        out = self._groups[0] if len(self._signs) == WINDOW_PAGES and self._signs[0] else None
         self._signs.append(is_silent)
         self._groups.append(group)
         return out
 
-    def silent(self, latest: int = WINDOW) -> int:
+    def silent(self, latest: int = WINDOW_PAGES) -> int:
         """Return how many of so many latest pages are silent."""
         return sum(list(self._signs)[-latest:])
 
-    def is_low(self, is_certain: bool) -> bool:
-        """Return whether silent pages are a finding; `is_certain`: whether the place is on every page, by what is known."""
-        if not is_certain:
-            return self.silent(_LOW_OF_LABELS_FROM) == _LOW_OF_LABELS_FROM
-        return self.silent() >= _LOW_FROM and self.silent(_LATEST) >= _LOW_AMONG_LATEST
+    def is_missing(self, is_everywhere: bool) -> bool:
+        """Return whether the place is missing; `is_everywhere` says whether each page should have it, value or not."""
+        if not is_everywhere:
+            return self.silent(_LABEL_MISSING_FROM_PAGES) == _LABEL_MISSING_FROM_PAGES
+        return self.silent() >= _MISSING_FROM_PAGES and self.silent(_LATEST_PAGES) >= _MISSING_AMONG_LATEST
 
 
 class Places:
@@ -167,7 +169,7 @@ class Places:
         self._windows: defaultdict[str, _Window] = defaultdict(_Window)
         for name, signs in (marks or {}).items():
             self._windows[name] = _Window(signs)
-        self._low: dict[str, Finding] = {}
+        self._missing: dict[str, Finding] = {}
         self._unsaved = Seen()
         self._scoreless = 0
         self.pages = 0
@@ -178,7 +180,7 @@ class Places:
         self.examples: dict[str, Example] = {}
         """Field → the latest of these."""
         self.partial = 0
-        """Pages that were silent of something that pages alike tell."""
+        """Pages that were silent of a field whose place pages alike have."""
         self.unread = 0
         """Title pages in a row that could not be read, until now."""
 
@@ -190,25 +192,25 @@ class Places:
 
     def take(self, movie: Movie) -> None:
         """Count a page that could be read."""
-        told, having, silent = told_by(movie.site, movie.kind), present_in(movie), set(movie.silent)
+        shown, having, silent = told_by(movie.site, movie.kind), present_in(movie), set(movie.silent)
         example = Example(movie.site_id or "", movie.fetch.url if movie.fetch is not None else movie.url or "")
-        new = Seen(1, Counter(dict.fromkeys(told, 0)), Counter(silent), examples=dict.fromkeys(silent, example))
+        new = Seen(1, Counter(dict.fromkeys(shown, 0)), Counter(silent), examples=dict.fromkeys(silent, example))
         new.having.update(having)
         group = group_of(movie)
         if group in self._baselines or len(self._baselines) < _MOST_GROUPS:
-            for name in told | {name for name in having | silent if name.endswith(".count")}:
+            for name in shown | {name for name in having | silent if name.endswith(".count")}:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
                 self._look(group, name, sign, example, new)
         self.unread = 0
         self.partial += bool(self.unexpected(movie))
-        if any(name.startswith("scores.") and name not in silent for name in told):
+        if any(name.startswith("scores.") and name not in silent for name in shown):
             self._scoreless = 0
-            self._low.pop(ALL_SCORES, None)
+            self._missing.pop(ALL_SCORES, None)
             self._learn(new, ANY, ALL_SCORES, Sign.VALUE)
         else:
             self._scoreless += 1
-            if self._scoreless >= GONE_AFTER and self._expects_scores():
-                self._low[ALL_SCORES] = Finding(silent=self._scoreless, pages=self._scoreless, example=example)
+            if self._scoreless >= GONE_AFTER_PAGES and self._expects_scores():
+                self._missing[ALL_SCORES] = Finding(silent=self._scoreless, pages=self._scoreless, example=example)
         self.pages += 1
         self.having.update(having)
         self.silent.update(silent)
@@ -220,7 +222,7 @@ class Places:
         self.unread += 1
 
     def unexpected(self, movie: Movie) -> list[str]:
-        """Return what a page is silent of although pages alike have its place, or too few of them were seen to tell."""
+        """Return the fields a page is silent of although pages alike have the place, or too few were seen to know."""
         baselines = self._baselines.get(group_of(movie), {})
         elsewhere = ON_OTHER_PAGES[movie.site]
         return [
@@ -231,16 +233,18 @@ class Places:
 
     def findings(self) -> dict[str, Finding]:
         """Return the fields whose place is missing."""
-        return dict(self._low)
+        return dict(self._missing)
 
-    def well(self) -> set[str]:
-        """Return the fields whose place the latest pages have, when enough of them were seen to tell."""
-        well = {
+    def present(self) -> set[str]:
+        """Return the fields whose place the latest pages have, when enough pages were seen to know."""
+        present = {
             name
             for name, window in self._windows.items()
-            if name not in self._low and len(window) >= _LATEST and window.silent(_LATEST) <= _WELL_AMONG_LATEST
+            if name not in self._missing
+            and len(window) >= _LATEST_PAGES
+            and window.silent(_LATEST_PAGES) <= _PRESENT_AMONG_LATEST
         }
-        return well | {ALL_SCORES} if well and not self._scoreless else well
+        return present | {ALL_SCORES} if present and not self._scoreless else present
 
     def learnt(self) -> Seen:
         """Return what was seen since this was last asked."""
@@ -255,12 +259,12 @@ class Places:
     def _look(self, group: str, name: str, sign: Sign, example: Example, new: Seen) -> None:
         """Look at one field of a page.
 
-        While a place is watched, a page that lacks it becomes a part of the baseline only when it leaves the window and nothing was found:
-        what is missing doesn't become usual by lasting.
+        While a place is watched, a page without it joins the baseline only when it leaves the window and the place is not
+        missing. Otherwise a missing place would become the usual case after a while.
         """
         baseline = self._baselines.get(group, {}).get(name, NOTHING)
         if not _has_place(name, baseline):
-            if sign is not Sign.SILENT or name not in self._low:
+            if sign is not Sign.SILENT or name not in self._missing:
                 self._learn(new, group, name, sign)
             return
         window = self._windows[name]
@@ -268,11 +272,11 @@ class Places:
         new.marks[name] = "1" if sign is Sign.SILENT else "0"
         if sign is not Sign.SILENT:
             self._learn(new, group, name, sign)
-            if name in self._low and window.silent(_LATEST) <= _WELL_AMONG_LATEST:
-                del self._low[name]
-        elif name in self._low or window.is_low(_is_certain(name, baseline)):
-            self._low[name] = Finding(silent=window.silent(), pages=len(window), example=example)
-        if left is not None and name not in self._low:
+            if name in self._missing and window.silent(_LATEST_PAGES) <= _PRESENT_AMONG_LATEST:
+                del self._missing[name]
+        elif name in self._missing or window.is_missing(_is_everywhere(name, baseline)):
+            self._missing[name] = Finding(silent=window.silent(), pages=len(window), example=example)
+        if left is not None and name not in self._missing:
             self._learn(new, left, name, Sign.SILENT)
 
     def _learn(self, new: Seen, group: str, name: str, sign: Sign) -> None:
@@ -282,22 +286,22 @@ class Places:
             fields[name] = merge(fields.get(name, NOTHING), more)
 
     def _expects_scores(self) -> bool:
-        """Return whether pages are to have places of scores: always, unless an operator has said otherwise and none was seen since."""
+        """Return whether pages should have places of scores: always, unless an operator accepted that they don't and none was seen since."""
         pages, silent, _ = self._baselines.get(ANY, {}).get(ALL_SCORES, NOTHING)
         return silent * 2 <= pages
 
 
-def _is_certain(name: str, baseline: Baseline) -> bool:
-    """Return whether a place is on every page that is alike, whether there is a value or not."""
+def _is_everywhere(name: str, baseline: Baseline) -> bool:
+    """Return whether each page alike should have a place, value or not; otherwise it may be a label's."""
     return name.startswith("scores.") or baseline[2] > 0
 
 
 def _has_place(name: str, baseline: Baseline) -> bool | None:
-    """Return whether nearly all pages alike have a place, as far as that is known; None for not."""
+    """Return whether nearly all pages alike have a place; None while that is not known."""
     pages, silent, _ = baseline
-    certain = _is_certain(name, baseline)
-    if pages < KNOWN_FROM:
+    everywhere = _is_everywhere(name, baseline)
+    if pages < KNOWN_FROM_PAGES:
         return None
-    if silent > pages * (_SILENT_AT_MOST if certain else _SILENT_OF_LABELS_AT_MOST):
+    if silent > pages * (_SILENT_SHARE if everywhere else _LABEL_SILENT_SHARE):
         return False
-    return True if certain or pages >= KNOWN_OF_LABELS_FROM else None
+    return True if everywhere or pages >= _LABEL_KNOWN_FROM_PAGES else None

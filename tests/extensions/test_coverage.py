@@ -16,7 +16,7 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.alarm_store import open_alarm_store
-from moviecrawler.monitors.places import GONE_AFTER
+from moviecrawler.monitors.places import GONE_AFTER_PAGES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl
@@ -126,7 +126,7 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     assert why in ended.log
     assert "COVERAGE_STOP=0" in ended.log
     read = ended.stat("coverage/pages") + ended.stat("titles/failed")
-    assert read <= 10 + GONE_AFTER + IN_FLIGHT
+    assert read <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
     # What was not asked for is neither failed nor blocked: the same command asks for it.
     assert f"{TITLES - read} titles of this crawl were not done" in ended.log
     on = crawl("imdb", IDS, data=tmp_path, replica=replica, COVERAGE_STOP="0", FRESHNESS_MARGIN="0")
@@ -148,7 +148,7 @@ def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue
     shared = {"REDIS_URL": redis_url, "DOWNLOAD_SLOTS": ASKED_AS_SITES_ARE}
     stopped = crawl("imdb", IDS, data=tmp_path, replica=replica, **shared)
     assert "(pages_changed)" in stopped.log
-    assert len(stopped.movies) <= 10 + GONE_AFTER + IN_FLIGHT
+    assert len(stopped.movies) <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
     change(replica, {}, 0)
     on = crawl("imdb", IDS, data=tmp_path, replica=replica, REDIS_URL=redis_url)
     assert on.code == 0, on.log

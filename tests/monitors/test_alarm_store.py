@@ -20,7 +20,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.errors import AlarmStoreError, ConfigurationError
 from moviecrawler.monitors import alarm_store
 from moviecrawler.monitors.alarm_store import FILE, Alarm, AlarmStore, Day, open_alarm_store
-from moviecrawler.monitors.places import ANY, KNOWN_FROM, MOST_PAGES, WINDOW, Example, Seen
+from moviecrawler.monitors.places import ANY, BASELINE_PAGES, KNOWN_FROM_PAGES, WINDOW_PAGES, Example, Seen
 from tests.services.redis import RedisServer
 
 ALARM = Alarm(
@@ -118,7 +118,7 @@ def test_baselines_are_added_up_and_older_pages_count_less(make: Make) -> None:
     assert store.baselines("metacritic") == {}
     store.learn("imdb", DAY, pages(baselines={GROUP: {"year": (5000.0, 5000.0, 0.0)}}))
     found = store.baselines("imdb")[GROUP]["year"]
-    assert found == pytest.approx((MOST_PAGES, 5010 * MOST_PAGES / 5200, 6 * MOST_PAGES / 5200), rel=1e-4)
+    assert found == pytest.approx((BASELINE_PAGES, 5010 * BASELINE_PAGES / 5200, 6 * BASELINE_PAGES / 5200), rel=1e-4)
 
 
 def test_signs_and_examples_of_the_latest_pages_are_kept(make: Make) -> None:
@@ -128,8 +128,8 @@ def test_signs_and_examples_of_the_latest_pages_are_kept(make: Make) -> None:
     other.learn("imdb", DAY, pages(marks={"year": "01"}, examples={"year": later}))
     assert store.latest("imdb") == {"year": "001101", "plot": "1"}
     assert store.examples("imdb") == {"year": later, "plot": first}
-    store.learn("imdb", DAY, pages(marks={"year": "1" * (WINDOW - 1)}))
-    assert store.latest("imdb")["year"] == "1" * WINDOW
+    store.learn("imdb", DAY, pages(marks={"year": "1" * (WINDOW_PAGES - 1)}))
+    assert store.latest("imdb")["year"] == "1" * WINDOW_PAGES
     assert (store.latest("metacritic"), store.examples("metacritic")) == ({}, {})
 
 
@@ -168,7 +168,10 @@ def test_accepting_ends_the_alarm_and_learns_the_field_anew(store: AlarmStore) -
     for _ in range(2):
         assert store.accept(ALARM.name, 101) is not None
         assert store.open_alarms() == []
-        assert store.baselines("imdb") == {GROUP: {"plot": (100, 1, 2)}, ANY: {"year": (KNOWN_FROM, KNOWN_FROM, 0)}}
+        assert store.baselines("imdb") == {
+            GROUP: {"plot": (100, 1, 2)},
+            ANY: {"year": (KNOWN_FROM_PAGES, KNOWN_FROM_PAGES, 0)},
+        }
         assert store.latest("imdb") == {"plot": "0"}
         store.fire(seen(100), 50)
     assert [event.what for event in store.history()] == ["opened", "accepted", "opened", "accepted", "opened"]

@@ -15,10 +15,10 @@ from moviecrawler.items import Fetch, Movie, Score, Site, TitleKind
 from moviecrawler.monitors.places import (
     ALL_SCORES,
     ANY,
-    KNOWN_FROM,
-    MOST_PAGES,
+    BASELINE_PAGES,
+    KNOWN_FROM_PAGES,
     NOTHING,
-    WINDOW,
+    WINDOW_PAGES,
     Baselines,
     Places,
     Seen,
@@ -122,7 +122,7 @@ def test_kinds_of_pages_have_places_of_their_own() -> None:
     assert not taken(places, (title(number) for number in range(100)))
     other = (silenced(replace(title(number), fetch=fetched(number, "composer")), "plot") for number in range(100))
     assert not taken(places, other)
-    assert taken(places, (title(number, 0.9, "plot") for number in range(WINDOW)))
+    assert taken(places, (title(number, 0.9, "plot") for number in range(WINDOW_PAGES)))
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_pages_alike_are_of_a_page_kind_and_title_kind_released_or_not(fields: d
 def test_renamed_field_is_found_within_50_pages_with_an_example(site: Site, name: str) -> None:
     places = Places()
     assert not taken(places, famous_to_obscure(100 if name.startswith("scores.") else 300, site=site))
-    found = taken(places, (title(number, 0.5, name, site=site) for number in range(WINDOW)))
+    found = taken(places, (title(number, 0.5, name, site=site) for number in range(WINDOW_PAGES)))
     assert found.keys() == {name}
     finding = places.findings()[name]
-    assert 15 <= finding.silent <= finding.pages <= WINDOW
+    assert 15 <= finding.silent <= finding.pages <= WINDOW_PAGES
     assert finding.example.url == f"https://www.metacritic.com/{finding.example.site_id}/"
 
 
@@ -166,7 +166,7 @@ def test_place_that_may_be_a_label_is_found_when_many_pages_in_a_row_lack_it() -
     assert not taken(places, (title(number, 0.9, *label, kind="movie") for number, label in enumerate(labels)))
     half = (title(number, 0.9, *(["year"] if number % 5 else []), kind="movie") for number in range(40))
     assert not taken(places, half)  # so it may be with other titles
-    found = taken(places, (title(number, 0.9, "year", kind="movie") for number in range(WINDOW)))
+    found = taken(places, (title(number, 0.9, "year", kind="movie") for number in range(WINDOW_PAGES)))
     assert found.keys() == {"year"}
     assert 25 < found["year"] <= 30
 
@@ -174,7 +174,7 @@ def test_place_that_may_be_a_label_is_found_when_many_pages_in_a_row_lack_it() -
 def test_field_that_is_renamed_on_some_pages_only_is_found() -> None:
     places = Places()
     assert not taken(places, (title(number) for number in range(100)))
-    pages = (title(number, 0.9, *(["plot"] if number % 2 else [])) for number in range(2 * WINDOW))
+    pages = (title(number, 0.9, *(["plot"] if number % 2 else [])) for number in range(2 * WINDOW_PAGES))
     assert taken(places, pages).keys() == {"plot"}
 
 
@@ -196,7 +196,7 @@ def test_crawls_of_a_few_pages_each_find_it_together() -> None:
         if taken(small, (title(number, 0.9, "plot") for number in range(5 * crawl, 5 * crawl + 5))):
             break
         for name, signs in small.learnt().marks.items():
-            kept[name] = (kept.get(name, "") + signs)[-WINDOW:]
+            kept[name] = (kept.get(name, "") + signs)[-WINDOW_PAGES:]
     assert crawl < 6
 
 
@@ -204,19 +204,19 @@ def test_finding_ends_when_the_place_is_back_and_stays_ended() -> None:
     places = Places()
     taken(places, (title(number) for number in range(100)))
     taken(places, (title(number, 0.9, "plot") for number in range(60)))
-    assert "plot" not in places.well()
+    assert "plot" not in places.present()
     taken(places, (title(number, kind="movie") for number in range(16)))
     assert not places.findings()
-    assert {"plot", "scores.metascore"} <= places.well()
+    assert {"plot", "scores.metascore"} <= places.present()
     assert not taken(places, [title(1, 0.9, "plot"), *(title(number) for number in range(20))])
-    assert {"plot", ALL_SCORES} <= places.well()
+    assert {"plot", ALL_SCORES} <= places.present()
 
 
 def test_nothing_is_known_before_enough_pages() -> None:
     places = Places()
-    taken(places, (title(number, kind="movie") for number in range(KNOWN_FROM - 1)))
-    assert not taken(places, (title(number, 0.9, "plot", kind="movie") for number in range(WINDOW)))
-    assert "plot" not in places.well()
+    taken(places, (title(number, kind="movie") for number in range(KNOWN_FROM_PAGES - 1)))
+    assert not taken(places, (title(number, 0.9, "plot", kind="movie") for number in range(WINDOW_PAGES)))
+    assert "plot" not in places.present()
 
 
 def test_kind_of_title_that_was_seldom_seen_does_not_learn_what_is_missing() -> None:
@@ -225,8 +225,10 @@ def test_kind_of_title_that_was_seldom_seen_does_not_learn_what_is_missing() -> 
     taken(places, (title(number, 0.9, "plot", kind="movie") for number in range(20)))
     taken(places, (title(number, 0.9, "plot", kind="series") for number in range(100)))
     taken(places, (title(number, kind="movie") for number in range(100)))
-    taken(places, (title(number, kind="series") for number in range(KNOWN_FROM)))
-    assert taken(places, (title(number, 0.9, "plot", kind="series") for number in range(WINDOW))).keys() == {"plot"}
+    taken(places, (title(number, kind="series") for number in range(KNOWN_FROM_PAGES)))
+    assert taken(places, (title(number, 0.9, "plot", kind="series") for number in range(WINDOW_PAGES))).keys() == {
+        "plot"
+    }
 
 
 # --- When the site has changed its pages ------------------------------------------------------------------------------
@@ -239,11 +241,11 @@ def test_one_score_that_is_left_is_enough_to_go_on() -> None:
 
 
 def test_operator_may_accept_that_a_site_has_no_scores_until_one_is_seen() -> None:
-    accepted: Baselines = {ANY: {ALL_SCORES: (KNOWN_FROM, KNOWN_FROM, 0)}}
+    accepted: Baselines = {ANY: {ALL_SCORES: (KNOWN_FROM_PAGES, KNOWN_FROM_PAGES, 0)}}
     places = Places(accepted)
-    without = [title(number, 0.9, *SCORES["metacritic"]) for number in range(WINDOW)]
+    without = [title(number, 0.9, *SCORES["metacritic"]) for number in range(WINDOW_PAGES)]
     assert ALL_SCORES not in taken(places, without)
-    taken(places, (title(number) for number in range(KNOWN_FROM)))
+    taken(places, (title(number) for number in range(KNOWN_FROM_PAGES)))
     assert ALL_SCORES in taken(places, without)
 
 
@@ -307,6 +309,6 @@ def test_levels_stay_bounded() -> None:
     level = NOTHING
     for _ in range(3000):
         level = merge(level, (1.0, 0.0, 1.0))
-    assert level == (MOST_PAGES, 0, MOST_PAGES)
-    assert merge(level, (1000.0, 1000.0, 0.0)) == (MOST_PAGES, MOST_PAGES / 2, MOST_PAGES / 2)
+    assert level == (BASELINE_PAGES, 0, BASELINE_PAGES)
+    assert merge(level, (1000.0, 1000.0, 0.0)) == (BASELINE_PAGES, BASELINE_PAGES / 2, BASELINE_PAGES / 2)
     assert START + timedelta(0) == START

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.extract.pages import read_page
 from moviecrawler.items import Fetch, Movie, Site
-from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER, WINDOW, Places
+from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER_PAGES, WINDOW_PAGES, Places
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.urls import HOMES, title_url
@@ -93,7 +93,7 @@ def movies(site: Site) -> list[Movie]:
     return [read(*page) for page in pages(site)]
 
 
-def renamed(site: Site, keys: Iterable[str], number: int = WINDOW) -> list[Movie]:
+def renamed(site: Site, keys: Iterable[str], number: int = WINDOW_PAGES) -> list[Movie]:
     """Return what is read from pages whose keys have other names."""
     found = []
     for url, body in pages(site)[:number]:
@@ -149,7 +149,7 @@ def test_no_order_of_a_sites_titles_is_a_finding(site: Site, luck: random.Random
 @pytest.mark.parametrize(("site", "name"), [(site, name) for site in SITES for name in RENAMES[site]])
 def test_renamed_key_of_a_score_is_found_within_50_pages(site: Site, name: str) -> None:
     places = Places()
-    for movie in movies(site)[WINDOW : 3 * WINDOW]:
+    for movie in movies(site)[WINDOW_PAGES : 3 * WINDOW_PAGES]:
         places.take(movie)
     for movie in renamed(site, RENAMES[site][name]):
         places.take(movie)
@@ -166,4 +166,4 @@ def test_all_keys_of_scores_renamed_are_found_within_50_pages(site: Site) -> Non
     for movie in renamed(site, keys):
         places.take(movie)
         found.append(ALL_SCORES in places.findings())
-    assert found.index(True) + 1 == GONE_AFTER
+    assert found.index(True) + 1 == GONE_AFTER_PAGES
