@@ -1,33 +1,20 @@
-"""Where eggs are kept: in Redis, or in a bucket."""
+"""Where eggs are kept, under their SHA-256: in Redis, or in a bucket."""
 
 from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.keys import Keys
 
 ANSWER_SECONDS = 30.0
-"""Seconds for a whole egg's way from or to the store."""
-
-
-class Blobs(Protocol):
-    """Keeps bytes under their SHA-256."""
-
-    def put(self, digest: str, data: bytes) -> None:
-        """Keep some."""
-
-    def get(self, digest: str) -> bytes | None:
-        """Return them; None when they are not there."""
-
-    def delete(self, digest: str) -> None:
-        """Forget them."""
+"""For a whole egg's way from or to the store."""
 
 
 class RedisBlobs:
-    """Keeps them in Redis. Raises redis.RedisError."""
+    """Raises redis.RedisError."""
 
     def __init__(self, client: Any, keys: Keys) -> None:
         """Take a client that waits long enough for a whole egg."""
@@ -35,21 +22,21 @@ class RedisBlobs:
         self._keys = keys
 
     def put(self, digest: str, data: bytes) -> None:
-        """Keep some."""
+        """Keep an egg."""
         self._client.set(self._keys.egg(digest), data)
 
     def get(self, digest: str) -> bytes | None:
-        """Return them; None when they are not there."""
+        """Return an egg; None when it is not there."""
         data: bytes | None = self._client.get(self._keys.egg(digest))
         return data
 
     def delete(self, digest: str) -> None:
-        """Forget them."""
+        """Forget an egg."""
         self._client.delete(self._keys.egg(digest))
 
 
 class S3Blobs:
-    """Keeps them in a bucket: S3_ENDPOINT_URL says where, and credentials are where boto3 finds them. Raises botocore's errors."""
+    """The same in a bucket: S3_ENDPOINT_URL says where, and credentials are where boto3 finds them. Raises botocore's errors."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self._bucket = bucket
@@ -71,11 +58,11 @@ class S3Blobs:
         return {"Bucket": self._bucket, "Key": f"{self._prefix}{digest}.egg"}
 
     def put(self, digest: str, data: bytes) -> None:
-        """Keep some."""
+        """Keep an egg."""
         self._client.put_object(**self._at(digest), Body=data)
 
     def get(self, digest: str) -> bytes | None:
-        """Return them; None when they are not there."""
+        """Return an egg; None when it is not there."""
         try:
             data: bytes = self._client.get_object(**self._at(digest))["Body"].read()
         except self._client.exceptions.NoSuchKey:
@@ -83,5 +70,5 @@ class S3Blobs:
         return data
 
     def delete(self, digest: str) -> None:
-        """Forget them."""
+        """Forget an egg."""
         self._client.delete_object(**self._at(digest))

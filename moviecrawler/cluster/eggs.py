@@ -20,7 +20,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
 
-from moviecrawler.cluster.blobs import ANSWER_SECONDS, Blobs, RedisBlobs, S3Blobs
+from moviecrawler.cluster.blobs import ANSWER_SECONDS, RedisBlobs, S3Blobs
 from moviecrawler.cluster.environment import spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.secrets import redacted
@@ -73,7 +73,7 @@ class EggStore:
         self._largest = options.egg_max_mb * 1024 * 1024
         self._folder = Path(options.eggs_dir).absolute()
         self._checking = Lock()
-        self._blobs: Blobs = (
+        self._blobs: RedisBlobs | S3Blobs = (
             S3Blobs(options.eggs_bucket, options.eggs_prefix)
             if options.eggs_bucket
             else RedisBlobs(connect(options, socket_timeout=ANSWER_SECONDS), self._state.keys)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections import Counter
 from dataclasses import dataclass
+from importlib.metadata import version
 from signal import SIGUSR1
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 journal = Logger()
 
+_PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
+"""Whose versions a node publishes."""
 _BEATS = 4
 """Heartbeats in the time of a lease."""
 _FETCH_THREADS = 2
@@ -102,6 +106,7 @@ class ClusterLauncher(Service):
         self.beaten_at: float | None = None
         """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
         self._started_at = time.time()
+        self._versions = {**{name: version(name) for name in _PACKAGES}, "python": platform.python_version()}
         self._held: dict[str, _Held] = {}
         self._unstarted: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
         # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
@@ -346,6 +351,7 @@ class ClusterLauncher(Service):
             started_at=self._started_at,
             draining=self.draining,
             memory=memory_of(),
+            versions=self._versions,
             processes={
                 process.key: Process(process.pid, memory_of(process.pid), self._held[process.key].version)
                 for process in self.processes.values()

@@ -76,6 +76,8 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes, without its spiders'."""
     processes: dict[str, Process]
     """By the jobs' keys."""
+    versions: dict[str, str] = {}
+    """What it runs: Python, and packages by name."""
     dead_at: float = 0.0
     """Seconds since 1970 at which its lease ends."""
 

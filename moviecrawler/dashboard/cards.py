@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.dashboard.counts import Counts
-    from moviecrawler.dashboard.sources import Frontier, SiteState
-    from moviecrawler.frontier.runs import RunReport
+    from moviecrawler.dashboard.sources import Frontier
+    from moviecrawler.frontier.runs import RunReport, SiteState
     from moviecrawler.items import Site
 
 

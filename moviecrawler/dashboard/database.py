@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,9 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Transient
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_KEPT = 4
-"""Idle connections."""
-_REACHED = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20dashboard"
+_CONNECT_PARAMETERS = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20dashboard"
 """Seconds to connect, and milliseconds without a word after which a server is gone."""
-_LET_BE = 5.0
+_AWAY_SECONDS = 5.0
 """Seconds for which a database that could not be reached is not tried again, so that pages don't wait for it by turns."""
 _SESSION = """
 SET TimeZone = 'UTC';
@@ -43,7 +40,6 @@ class Database:
     def __init__(self, url: str, patience: float = 5.0) -> None:
         self._url = url
         self._patience = patience
-        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         self._busy: set[Any] = set()
         self._away_until = float("-inf")
         self._away_because = ""
@@ -51,7 +47,7 @@ class Database:
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[Any]:
         """Give a cursor, and commit when all went well. Raises AwayError."""
-        connection = self._take()
+        connection = self._connect()
         self._busy.add(connection)
         try:
             connection.set_session(readonly=not write)
@@ -64,14 +60,10 @@ class Database:
         except psycopg2.errors.QueryCanceled:
             raise AwayError("the database took too long to answer") from None
         except psycopg2.Error as error:
-            connection.close()
             raise AwayError(f"the database failed: {' '.join(str(error).split())}") from error
-        except BaseException:
-            connection.close()
-            raise
         finally:
             self._busy.discard(connection)
-            self._give_back(connection)
+            connection.close()
 
     def interrupt(self) -> None:
         """Break off what is being asked, in whatever thread; that is an AwayError there."""
@@ -79,29 +71,15 @@ class Database:
             with suppress(psycopg2.Error):
                 connection.cancel()
 
-    def _take(self) -> Any:
-        with suppress(queue.Empty):
-            while True:
-                connection = self._idle.get_nowait()
-                # One that was idle while the server restarted is dead.
-                with suppress(psycopg2.Error), connection, connection.cursor() as cursor:
-                    cursor.execute("SELECT 1")
-                    return connection
-                connection.close()
+    def _connect(self) -> Any:
         if time.monotonic() < self._away_until:
             raise AwayError(self._away_because)
         try:
-            connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_REACHED}")
+            connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_CONNECT_PARAMETERS}")
         except (ConfigurationError, TransientStoreError) as error:
             self._away_because = f"the database can't be reached: {error}"
-            self._away_until = time.monotonic() + _LET_BE
+            self._away_until = time.monotonic() + _AWAY_SECONDS
             raise AwayError(self._away_because) from None
         with connection, connection.cursor() as cursor:
             cursor.execute(_SESSION, (round(self._patience * 1000),))
         return connection
-
-    def _give_back(self, connection: Any) -> None:
-        if not connection.closed and self._idle.qsize() < _KEPT:
-            self._idle.put(connection)
-        else:
-            connection.close()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from moviecrawler.dashboard.pages import Asked, Page
 
-_LATE = 0.5
+_LATE_PART = 0.5
 """Part of its lease after which a heartbeat is late: three should have come by then."""
 
 
@@ -22,28 +22,27 @@ class Nodes(Page):
         sources = self.sources
         nodes = asked.attempt(sources.state.nodes, otherwise=[])
         now = asked.attempt(sources.state.now, otherwise=0.0)
-        versions = asked.attempt(sources.versions, [node.name for node in nodes], otherwise={})
         lease = sources.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:
             heard = max(0.0, now - (node.dead_at - lease))
-            state = "draining" if node.draining else "late" if heard > _LATE * lease else "up"
+            state = "draining" if node.draining else "late" if heard > _LATE_PART * lease else "up"
             rows.append(
                 {
                     "node": node,
                     "heard": heard,
                     "state": state,
                     "spiders": sum(process.memory for process in node.processes.values()),
-                    "versions": versions.get(node.name, {}),
+                    "versions": node.versions,
                     "up": now - node.started_at,
                 }
             )
-        told = {tuple(sorted(one.items())) for node in nodes if (one := versions.get(node.name))}
+        running = {tuple(sorted(node.versions.items())) for node in nodes if node.versions}
         return {
             "rows": rows,
             "slots": sum(node.slots for node in nodes),
             "busy": sum(len(node.processes) for node in nodes),
-            "mixed": len(told) > 1,
+            "mixed": len(running) > 1,
             "projects": asked.attempt(self._projects, otherwise=[]),
         }
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.figures import ReviewPlace, reviews
+from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.formats import when
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.urls import HOMES, title_url
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from moviecrawler.monitors.alarm_store import Day, Event
     from moviecrawler.monitors.places import Example
 
-_ERRORS = read_sql("errors.sql")
+_ERRORS = read_sql("unreadable_pages.sql")
 _DAYS = 30
 """That coverage is shown of."""
 _ERRORS_OF = timedelta(days=7)

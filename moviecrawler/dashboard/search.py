@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.dashboard.sql import read_sql
+from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -38,9 +36,6 @@ journal = Logger()
 
 _EVERY_SECONDS = 5.0
 """Seconds between two looks at whether there is something to count."""
-_LOOKS_PER_VERSIONS = 300 / _EVERY_SECONDS
-"""Looks between two times that a node says what it runs. One that other nodes did not know yet may have been forgotten."""
-_PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
 
 
 class Root(website.Root):
@@ -56,13 +51,12 @@ class Root(website.Root):
 
 
 class Upkeep(Service):
-    """Keeps the dashboard's threads, counts the catalogue by turns with the other nodes, and says what this one runs."""
+    """Keeps the dashboard's threads, and counts the catalogue by turns with the other nodes."""
 
     name = "dashboard"
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._looks = 0
         self._working = True
         self._call = LoopingCall(self._look)
 
@@ -89,9 +83,6 @@ class Upkeep(Service):
         """Do what is due, in a thread."""
         sources = self._sources
         try:
-            if self._looks % _LOOKS_PER_VERSIONS == 0:
-                sources.tell_versions(_versions())
-            self._looks += 1
             if sources.has_database and count_if_due(
                 sources.state.client, sources.keys, sources.database, sources.node_name
             ):
@@ -103,11 +94,3 @@ class Upkeep(Service):
         with suppress(AwayError, redis.exceptions.RedisError):
             if sources.has_frontier:
                 sources.frontier()  # so that rates are those of now when somebody looks
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return {**found, "python": platform.python_version()}

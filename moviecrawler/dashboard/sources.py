@@ -7,7 +7,7 @@ import os
 import threading
 from collections import Counter
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
 from moviecrawler.frontier.keys import Keys as FrontierKeys
-from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs
+from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs, read_sites
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.frontier.site_budgets import Budget
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.extensions.failed_pages import Sample
     from moviecrawler.extensions.store_stats import ProcessFigures
-    from moviecrawler.frontier.runs import RunReport
+    from moviecrawler.frontier.options import Budget
+    from moviecrawler.frontier.runs import RunReport, SiteState
     from moviecrawler.items import Site
     from moviecrawler.monitors.alarm_store import Alarm
 
@@ -47,21 +48,6 @@ _THREADS = 8
 TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 """Seconds."""
 _DAY = 86_400
-
-
-@dataclass(slots=True, kw_only=True)
-class SiteState:
-    """A site as the frontier sees it."""
-
-    site: Site
-    refusal: str | None = None
-    """Why it was stopped, until it answers again."""
-    stopped_until: float | None = None
-    """Seconds since 1970."""
-    used_today: int = 0
-    budget: Budget = field(default_factory=Budget)
-    seeds: int = 0
-    """Titles that were pushed for its next crawl, which no worker has taken yet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,23 +132,9 @@ class Sources:
 
         async def read(client: Any) -> Frontier:
             runs, left_out = await read_current_runs(client, limits)
-            seconds, micro = await client.time()
-            now = seconds + micro / 1e6
-            pipe = client.pipeline(transaction=False)
-            for site in HOMES:
-                pipe.hgetall(FrontierKeys(site, "").circuit)
-                pipe.hgetall(FrontierKeys(site, "").budget)
-            answers = iter(await pipe.execute())
-            sites: dict[Site, SiteState] = {}
-            for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True):
-                sites[site] = SiteState(
-                    site=site,
-                    refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
-                    stopped_until=float(circuit[b"until"]) / 1000 if b"until" in circuit else None,
-                    used_today=int(spent[b"used"]) if int(spent.get(b"day", -1)) == now // _DAY else 0,
-                    budget=limits.get(site, Budget()),
-                    seeds=await count_seeds(client, start_urls[site]),
-                )
+            now, sites = await read_sites(client, limits)
+            for site, key in start_urls.items():
+                sites[site].seeds = await count_seeds(client, key)
             return Frontier(now=now, sites=sites, runs=runs, left_out=left_out, rates={})
 
         found: Frontier = self.ask_frontier(read)
@@ -263,26 +235,3 @@ class Sources:
             return []
         found: list[Alarm] = self.ask_alarms(lambda store: store.open_alarms())
         return found
-
-    # --- Versions -----------------------------------------------------------------------------------------------------
-
-    def tell_versions(self, versions: dict[str, str]) -> None:
-        """Let other nodes know what this one runs, and forget those that are gone. Raises redis.RedisError."""
-        client = self.state.client
-        alive = {self.node_name, *(node.name for node in self.state.nodes())}
-        gone = [name for name in client.hkeys(self.keys.versions) if name.decode(errors="replace") not in alive]
-        pipe = client.pipeline()
-        if gone:
-            pipe.hdel(self.keys.versions, *gone)
-        pipe.hset(self.keys.versions, self.node_name, msgspec.json.encode(versions))
-        pipe.expire(self.keys.versions, _DAY)
-        pipe.execute()
-
-    def versions(self, nodes: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return what nodes run, by their names. Raises redis.RedisError."""
-        found = self.state.client.hmget(self.keys.versions, nodes) if nodes else []
-        return {
-            name: msgspec.json.decode(text, type=dict[str, str])
-            for name, text in zip(nodes, found, strict=True)
-            if text is not None
-        }

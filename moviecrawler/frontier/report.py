@@ -12,8 +12,8 @@ import redis.exceptions
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import LEVELS
-from moviecrawler.frontier.runs import RunReport
-from moviecrawler.frontier.site_budgets import site_budget
+from moviecrawler.frontier.runs import RunReport, SiteState
+from moviecrawler.frontier.site_budgets import Budget, site_budget
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.urls import HOMES
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.frontier.site_budgets import Budget
     from moviecrawler.items import Site
 
 _DAY = 86_400
@@ -149,25 +148,17 @@ async def _read(
 
     With each run stands when a worker last began with it (ms), if it is to be taken out of the current ones once it is over.
     """
-    now_s, now_us = await client.time()
-    now = now_s + now_us / 1e6
-    pipe = client.pipeline(transaction=False)
-    for site in HOMES:
-        pipe.hgetall(Keys(site, "").circuit)
-        pipe.hgetall(Keys(site, "").budget)
-    answers = iter(await pipe.execute())
-    sites = {site: (circuit, spent) for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True)}
+    now, sites = await read_sites(client, budget)
     reports: list[RunReport] = []
     gone: list[tuple[Keys, str]] = []
     keys_of = list(listed)
     for first in range(0, len(keys_of), _AT_ONCE):
         some = keys_of[first : first + _AT_ONCE]
         for keys, answer in zip(some, await _ask(client, some, now), strict=True):
-            report = _report(keys, answer, *sites[keys.site], now)
+            report = _report(keys, answer, sites[keys.site], now)
             if report is None:
                 gone.append((keys, ""))
                 continue
-            report.budget = (budget or {}).get(keys.site, report.budget)
             reports.append(report)
             opened = listed[keys]
             if opened is not None and not report.is_current:
@@ -175,6 +166,27 @@ async def _read(
     await _forget(client, gone)
     order = {site: place for place, site in enumerate(HOMES)}
     return sorted(reports, key=lambda report: (order[report.site], report.started_at, report.run))
+
+
+async def read_sites(client: Any, budget: Mapping[Site, Budget] | None = None) -> tuple[float, dict[Site, SiteState]]:
+    """Return the time by Redis' clock (seconds since 1970), and how each site stands."""
+    seconds, micro = await client.time()
+    now = seconds + micro / 1e6
+    pipe = client.pipeline(transaction=False)
+    for site in HOMES:
+        pipe.hgetall(Keys(site, "").circuit)
+        pipe.hgetall(Keys(site, "").budget)
+    answers = iter(await pipe.execute())
+    sites: dict[Site, SiteState] = {}
+    for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True):
+        sites[site] = SiteState(
+            site=site,
+            refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
+            stopped_until=_number(circuit, b"until") / 1000 if b"until" in circuit else None,
+            used_today=int(_number(spent, b"used")) if _number(spent, b"day", -1) == now // _DAY else 0,
+            budget=(budget or {}).get(site, Budget()),
+        )
+    return now, sites
 
 
 async def _ask(client: Any, some: Sequence[Keys], now: float) -> list[list[Any]]:
@@ -213,9 +225,7 @@ def _number(values: Mapping[bytes, bytes], name: bytes, default: float = 0.0) ->
     return value if isfinite(value) else default
 
 
-def _report(
-    keys: Keys, answer: Sequence[Any], circuit: Mapping[bytes, bytes], spent: Mapping[bytes, bytes], now: float
-) -> RunReport | None:
+def _report(keys: Keys, answer: Sequence[Any], site: SiteState, now: float) -> RunReport | None:
     """Return a run's report; None when nothing of it is left."""
     state, nodes, letters, workers, *lengths = answer
     if not state:
@@ -239,7 +249,8 @@ def _report(
         ended_at=_number(state, b"ended_at") / 1000 if b"ended_at" in state else None,
         now=now,
         nodes=by_node,
-        refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
-        stopped_until=_number(circuit, b"until") / 1000 if b"until" in circuit else None,
-        used_today=int(_number(spent, b"used")) if _number(spent, b"day", -1) == now // _DAY else 0,
+        refusal=site.refusal,
+        stopped_until=site.stopped_until,
+        used_today=site.used_today,
+        budget=site.budget,
     )

@@ -24,6 +24,21 @@ _RECENTLY = 3600.0
 
 
 @dataclass(slots=True, kw_only=True)
+class SiteState:
+    """A site as the frontier sees it."""
+
+    site: Site
+    refusal: str | None = None
+    """Why it was stopped, until it answers again."""
+    stopped_until: float | None = None
+    """Seconds since 1970."""
+    used_today: int = 0
+    budget: Budget = field(default_factory=Budget)
+    seeds: int = 0
+    """Titles that were pushed for its next crawl, which no worker has taken yet."""
+
+
+@dataclass(slots=True, kw_only=True)
 class RunReport:
     """A run at one moment. Times are in seconds since 1970, by Redis' clock."""
 
