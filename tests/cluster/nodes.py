@@ -152,6 +152,14 @@ class Answer:
         return content
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
 class Node:
     """One node."""
 
@@ -217,14 +225,14 @@ class Node:
         auth: tuple[str, str] | None = None,
         seconds: float = _ANSWER_WITHIN,
     ) -> Answer:
-        """Ask; code 0 when nobody answers."""
+        """Ask; code 0 when nobody answers. A redirection is the answer."""
         auth = auth or self.auth
         given = dict(headers or {})
         if auth is not None and "Authorization" not in given:
             given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
         request = urllib.request.Request(f"{self.url}/{path}", data, given)
         try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:
+            with _OPENER.open(request, timeout=seconds) as answer:
                 return Answer(answer.status, answer.read().decode(), dict(answer.headers))
         except urllib.error.HTTPError as error:
             with error:

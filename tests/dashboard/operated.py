@@ -7,9 +7,7 @@ import html
 import json
 import re
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,29 +81,9 @@ class Operated:
         return execute(self.database_url, statement, *values)
 
 
-class _Unmoved(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def post(node: Node, path: str, headers: dict[str, str] | None = None, /, **fields: str) -> Answer:
     """Send a form; a redirection is the answer."""
-    data = urllib.parse.urlencode(fields).encode()
-    request = urllib.request.Request(f"{node.url}{path}", data, headers or {})
-    if node.auth:
-        request.add_unredirected_header("Authorization", basic(*node.auth))
-    try:
-        with urllib.request.build_opener(_Unmoved).open(request, timeout=30) as answer:
-            return Answer(answer.status, answer.read().decode(), dict(answer.headers))
-    except urllib.error.HTTPError as error:
-        with error:
-            return Answer(error.code, error.read().decode(), dict(error.headers))
-
-
-def basic(user: str, password: str) -> str:
-    import base64  # noqa: PLC0415 - here alone
-
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    return node.request(path.lstrip("/"), urllib.parse.urlencode(fields).encode(), headers)
 
 
 def text_of(page: str) -> str:
