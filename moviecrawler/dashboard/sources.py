@@ -27,7 +27,6 @@ from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.report import budgets, read_current_runs, read_earlier_runs, read_sites
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
-from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.monitors.alarm_store import FILE, AlarmStore, open_alarm_store
 from moviecrawler.redis_client import connect, redis_parameters
 from moviecrawler.urls import HOMES
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.node import Node
     from moviecrawler.extensions.failed_pages import Sample
     from moviecrawler.extensions.store_stats import ProcessFigures
-    from moviecrawler.frontier.options import Budget
     from moviecrawler.frontier.runs import RunReport, SiteState
+    from moviecrawler.frontier.site_budgets import Budget
     from moviecrawler.items import Site
     from moviecrawler.monitors.alarm_store import Alarm
 
