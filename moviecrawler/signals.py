@@ -18,6 +18,13 @@ and `lost`, else None), `earlier` (bool: the item is an earlier run's, from a sp
 Handlers run in the event loop's thread and must not block.
 """
 
+item_completed = object()
+"""Sent by `Settlement` once an item that has passed the pipelines is settled in every store that takes it.
+
+Keyword arguments: `item`, `response` (that it came of; None, or a Failure, as in Scrapy's `item_scraped`), and `outcomes`
+(frozenset[Outcome]; empty where no store takes it). Handlers run in the event loop's thread and must not block.
+"""
+
 item_rejected = object()
 """Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str; `validate` for what no store is
 offered), `reason` (str), and `item` (Movie, Miss or RawPage; str for a line of a spool file that holds none).

@@ -25,7 +25,7 @@ from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.archive import archived_files, open_archive
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.warc import read_record, read_records
-from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.signals import item_completed, store_opened
 from moviecrawler.spiders.base import MovieSpider
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ class Replay(Console):
             raise UsageError(f"{args[0]} holds no pages of that site and time", print_help=False)
         loader = self.crawler_process.spider_loader
         readers = [spider for name in loader.list() if issubclass(spider := loader.load(name), MovieSpider)]
-        ledger = Ledger(data_dir, args[0])
-        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, ledger=ledger)
+        progress = ReplayProgress(data_dir, args[0])
+        self.crawler_process.crawl(ReplaySpider, archive=archive, files=files, readers=readers, progress=progress)
         self.crawler_process.start()
-        if ledger.done.issuperset(files):
-            ledger.forget(files)
+        if progress.done.issuperset(files):
+            progress.forget(files)
         else:
             self.exitcode = 1
 
@@ -85,7 +85,7 @@ class ReplaySpider(scrapy.Spider):
 
     archive: Bucket | Folder
     files: list[str]
-    ledger: Ledger
+    progress: ReplayProgress
     readers: dict[Site, MovieSpider]
 
     @classmethod
@@ -94,24 +94,24 @@ class ReplaySpider(scrapy.Spider):
         crawler: Crawler,
         archive: Bucket | Folder,
         files: list[str],
-        ledger: Ledger,
+        progress: ReplayProgress,
         readers: list[type[MovieSpider]],
     ) -> Self:
         """Take the archive, the keys of its WARC files, and the spiders that can read them."""
         spider = super().from_crawler(crawler)
-        spider.archive, spider.files, spider.ledger = archive, files, ledger
+        spider.archive, spider.files, spider.progress = archive, files, progress
         spider.readers = {reader.site: reader.from_crawler(crawler) for reader in readers}
-        ledger.connect(crawler.signals)
+        progress.connect(crawler.signals)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the items of every file that is not done yet."""
         self.compression = FastCompressionMiddleware.from_crawler(self.crawler)
-        self.ledger.load()
+        self.progress.load()
         for key in self.files:
-            if key in self.ledger.done:
+            if key in self.progress.done:
                 continue
-            self.ledger.file_begun(key)
+            self.progress.file_begun(key)
             unread = 0
             try:
                 for record in read_records(BytesIO(await asyncio.to_thread(self.archive.get, key))):
@@ -126,14 +126,14 @@ class ReplaySpider(scrapy.Spider):
                         self.logger.exception("%s: a page can't be read", key)
                         continue
                     for item in items:
-                        await self.ledger.room()
-                        self.ledger.item_sent(key, item)
+                        await self.progress.room()
+                        self.progress.item_sent(key, item)
                         yield item
             except (ArchiveError, TransientStoreError, OSError) as error:
                 self.logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
             else:
                 if not unread:
-                    self.ledger.file_read(key)
+                    self.progress.file_read(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
         """Yield what the crawl made of an answer, but no request. Raises ArchiveError when its body can't be decompressed."""
@@ -171,7 +171,7 @@ class ReplaySpider(scrapy.Spider):
         yield from (result for result in results if not isinstance(result, Request))
 
 
-class Ledger:
+class ReplayProgress:
     """Which files of an archive are done: read, and each of their items settled in every store.
 
     Kept in DATA_DIR while some are not, by the names of the archive and the stores: with another store it begins anew.
@@ -182,9 +182,7 @@ class Ledger:
         self._data_dir = data_dir
         self._source = source
         self._stores: set[str] = set()
-        # Items by their identity, as two may be equal: the item itself so that its identity stays its own, its file, and
-        # the stores that have not told yet.
-        self._unsettled: dict[int, tuple[Any, str, set[str]]] = {}
+        self._files_of: dict[int, str] = {}  # by the identity of an item that is on its way
         self._left: Counter[str] = Counter()  # of a file: its unsettled items, and 1 until it is read
         self._in_pipelines = 0
         self._one_less = asyncio.Event()
@@ -195,7 +193,7 @@ class Ledger:
         manager.connect(self.item_scraped, signals.item_scraped)
         manager.connect(self.item_dropped, signals.item_dropped)
         manager.connect(self.item_error, signals.item_error)
-        manager.connect(self.item_settled, item_settled)
+        manager.connect(self.item_completed, item_completed)
 
     def load(self) -> None:
         """Read which files an earlier run has done; the stores are open by now."""
@@ -231,43 +229,35 @@ class Ledger:
         """Note that an item of a file is on its way."""
         self._left[key] += 1
         self._in_pipelines += 1
-        self._unsettled[id(item)] = (item, key, set(self._stores))
+        self._files_of[id(item)] = key
 
     def store_opened(self, store: str) -> None:
-        """Expect every item to be settled in one store more."""
+        """Take note of a store, by whose name the file of this account is named."""
         self._stores.add(store)
 
-    def item_scraped(self, item: Any) -> None:
-        """Note that the pipelines have taken an item; without stores, that is all there is to wait for."""
+    def item_scraped(self) -> None:
+        """Note that an item has left the pipelines."""
         self._left_pipelines()
-        if not self._stores:
-            self._item_settled(item)
 
     def item_dropped(self, item: Any) -> None:
         """Note that an item was refused before it came to a store."""
         self._left_pipelines()
-        self._item_settled(item)
+        self.item_completed(item)
 
     def item_error(self, item: Any) -> None:
         """Note that a pipeline failed: the item's file will be read again."""
         self._left_pipelines()
-        self._unsettled.pop(id(item), None)
+        self._files_of.pop(id(item), None)
 
-    def item_settled(self, item: Any, store: str) -> None:
-        """Note that it is certain what became of an item in one store."""
-        if id(item) in self._unsettled:
-            waiting = self._unsettled[id(item)][2]
-            waiting.discard(store)
-            if not waiting:
-                self._item_settled(item)
+    def item_completed(self, item: Any) -> None:
+        """Note that an item is settled in every store."""
+        key = self._files_of.pop(id(item), None)
+        if key is not None:
+            self._one_settled(key)
 
     def _left_pipelines(self) -> None:
         self._in_pipelines -= 1
         self._one_less.set()
-
-    def _item_settled(self, item: Any) -> None:
-        _, key, _ = self._unsettled.pop(id(item))
-        self._one_settled(key)
 
     def _one_settled(self, key: str) -> None:
         self._left[key] -= 1

@@ -9,7 +9,6 @@ import socket
 import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +27,7 @@ from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Miss, Movie
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_settled, lease_ended, list_missed, site_refused, store_opened, titles_listed
+from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.rows import Outcome
     from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Entry, Site
-    from moviecrawler.signals import Outcome as Settled
+    from moviecrawler.signals import Outcome as StoreOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +59,6 @@ _QUEUED_CLAIM_LEASE = timedelta(hours=24)
 """For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True, eq=False)
-class _Item:
-    item: Movie | Miss  # stands here so that its identity stays its own
-    request: Request | None = None
-    passed: bool = False
-    told: dict[str, Settled] = field(default_factory=dict)
 
 
 class CatalogueRecorder:
@@ -95,8 +86,6 @@ class CatalogueRecorder:
         """Whether the crawl is over, so that nothing can be asked any more."""
         self._store = store
         self._thread = ThreadPoolExecutor(1, "catalogue")
-        self._stores: set[str] = set()
-        self._items: dict[int, _Item] = {}
         self._waiting: deque[Callable[[], object] | SiteOutcome] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -118,12 +107,11 @@ class CatalogueRecorder:
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
             (recorder.request_sent, signals.request_reached_downloader),
-            (recorder.store_opened, store_opened),
             (recorder.item_scraped, signals.item_scraped),
             (recorder.item_dropped, signals.item_dropped),
             (recorder.item_broke, signals.item_error),
             (recorder.callback_broke, signals.spider_error),
-            (recorder.item_settled, item_settled),
+            (recorder.item_completed, item_completed),
             (recorder.titles_listed, titles_listed),
             (recorder.list_missed, list_missed),
             (recorder.site_refused, site_refused),
@@ -209,41 +197,27 @@ class CatalogueRecorder:
         if self.budget is not None and request.meta.get("site") == self.crawler.spidercls.site:  # type: ignore[attr-defined]
             self.budget.spend(utc_now())
 
-    def store_opened(self, store: str) -> None:
-        """Expect every item to be settled in one store more."""
-        self._stores.add(store)
-
     def item_scraped(self, item: Any, response: Response | Failure | None) -> None:
-        """Take note of the request that an item came of."""
+        """Take note that a title's request has ended."""
         if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
-            entry = self._items.setdefault(id(item), _Item(item))
-            entry.request, entry.passed = getattr(response, "request", None), True
-            self._ended(entry.request)
-            self._check(entry)
+            self._ended(getattr(response, "request", None))
 
-    def item_settled(self, item: Any, store: str, outcome: Settled) -> None:
-        """Take note of what became of an item in one store."""
-        if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
-            entry = self._items.setdefault(id(item), _Item(item))
-            entry.told[store] = outcome
-            self._check(entry)
-
-    def item_dropped(self, item: Any, response: Response | Failure | None) -> None:
+    def item_dropped(self, response: Response | Failure | None) -> None:
         """Count a title as failed whose movie did not pass the checks."""
-        self._failed(getattr(response, "request", None), item)
+        self._failed(getattr(response, "request", None))
 
-    def item_broke(self, item: Any, response: Response | Failure | None) -> None:
+    def item_broke(self, response: Response | Failure | None) -> None:
         """Count a title as failed on which a pipeline failed."""
-        self._failed(getattr(response, "request", None), item)
+        self._failed(getattr(response, "request", None))
 
     def callback_broke(self, response: Response | Failure) -> None:
         """Count a title as failed on which its callback failed."""
-        self._failed(getattr(response, "request", None), None)
+        self._failed(getattr(response, "request", None))
 
     def lease_ended(self, request: Request, how: str) -> None:
         """Count a title as failed whose request the shared queue has set aside."""
         if how == "dead":
-            self._failed(request, None)
+            self._failed(request)
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
         """Have nothing claimed of a site for a while."""
@@ -271,15 +245,13 @@ class CatalogueRecorder:
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
-    def _check(self, entry: _Item) -> None:
-        if not entry.passed or not entry.told.keys() >= self._stores:
+    def item_completed(self, item: Any, response: Response | Failure | None, outcomes: frozenset[StoreOutcome]) -> None:
+        """Take note of what became of a title. One whose item was lost stays claimed, and is due again when that ends."""
+        if not isinstance(item, Movie | Miss) or _is_row_of_list(item) or "lost" in outcomes:
             return
-        del self._items[id(entry.item)]
-        if "lost" in entry.told.values():
-            return  # it stays claimed, and is due again when that ends
-        request, item = entry.request, entry.item
+        request: Request | None = getattr(response, "request", None)
         due = request.cb_kwargs.get("due") if request is not None else None
-        outcome = _outcome(item, rejected="rejected" in entry.told.values())
+        outcome = _outcome(item, rejected="rejected" in outcomes)
         verdict = request.meta.get("verdict", {}) if request is not None else {}
         is_other = bool(verdict) and verdict["decision"] != "accepted"
         if outcome != "ok" and not is_other:
@@ -302,9 +274,7 @@ class CatalogueRecorder:
             )
         )
 
-    def _failed(self, request: Request | None, item: Any) -> None:
-        entry = self._items.pop(id(item), None)
-        request = request or (entry.request if entry else None)
+    def _failed(self, request: Request | None) -> None:
         if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_TOLD):
             return
         request.meta[_TOLD] = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,46 +26,30 @@ class TitleOutcomes:
 
     def __init__(self, crawler: Crawler) -> None:
         self.stats = crawler.stats
-        self.stores: set[str] = set()
-        # By the item's identity, as two items may be equal; the item stands beside so that its identity stays its own.
-        self.told: dict[int, tuple[Movie, dict[str, Outcome]]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect to the signals that tell."""
         outcomes = cls(crawler)
-        crawler.signals.connect(outcomes.store_opened, store_opened)
-        crawler.signals.connect(outcomes.item_settled, item_settled)
         crawler.signals.connect(outcomes.item_scraped, signals.item_scraped)
         crawler.signals.connect(outcomes.item_dropped, signals.item_dropped)
+        crawler.signals.connect(outcomes.item_completed, item_completed)
         return outcomes
 
-    def store_opened(self, store: str) -> None:
-        """Expect every movie to be settled in one store more."""
-        self.stores.add(store)
-
     def item_scraped(self, item: Any) -> None:
-        """Count a title that was missed, or without any store, one that was found."""
+        """Count a title that was missed."""
         if isinstance(item, Miss):
             self._count(item.outcome)
-        elif isinstance(item, Movie) and item.source != "list" and not self.stores:
-            self._count("stored")
 
     def item_dropped(self, item: Any) -> None:
         """Count a title whose movie, or what is said of its miss, did not pass the checks."""
         if isinstance(item, Miss) or (isinstance(item, Movie) and item.source != "list"):
             self._count("rejected")
 
-    def item_settled(self, item: Any, store: str, outcome: Outcome) -> None:
-        """Count a title once all stores have told what became of its movie."""
-        if not isinstance(item, Movie) or item.source == "list":
-            return
-        _, told = self.told.setdefault(id(item), (item, {}))
-        told[store] = outcome
-        if told.keys() >= self.stores:
-            del self.told[id(item)]
-            worst = next((worse for worse in ("lost", "rejected", "spooled") if worse in told.values()), "stored")
-            self._count(worst)
+    def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        """Count a title whose movie is settled in all stores."""
+        if isinstance(item, Movie) and item.source != "list":
+            self._count(next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"))
 
     def _count(self, outcome: str) -> None:
         self.stats.inc_value(f"titles/{outcome}")

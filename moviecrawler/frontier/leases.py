@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy import Request, signals
 
-from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_settled, list_missed, store_opened
+from moviecrawler.items import Miss
+from moviecrawler.signals import item_completed, list_missed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,13 +47,6 @@ class Lease:
     reason: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class _Item:
-    item: Any  # stands here so that its identity stays its own
-    leases: list[Lease] | None = None  # None until it has passed the pipelines
-    told: dict[str, Outcome] = field(default_factory=dict)
-
-
 class LeaseTracker:
     """Follows each lease from request to durable items, by Scrapy's signals and the stores'.
 
@@ -65,18 +58,16 @@ class LeaseTracker:
     def __init__(self, finish: Callable[[Lease, How, str], None]) -> None:
         self.leases: dict[str, Lease] = {}
         self._finish = finish
-        self._stores: set[str] = set()
-        self._items: dict[int, _Item] = {}  # by identity, as two items may be equal
+        self._leases_of: dict[int, list[Lease]] = {}  # by the identity of an item that is not completed
         self._kept: dict[str, Lease] = {}  # by the title's id
 
     def connect(self, manager: SignalManager) -> None:
         """Listen to all that tells what becomes of items."""
         for handler, signal in (
-            (self._store_opened, store_opened),
             (self._item_passed, signals.item_scraped),
             (self._item_dropped, signals.item_dropped),
             (self._item_broke, signals.item_error),
-            (self._item_settled, item_settled),
+            (self._item_completed, item_completed),
             (self._callback_broke, signals.spider_error),
             (self._list_missed, list_missed),
         ):
@@ -123,12 +114,9 @@ class LeaseTracker:
     @property
     def unsettled(self) -> bool:
         """Whether some item is not safe yet, of whatever request."""
-        return bool(self._items)
+        return bool(self._leases_of)
 
     # --- Items --------------------------------------------------------------------------------------------------------
-
-    def _store_opened(self, store: str) -> None:
-        self._stores.add(store)
 
     def _item_passed(self, item: Any, response: Response | Failure | None) -> None:
         request = getattr(response, "request", None)
@@ -143,12 +131,10 @@ class LeaseTracker:
                 one.how, one.reason = {"blocked": ("back", REFUSED), "absent": ("done", "")}.get(  # type: ignore[assignment]
                     item.outcome, ("failed", "")
                 )
-        entry = self._items.setdefault(id(item), _Item(item))
-        entry.leases = leases
+        self._leases_of[id(item)] = leases
         for one in leases:
             one.open = False
             one.unsettled += 1
-        self._check_item(entry)
 
     def _item_dropped(self, item: Any, response: Response | Failure | None) -> None:
         # By ValidatePipeline, which has written it to the rejected ones.
@@ -183,29 +169,15 @@ class LeaseTracker:
             lease.open = False
             lease.how, lease.reason = "dead", reason
 
-    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
-        if earlier:
-            return  # no request waits for it
-        entry = self._items.setdefault(id(item), _Item(item))
-        entry.told[store] = outcome
-        self._check_item(entry)
-
-    def _check_item(self, entry: _Item) -> None:
-        if entry.leases is None:
-            return
-        needed = self._stores if isinstance(entry.item, Movie | Miss) else set()
-        if isinstance(entry.item, RawPage):
-            needed = {"archive"}
-        if entry.told.keys() >= needed:
-            del self._items[id(entry.item)]
-            for lease in entry.leases:
-                if not {"spooled", "lost"}.isdisjoint(entry.told.values()):
-                    # It is nowhere, or on the disk of this node alone, which may never run again.
-                    lease.how = "back"
-                elif "rejected" in entry.told.values() and lease.how == "done":
-                    lease.how = "failed"
-                lease.unsettled -= 1
-                self._check(lease)
+    def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        for lease in self._leases_of.pop(id(item), ()):
+            if not outcomes.isdisjoint({"spooled", "lost"}):
+                # It is nowhere, or on the disk of this node alone, which may never run again.
+                lease.how = "back"
+            elif "rejected" in outcomes and lease.how == "done":
+                lease.how = "failed"
+            lease.unsettled -= 1
+            self._check(lease)
 
     def _check(self, lease: Lease) -> None:
         if not lease.ended or lease.unsettled or lease.id not in self.leases:

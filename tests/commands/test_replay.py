@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from moviecrawler.console.replay import Ledger
+from moviecrawler.console.replay import ReplayProgress
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from tests import crawling
@@ -222,20 +222,20 @@ def test_a_replay_of_one_day_leaves_another_that_was_broken_off_where_it_was(cra
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-500])
     assert crawled.run("replay", str(tmp_path), data=tmp_path).code == 1
-    (ledger,) = tmp_path.glob("replay-*")
-    done = set(ledger.read_text().splitlines())
+    (progress,) = tmp_path.glob("replay-*")
+    done = set(progress.read_text().splitlines())
     assert crawled.run("replay", "--site", "metacritic", str(tmp_path), data=tmp_path).code == 0
-    assert set(ledger.read_text().splitlines()) == {key for key in done if "site=metacritic" not in key}
+    assert set(progress.read_text().splitlines()) == {key for key in done if "site=metacritic" not in key}
     assert {key.split("/")[1] for key in done} == {"site=imdb", "site=metacritic", "site=rottentomatoes"}
 
 
 def test_a_file_is_done_even_if_that_can_not_be_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ledger = Ledger(tmp_path, "s3://lamps")
-    ledger.load()
-    ledger._path.mkdir()  # nothing can be appended to it, as on a full disk
-    ledger.file_begun("raw/a.warc")
-    ledger.file_read("raw/a.warc")
-    assert ledger.done == {"raw/a.warc"}
+    progress = ReplayProgress(tmp_path, "s3://lamps")
+    progress.load()
+    progress._path.mkdir()  # nothing can be appended to it, as on a full disk
+    progress.file_begun("raw/a.warc")
+    progress.file_read("raw/a.warc")
+    assert progress.done == {"raw/a.warc"}
     assert "raw/a.warc is done, which can't be written down" in caplog.text
 
 

@@ -20,6 +20,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.database.titles import rejoin
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
+from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
 from moviecrawler.spiders.imdb import ImdbSpider
@@ -42,6 +43,8 @@ class Crawl:
         given.set("DATABASE_URL", database_url)
         self.crawler = Crawler(ImdbSpider, given)
         self.recorder = CatalogueRecorder.from_crawler(self.crawler)
+        self.settlement = Settlement.from_crawler(self.crawler)
+        self.settlement._spider_opened()
         self.request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID}, meta={"site": "imdb"})
         self.response = Response("https://www.imdb.com/", request=self.request)
 

@@ -9,6 +9,7 @@ from scrapy.http import Response
 from scrapy.signalmanager import SignalManager
 from twisted.python.failure import Failure
 
+from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
 from moviecrawler.signals import item_settled, list_missed, store_opened
@@ -31,7 +32,9 @@ class Crawl:
         self.ends: list[tuple[str, str]] = []
         self.tracker = LeaseTracker(lambda lease, how, _: self.ends.append((lease.id, how)))
         self.manager = SignalManager()
+        self.settlement = Settlement(self.manager)
         self.tracker.connect(self.manager)
+        self.send(signals.spider_opened)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
 
@@ -140,11 +143,12 @@ def test_dropped_item_is_a_failure(crawl: Crawl) -> None:
     assert crawl.ends == [("a", "failed")]
 
 
-@pytest.mark.parametrize("signal", [signals.spider_error, signals.item_error])
-def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object) -> None:
+@pytest.mark.parametrize(("signal", "given"), [(signals.spider_error, {}), (signals.item_error, {"item": movie()})])
+def test_exception_makes_a_dead_letter(crawl: Crawl, signal: object, given: dict[str, Any]) -> None:
     request = crawl.take()
     crawl.send(
         signal,
+        **given,
         failure=Failure(ValueError("odd")),  # type: ignore[no-untyped-call]
         response=Response(request.url, request=request),
     )

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.http import TextResponse
 
 from moviecrawler.errors import TransientStoreError
+from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.s3 import Bucket, S3Store
@@ -129,13 +130,16 @@ def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(
         with largest_file(100):
             async with running(store, tmp_path, close_seconds=0.2) as run:
                 tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
+                settlement = Settlement(run.crawler.signals)
                 tracker.connect(run.crawler.signals)
+                settlement._spider_opened()
                 run.crawler.signals.send_catch_log(store_opened, store="memory")
                 request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
                 tracker.take(request)
                 movie = make_movie(1)
                 await run.pipeline.process_item(movie)
-                tracker._item_passed(movie, TextResponse(request.url, request=request))
+                response = TextResponse(request.url, request=request)
+                run.crawler.signals.send_catch_log(signals.item_scraped, item=movie, response=response)
                 tracker.ended(request)
         assert run.outcomes() == {"tt0000001": "lost"}
         assert "neither stored nor spooled" in (run.settled[0][2] or "")

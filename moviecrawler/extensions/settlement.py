@@ -1,0 +1,89 @@
+"""What became of each item, in all of its stores: one account, to which everything else that waits for items listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+
+from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.signals import item_completed, item_settled, store_opened
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.signalmanager import SignalManager
+    from twisted.python.failure import Failure
+
+    from moviecrawler.signals import Outcome
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    item: Any
+    """Held here so that its identity is not another item's meanwhile."""
+    passed: bool = False
+    response: Response | Failure | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+
+class Settlement:
+    """Sends `item_completed` once an item has passed the pipelines and each store that takes it has settled it.
+
+    Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are followed by
+    identity, as two may be equal.
+    """
+
+    def __init__(self, manager: SignalManager) -> None:
+        self._manager = manager
+        self._stores: set[str] = set()
+        self._items: dict[int, _Followed] = {}
+        manager.connect(self._store_opened, store_opened)
+        manager.connect(self._item_settled, item_settled)
+        manager.connect(self._item_left, signals.item_dropped)
+        manager.connect(self._item_left, signals.item_error)
+        # Receivers are called in the order in which they connected. Those that take note of an item when it is scraped come before
+        # this one, which may complete the item at once: they connect until the spider is opened.
+        manager.connect(self._spider_opened, signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Follow the items of a crawl."""
+        return cls(crawler.signals)
+
+    def _spider_opened(self) -> None:
+        self._manager.connect(self._item_scraped, signals.item_scraped)
+
+    def _store_opened(self, store: str) -> None:
+        self._stores.add(store)
+
+    def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+        entry = self._items.setdefault(id(item), _Followed(item))
+        entry.passed, entry.response = True, response
+        self._check(entry)
+
+    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
+        if earlier:
+            return  # nothing of this run waits for it
+        entry = self._items.setdefault(id(item), _Followed(item))
+        entry.outcomes[store] = outcome
+        self._check(entry)
+
+    def _item_left(self, item: Any) -> None:
+        self._items.pop(id(item), None)
+
+    def _check(self, entry: _Followed) -> None:
+        stores = self._stores if isinstance(entry.item, Movie | Miss) else set()
+        if isinstance(entry.item, RawPage):
+            stores = {"archive"}
+        if entry.passed and entry.outcomes.keys() >= stores:
+            del self._items[id(entry.item)]
+            self._manager.send_catch_log(
+                item_completed,
+                item=entry.item,
+                response=entry.response,
+                outcomes=frozenset(entry.outcomes.values()),
+            )

@@ -1,0 +1,98 @@
+"""What became of items, and how titles are counted by it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from scrapy import Spider, signals
+from scrapy.utils.test import get_crawler
+
+from moviecrawler.extensions.outcomes import TitleOutcomes
+from moviecrawler.extensions.settlement import Settlement
+from moviecrawler.items import Miss, Movie
+from moviecrawler.signals import item_settled, store_opened
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def movie(source: Any = "page") -> Movie:
+    return Movie(site="imdb", site_id="tt0000001", url="https://x.example/", title="A", kind="movie", source=source)
+
+
+class Crawl:
+    """A crawl of which nothing but its signals exists, with some stores."""
+
+    def __init__(self, *stores: str) -> None:
+        self.crawler = get_crawler(Spider)
+        self.settlement = Settlement.from_crawler(self.crawler)
+        self.outcomes = TitleOutcomes.from_crawler(self.crawler)
+        self.send(signals.spider_opened)
+        for store in stores:
+            self.send(store_opened, store=store)
+
+    def send(self, signal: object, **arguments: Any) -> None:
+        self.crawler.signals.send_catch_log(signal, **arguments)
+
+    def item(self, item: Any, earlier: bool = False, **settled: str) -> None:
+        """Have an item pass, and then settled by some stores."""
+        if not earlier:
+            self.send(signals.item_scraped, item=item, response=None)
+        for store, outcome in settled.items():
+            self.send(item_settled, item=item, store=store, outcome=outcome, reason=None, earlier=earlier)
+
+    @property
+    def counted(self) -> dict[str, int]:
+        stats = self.crawler.stats.get_stats()
+        return {name.removeprefix("titles/"): n for name, n in stats.items() if name.startswith("titles/")}
+
+
+@pytest.mark.parametrize(
+    ("csv", "postgres", "title"),
+    [
+        *(("durable", "durable", "stored"), ("durable", "rejected", "rejected"), ("spooled", "durable", "spooled")),
+        *(("spooled", "rejected", "rejected"), ("lost", "rejected", "lost")),
+    ],
+)
+def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title: str) -> None:
+    crawl, item = Crawl("csv", "postgres"), movie()
+    crawl.item(item, csv=csv)
+    assert crawl.counted == {}
+    crawl.send(item_settled, item=item, store="postgres", outcome=postgres, reason=None)
+    assert crawl.counted == {title: 1}
+    assert not crawl.settlement._items
+
+
+def test_a_store_may_settle_an_item_before_it_has_passed_and_equal_movies_are_two() -> None:
+    crawl, item = Crawl("csv"), movie()
+    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
+    assert crawl.counted == {}
+    crawl.item(item)
+    crawl.item(movie(), csv="durable")
+    assert crawl.counted == {"stored": 2}
+
+
+def test_items_of_an_earlier_run_are_nobodys_and_those_that_leave_are_forgotten() -> None:
+    crawl, item = Crawl("csv"), movie()
+    crawl.item(movie(), earlier=True, csv="durable")
+    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
+    crawl.send(signals.item_dropped, item=item, response=None, exception=None)
+    assert crawl.counted == {"rejected": 1}
+    assert not crawl.settlement._items
+
+
+def test_without_a_store_a_movie_counts_when_it_is_scraped() -> None:
+    crawl = Crawl()
+    crawl.item(movie())
+    assert crawl.counted == {"stored": 1}
+
+
+def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
+    crawl = Crawl("csv")
+    for item in (
+        Miss(site="imdb", site_id="tt0000001", url="u", outcome="absent", reason="404", checked_at=NOW),
+        movie("list"),
+    ):
+        crawl.item(item, csv="durable")
+    assert crawl.counted == {"absent": 1}
