@@ -7,7 +7,6 @@ from typing import Any
 import brotli
 import pytest
 from backports import zstd
-from isal import isal_zlib
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
@@ -18,6 +17,15 @@ from moviecrawler.middlewares.compression import FastCompressionMiddleware, gunz
 from tests.extract.limits import processor_time
 
 PAGE = b"<html>" + bytes(range(256)) * 4000 + b"</html>"
+COMPRESS: dict[str, Any] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstd.compress,
+}
+FLIPPED = gzip.compress(PAGE)[:-6] + bytes([gzip.compress(PAGE)[-6] ^ 1]) + gzip.compress(PAGE)[-5:]
+"""A bit of its checksum is another one."""
+COMPRESSED = {name: compress(PAGE) for name, compress in COMPRESS.items()}
 
 
 @pytest.fixture
@@ -33,6 +41,11 @@ def received(body: bytes, encoding: str, **headers: str) -> Response:
         headers={"Content-Encoding": encoding, "Content-Type": "text/html", **headers},
         body=body,
     )
+
+
+def read(middleware: FastCompressionMiddleware, body: bytes, encoding: str) -> Any:
+    """Return the response with its body decompressed, or the request for another try."""
+    return middleware.process_response(Request("https://example.com/"), received(body, encoding))
 
 
 def raw_deflate(body: bytes) -> bytes:
@@ -56,7 +69,7 @@ def raw_deflate(body: bytes) -> bytes:
     ],
 )
 def test_body_is_what_was_compressed(middleware: FastCompressionMiddleware, encoding: str, body: bytes) -> None:
-    response = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    response = read(middleware, body, encoding)
     assert isinstance(response, HtmlResponse)
     assert response.body == PAGE
     assert "Content-Encoding" not in response.headers
@@ -68,7 +81,8 @@ def test_uncompressed_body_is_left_alone(middleware: FastCompressionMiddleware) 
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\x1f\x8b", gzip.compress(PAGE)[:-1], gzip.compress(PAGE)[:500], b"not gzip at all", bytes(1000)]
+    "body",
+    [b"", b"\x1f\x8b", FLIPPED, gzip.compress(PAGE)[:-1], gzip.compress(PAGE)[:500], b"not gzip at all", bytes(1000)],
 )
 def test_damaged_body_is_fetched_again_and_then_given_up(middleware: FastCompressionMiddleware, body: bytes) -> None:
     request = Request("https://example.com/")
@@ -77,18 +91,6 @@ def test_damaged_body_is_fetched_again_and_then_given_up(middleware: FastCompres
     assert again.meta["retry_times"] == 1
     with pytest.raises(IgnoreRequest, match="body is damaged"):
         middleware.process_response(again, received(body, "gzip"))
-
-
-def test_flipped_bit_is_noticed() -> None:
-    body = bytearray(gzip.compress(PAGE))
-    body[-6] ^= 1  # in the checksum
-    with pytest.raises(isal_zlib.error):  # type: ignore[call-overload]  # isal is not typed
-        gunzip(bytes(body), 0)
-
-
-def test_bomb_is_refused_without_being_unpacked(middleware: FastCompressionMiddleware) -> None:
-    with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
-        middleware.process_response(Request("https://example.com/"), received(gzip.compress(bytes(50_000_000)), "gzip"))
 
 
 def test_size_exactly_at_the_limit_is_taken() -> None:
@@ -103,14 +105,6 @@ def test_redirect_that_says_gzip_and_is_empty_is_followed(middleware: FastCompre
     assert middleware.process_response(Request("https://example.com/"), redirect) is redirect
 
 
-COMPRESSED = {
-    "gzip": gzip.compress(PAGE),
-    "deflate": zlib.compress(PAGE),
-    "br": brotli.compress(PAGE),
-    "zstd": zstd.compress(PAGE),
-}
-
-
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
@@ -119,22 +113,23 @@ COMPRESSED = {
         ("deflate", b"\xff no deflate"),
         ("br", b"not brotli at all"),
         ("zstd", b"not zstd"),
+        pytest.param(b"\xff", PAGE, id="an encoding that can't be read"),
     ],
 )
 def test_body_that_is_cut_or_is_something_else_is_fetched_again(
-    middleware: FastCompressionMiddleware, encoding: str, body: bytes
+    middleware: FastCompressionMiddleware, encoding: Any, body: bytes
 ) -> None:
-    again = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    again = read(middleware, body, encoding)
     assert isinstance(again, Request)
 
 
-@pytest.mark.parametrize("encoding", ["deflate", "br", "zstd"])
+@pytest.mark.parametrize("encoding", COMPRESS)
 def test_bombs_of_all_encodings_are_refused(middleware: FastCompressionMiddleware, encoding: str) -> None:
-    compress = {"deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}[encoding]
+    compress = COMPRESS[encoding]
     with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
-        middleware.process_response(Request("https://example.com/"), received(compress(bytes(20_000_000)), encoding))
+        read(middleware, compress(bytes(20_000_000)), encoding)
     body = compress(bytes(2_000_000))
-    taken = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+    taken = read(middleware, body, encoding)
     assert isinstance(taken, Response)
     assert taken.body == bytes(2_000_000)
 
@@ -155,11 +150,6 @@ def test_refusal_whose_body_is_damaged_is_a_refusal(
     assert response.headers["x-amzn-waf-action"] == b"challenge"
 
 
-def test_encoding_that_can_not_be_read_is_a_damaged_body(middleware: FastCompressionMiddleware) -> None:
-    response = Response("https://example.com/", headers={"Content-Encoding": b"\xff"}, body=PAGE)
-    assert isinstance(middleware.process_response(Request("https://example.com/"), response), Request)
-
-
 NO_CONTENT = {"gzip": gzip.compress(b"", mtime=0), "zstd": zstd.compress(b"")}
 
 
@@ -170,7 +160,7 @@ def test_members_without_content_are_given_up_in_linear_time(
 ) -> None:
     body = NO_CONTENT[encoding] * (size // len(NO_CONTENT[encoding]))
     with processor_time():
-        again = middleware.process_response(Request("https://example.com/"), received(body, encoding))
+        again = read(middleware, body, encoding)
     assert isinstance(again, Request)
 
 
@@ -181,7 +171,7 @@ def test_large_body_of_as_many_members_as_there_may_be_is_read_in_linear_time(
     member = gzip.compress(PAGE[:1000]) if encoding == "gzip" else zstd.compress(PAGE[:1000])
     many = NO_CONTENT[encoding] * 999 + member
     with processor_time():
-        response = middleware.process_response(Request("https://example.com/"), received(many, encoding))
+        response = read(middleware, many, encoding)
     assert isinstance(response, Response)
     assert response.body == PAGE[:1000]
 
@@ -191,34 +181,25 @@ def test_body_has_up_to_two_encodings(middleware: FastCompressionMiddleware, enc
     body = PAGE
     for _ in range(encodings):
         body = gzip.compress(body, compresslevel=1)
-    response = middleware.process_response(
-        Request("https://example.com/"), received(body, ", ".join(["gzip"] * encodings))
-    )
-    assert isinstance(response, Response) == is_read
+    assert isinstance(read(middleware, body, ", ".join(["gzip"] * encodings)), Response) == is_read
 
 
 @pytest.mark.parametrize(("outer", "inner"), [("gzip", "gzip"), ("zstd", "gzip"), ("br", "deflate")])
 def test_all_that_is_made_of_a_body_has_one_limit(
     middleware: FastCompressionMiddleware, outer: str, inner: str
 ) -> None:
-    compress: dict[str, Any] = {
-        "gzip": gzip.compress,
-        "zstd": zstd.compress,
-        "br": brotli.compress,
-        "deflate": zlib.compress,
-    }
     # What is inside of the outer encoding stays below the limit of 2,000,000, and so does what is inside of that.
-    inside = compress[inner](PAGE) + bytes(1_100_000)
-    body = compress[outer](inside)
+    inside = COMPRESS[inner](PAGE) + bytes(1_100_000)
+    body = COMPRESS[outer](inside)
     with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
-        middleware.process_response(Request("https://example.com/"), received(body, f"{inner}, {outer}"))
+        read(middleware, body, f"{inner}, {outer}")
 
 
 def test_zstd_frame_that_asks_for_more_than_8_mb_of_memory_is_refused(middleware: FastCompressionMiddleware) -> None:
     options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.content_size_flag: 0}
     stream = zstd.ZstdCompressor(options=options)  # type: ignore[arg-type]
     body = stream.compress(PAGE) + stream.flush()
-    assert isinstance(middleware.process_response(Request("https://example.com/"), received(body, "zstd")), Request)
+    assert isinstance(read(middleware, body, "zstd"), Request)
 
 
 @pytest.mark.parametrize(
