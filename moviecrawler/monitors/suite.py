@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 3
-_FIRST_PAUSE_SECONDS = 1.0
-"""Between the first two tries; doubled after each."""
+_PAUSE_SECONDS = (0.0, 1.0, 2.0)
+"""Before each try."""
+_RETRY_SECONDS = 20.0
+"""After which nothing is tried again, as a crawl that ends waits for it. Spidermon's actions take up to 60 seconds each."""
 
 
 class AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
@@ -94,11 +95,11 @@ def notify(
     stands = any(one.status != "recovered" for one in notifications)
     # Sentry is for what is wrong.
     left = [_action(crawler, one) for one in receivers if stands or one.setting != "SPIDERMON_SENTRY_DSN"]
-    for attempt in range(_TRIES):
-        if not left:
-            return True
-        if attempt:
-            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    failed, began = [], time.monotonic()
+    for pause in _PAUSE_SECONDS:
+        if not left or time.monotonic() - began > _RETRY_SECONDS:
+            break
+        time.sleep(pause)
         # Spidermon's runner for spiders logs thirty lines each time, and errors with the URLs that failed.
         result = MonitorRunner().run(
             AlarmSuite(monitors_finished_actions=left),

@@ -87,17 +87,17 @@ def page(url: str, before: str | None = None, size: int = 50) -> list[tuple[str,
     return [(id_, item) for id_, item in items if item is not None]
 
 
-def test_refused_items_are_told_and_their_titles_fetched_again(
+def test_refused_items_are_published_and_their_titles_fetched_again(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     (tmp_path / "spoil.py").write_text(SPOIL)
     (tmp_path / "spoilt").touch()
 
-    def run(*ids: str) -> Finished:
+    def run(*arguments: str) -> Finished:
         settings = {"ITEM_PIPELINES": json.dumps(PIPELINES), "REDIS_URL": redis_url, "FRONTIER_NODE": "here"}
-        return crawl("imdb", f"ids={','.join(ids)}", data=tmp_path, replica=replica, **settings)
+        return crawl("imdb", *arguments, data=tmp_path, replica=replica, **settings)
 
-    done = run(*IDS)
+    done = run(f"ids={','.join(IDS)}")
     lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
     assert {(line["store"], line["item"]["site_id"]) for line in lines} == {("validate", IDS[2]), ("csv", IDS[5])}
     told = page(redis_url)
@@ -118,26 +118,13 @@ def test_refused_items_are_told_and_their_titles_fetched_again(
     assert ask(redis_url, fetch_again, told[0][0], START_URLS)
     assert ask(redis_url, fetch_again, told[1][0], START_URLS)
     assert not ask(redis_url, fetch_again, told[1][0], START_URLS)
-    again = run(IDS[0])
+    again = run(f"ids={IDS[0]},{IDS[1]}", "limit=1")  # which the two don't count for
     assert again.code == 0, again.log
     assert {movie.site_id for movie in again.movies} == set(IDS)
     # The two, and the one that the new start names, each once; no other title.
     fetched = {path: number for path, number in counts(replica)["paths"].items() if path.startswith("/title/")}
     assert fetched == {f"/title/{site_id}/": 1 for site_id in (IDS[0], IDS[2], IDS[5])}
     assert redis_client.llen("imdb:start_urls") == redis_client.xlen(CrawlKeys.REJECTED) == 0
-
-
-def test_title_is_fetched_again_by_a_crawl_whose_limit_is_reached(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    item = record_of("csv", "no", make_movie(1, site_id=IDS[6]), run="r", node="n", now=1)
-    id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
-    assert isinstance(id_, bytes)
-    assert ask(redis_url, fetch_again, id_.decode(), START_URLS)
-    arguments = f"ids={IDS[0]},{IDS[1]}", "limit=1"
-    done = crawl("imdb", *arguments, data=tmp_path, replica=replica, REDIS_URL=redis_url)
-    assert {movie.site_id for movie in done.movies} == {IDS[0], IDS[6]}
-    assert redis_client.llen("imdb:start_urls") == 0
 
 
 # --- Publishing ---------------------------------------------------------------------------------------------------------
@@ -243,7 +230,7 @@ def test_title_is_told_by_the_id_or_else_by_where_it_came_from(changes: dict[str
     assert record_of("csv", "no", make_movie(1, **changes), run="r", node="n", now=1.0).title == title
 
 
-# --- Looking ------------------------------------------------------------------------------------------------------------
+# --- Reading ------------------------------------------------------------------------------------------------------------
 
 
 def test_items_are_paged_through_each_once_while_others_come(redis_url: str, redis_client: redis.Redis) -> None:
@@ -267,19 +254,15 @@ def test_items_are_paged_through_each_once_while_others_come(redis_url: str, red
         before = items[9][0]
         assert is_place(before)
     assert [one.at for _, one in seen if one is not None] == list(range(24, -1, -1))
+    assert not any(map(is_place, ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"]))
 
 
-def test_item_is_forgotten(redis_url: str, redis_client: redis.Redis) -> None:
+def test_item_of_no_title_is_only_forgotten(redis_url: str, redis_client: redis.Redis) -> None:
     item = record_of("csv", "no", make_movie(1, site="nowhere"), run="r", node="n", now=1)
-    id_ = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
-    assert isinstance(id_, bytes)
-    assert ask(redis_url, find_rejected, id_.decode()) == item
-    assert not ask(redis_url, fetch_again, id_.decode(), START_URLS)
-    assert ask(redis_url, forget_rejected, id_.decode())
-    assert not ask(redis_url, forget_rejected, id_.decode())
-    assert ask(redis_url, find_rejected, id_.decode()) is None
-
-
-@pytest.mark.parametrize("text", ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"])
-def test_place_that_is_none_is_told(text: str) -> None:
-    assert not is_place(text)
+    found: Any = redis_client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
+    id_ = found.decode()
+    assert ask(redis_url, find_rejected, id_) == item
+    assert not ask(redis_url, fetch_again, id_, START_URLS)
+    assert ask(redis_url, forget_rejected, id_)
+    assert not ask(redis_url, forget_rejected, id_)
+    assert ask(redis_url, find_rejected, id_) is None

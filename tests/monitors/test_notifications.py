@@ -35,7 +35,7 @@ MAIL = {"ALARM_MAIL_FROM": "crawler@example.org", "ALARM_MAIL_TO": "ops@example.
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(suite, "_PAUSE_SECONDS", (0, 0.01, 0.01))
 
 
 def send(given: dict[str, Any], statuses: Sequence[Any] = ("opened",)) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from moviecrawler.monitors.places import (
     group_of,
     merge,
 )
-from tests.monitors.movies import START, movie
+from tests.monitors.movies import movie
 
 SCORES: dict[Site, list[str]] = {
     "imdb": ["scores.imdb", "scores.metascore"],
@@ -93,6 +92,18 @@ def taken(places: Places, pages: Iterable[Movie]) -> dict[str, int]:
     return found
 
 
+def known(pages: int = 100, **given: Any) -> Places:
+    """Return what is known after so many pages that have every place."""
+    places = Places()
+    assert not taken(places, (title(number, **given) for number in range(pages)))
+    return places
+
+
+def without(name: str, pages: int = WINDOW_PAGES, each: int = 1, **given: Any) -> Iterator[Movie]:
+    """Return pages, of which each first, second or so many-th is silent of a field."""
+    return (title(number, 0.9, *([] if number % each else [name]), **given) for number in range(pages))
+
+
 def continued(places: Places) -> Places:
     """Return what the next process knows."""
     seen = places.learnt()
@@ -118,11 +129,10 @@ def test_place_that_goes_slowly_is_no_finding() -> None:
 
 
 def test_kinds_of_pages_have_places_of_their_own() -> None:
-    places = Places()
-    assert not taken(places, (title(number) for number in range(100)))
+    places = known()
     other = (silenced(replace(title(number), fetch=fetched(number, "composer")), "plot") for number in range(100))
     assert not taken(places, other)
-    assert taken(places, (title(number, 0.9, "plot") for number in range(WINDOW_PAGES)))
+    assert taken(places, without("plot"))
 
 
 @pytest.mark.parametrize(
@@ -166,30 +176,24 @@ def test_place_that_may_be_a_label_is_found_when_many_pages_in_a_row_lack_it() -
     assert not taken(places, (title(number, 0.9, *label, kind="movie") for number, label in enumerate(labels)))
     half = (title(number, 0.9, *(["year"] if number % 5 else []), kind="movie") for number in range(40))
     assert not taken(places, half)  # so it may be with other titles
-    found = taken(places, (title(number, 0.9, "year", kind="movie") for number in range(WINDOW_PAGES)))
+    found = taken(places, without("year", kind="movie"))
     assert found.keys() == {"year"}
     assert 25 < found["year"] <= 30
 
 
 def test_field_that_is_renamed_on_some_pages_only_is_found() -> None:
-    places = Places()
-    assert not taken(places, (title(number) for number in range(100)))
-    pages = (title(number, 0.9, *(["plot"] if number % 2 else [])) for number in range(2 * WINDOW_PAGES))
-    assert taken(places, pages).keys() == {"plot"}
+    assert taken(known(), without("plot", 2 * WINDOW_PAGES, each=2)).keys() == {"plot"}
 
 
 def test_what_is_missing_does_not_become_usual_by_lasting() -> None:
-    places = Places()
-    taken(places, (title(number) for number in range(100)))
-    taken(places, (title(number, 0.9, "plot") for number in range(400)))
+    places = known()
+    taken(places, without("plot", 400))
     assert "plot" in places.findings()
     assert "plot" in taken(continued(places), [title(1, 0.9, "plot", kind="movie")])
 
 
 def test_crawls_of_a_few_pages_each_find_it_together() -> None:
-    places = Places()
-    taken(places, (title(number) for number in range(100)))
-    baselines = places.learnt().baselines
+    baselines = known().learnt().baselines
     kept: dict[str, str] = {}
     for crawl in range(10):
         small = Places({group: dict(fields) for group, fields in baselines.items()}, kept)
@@ -201,9 +205,8 @@ def test_crawls_of_a_few_pages_each_find_it_together() -> None:
 
 
 def test_finding_ends_when_the_place_is_back_and_stays_ended() -> None:
-    places = Places()
-    taken(places, (title(number) for number in range(100)))
-    taken(places, (title(number, 0.9, "plot") for number in range(60)))
+    places = known()
+    taken(places, without("plot", 60))
     assert "plot" not in places.present()
     taken(places, (title(number, kind="movie") for number in range(16)))
     assert not places.findings()
@@ -213,49 +216,34 @@ def test_finding_ends_when_the_place_is_back_and_stays_ended() -> None:
 
 
 def test_nothing_is_known_before_enough_pages() -> None:
-    places = Places()
-    taken(places, (title(number, kind="movie") for number in range(KNOWN_FROM_PAGES - 1)))
-    assert not taken(places, (title(number, 0.9, "plot", kind="movie") for number in range(WINDOW_PAGES)))
+    places = known(KNOWN_FROM_PAGES - 1, kind="movie")
+    assert not taken(places, without("plot", kind="movie"))
     assert "plot" not in places.present()
 
 
 def test_kind_of_title_that_was_seldom_seen_does_not_learn_what_is_missing() -> None:
-    places = Places()
-    taken(places, (title(number, kind="movie") for number in range(100)))
-    taken(places, (title(number, 0.9, "plot", kind="movie") for number in range(20)))
-    taken(places, (title(number, 0.9, "plot", kind="series") for number in range(100)))
+    places = known(kind="movie")
+    taken(places, without("plot", 20, kind="movie"))
+    taken(places, without("plot", 100, kind="series"))
     taken(places, (title(number, kind="movie") for number in range(100)))
     taken(places, (title(number, kind="series") for number in range(KNOWN_FROM_PAGES)))
-    assert taken(places, (title(number, 0.9, "plot", kind="series") for number in range(WINDOW_PAGES))).keys() == {
-        "plot"
-    }
+    assert taken(places, without("plot", kind="series")).keys() == {"plot"}
 
 
 # --- When the site has changed its pages ------------------------------------------------------------------------------
 
 
 def test_one_score_that_is_left_is_enough_to_go_on() -> None:
-    places = Places()
-    taken(places, (title(number) for number in range(100)))
-    assert ALL_SCORES not in taken(places, (title(number, 0.9, "scores.metascore") for number in range(200)))
+    assert ALL_SCORES not in taken(known(), without("scores.metascore", 200))
 
 
 def test_operator_may_accept_that_a_site_has_no_scores_until_one_is_seen() -> None:
     accepted: Baselines = {ANY: {ALL_SCORES: (KNOWN_FROM_PAGES, KNOWN_FROM_PAGES, 0)}}
     places = Places(accepted)
-    without = [title(number, 0.9, *SCORES["metacritic"]) for number in range(WINDOW_PAGES)]
-    assert ALL_SCORES not in taken(places, without)
+    scoreless = [title(number, 0.9, *SCORES["metacritic"]) for number in range(WINDOW_PAGES)]
+    assert ALL_SCORES not in taken(places, scoreless)
     taken(places, (title(number) for number in range(KNOWN_FROM_PAGES)))
-    assert ALL_SCORES in taken(places, without)
-
-
-def test_pages_in_a_row_that_can_not_be_read_are_counted() -> None:
-    places = Places()
-    for _ in range(5):
-        places.take_unread()
-    assert places.unread == 5
-    places.take(title(1))
-    assert places.unread == 0
+    assert ALL_SCORES in taken(places, scoreless)
 
 
 # --- What is kept -----------------------------------------------------------------------------------------------------
@@ -301,14 +289,13 @@ def test_what_was_counted_before_anything_was_known_is_not_lost() -> None:
     assert after.learnt().pages == 3
 
 
-def test_levels_stay_bounded() -> None:
+def test_baselines_stay_bounded() -> None:
     places = Places()
     for number in range(300):
         places.take(replace(title(number), fetch=fetched(number, f"kind{number}")))
     assert len(places.learnt().baselines) <= 65
-    level = NOTHING
+    baseline = NOTHING
     for _ in range(3000):
-        level = merge(level, (1.0, 0.0, 1.0))
-    assert level == (BASELINE_PAGES, 0, BASELINE_PAGES)
-    assert merge(level, (1000.0, 1000.0, 0.0)) == (BASELINE_PAGES, BASELINE_PAGES / 2, BASELINE_PAGES / 2)
-    assert START + timedelta(0) == START
+        baseline = merge(baseline, (1.0, 0.0, 1.0))
+    assert baseline == (BASELINE_PAGES, 0, BASELINE_PAGES)
+    assert merge(baseline, (1000.0, 1000.0, 0.0)) == (BASELINE_PAGES, BASELINE_PAGES / 2, BASELINE_PAGES / 2)
