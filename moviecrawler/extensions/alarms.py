@@ -62,13 +62,7 @@ class Alarms:
         self.verdicts: list[Verdict] = []
         self.open: list[Alarm] = []
         """Those of all sites, as far as this process knows."""
-        self._checks = Checks(
-            self.site,
-            extraction_errors=self.options.extraction_errors,
-            blocks=self.options.blocks,
-            stalled=self.options.stalled,
-            freshness=self.options.freshness,
-        )
+        self._checks = Checks(self.site, self.options)
         self._store = open_alarm_store(crawler.settings)
         self._publishing: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()

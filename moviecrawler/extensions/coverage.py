@@ -38,8 +38,8 @@ _STOPS = (
 class CoverageWatch:
     """Watches the title pages of the spider's site, and compares their places with those of earlier pages.
 
-    What is known of earlier pages is kept between crawls. Counts `coverage/pages`, `coverage/partial` (pages that are silent of something that pages alike tell) and
-    `coverage/silent/<field>`, and at the end `coverage/fields/<field>`, the pages that had a value.
+    What is known of earlier pages is kept between crawls. Counts `coverage/pages`, `coverage/partial` (pages that are silent of a
+    field whose place pages alike have) and `coverage/silent/<field>`; at the end `coverage/fields/<field>`, the pages with a value.
     """
 
     def __init__(self, crawler: Crawler, options: AlarmOptions) -> None:
@@ -137,7 +137,7 @@ class CoverageWatch:
             baselines = await asyncio.to_thread(self._store.baselines, self._site)
             latest = await asyncio.to_thread(self._store.latest, self._site)
         except AlarmStoreError as error:
-            logger.warning("What pages of %s have is not known for now: %s", self._site, error)
+            logger.warning("What is known of the pages of %s can't be read for now: %s", self._site, error)
             return
         before, self.places = self.places, Places(baselines, latest)
         self.places.continue_from(before)
@@ -160,4 +160,4 @@ class CoverageWatch:
             await asyncio.to_thread(self._store.learn, self._site, day, seen)
         except AlarmStoreError as error:
             self.places.return_unsaved(seen)
-            logger.warning("What %d pages had could not be kept, and will be tried again: %s", seen.pages, error)
+            logger.warning("What %d pages had could not be stored, and is tried again: %s", seen.pages, error)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.monitors.alarm_store import Kind
     from moviecrawler.monitors.places import Finding, Places
+    from moviecrawler.options import AlarmOptions
 
 _LEAST_PAGES = 20
 """Pages or answers from which on a share says something."""
@@ -76,12 +77,11 @@ class Checks:
     A check returns why its alarm stands, an empty text when all is well, and None when too little was seen to tell.
     """
 
-    def __init__(self, site: str, *, extraction_errors: float, blocks: float, stalled: float, freshness: float) -> None:
+    def __init__(self, site: str, options: AlarmOptions) -> None:
         self._site = site
-        self._errors = _Share(extraction_errors)
-        self._blocks = _Share(blocks)
-        self._stalled = stalled
-        self._freshness = freshness
+        self._options = options
+        self._errors = _Share(options.extraction_errors)
+        self._blocks = _Share(options.blocks)
         self._answers = -1
         self._answered_at = 0.0
         self._stores: dict[str, tuple[int, int]] = {}
@@ -128,7 +128,7 @@ class Checks:
             self._answers, self._answered_at = answers, figures.now
             return "" if 0 <= before < answers else None
         silent = figures.now - self._answered_at
-        if silent < self._stalled:
+        if silent < self._options.stalled:
             return None
         return f"nothing was fetched for {silent:,.0f} s, although there is something to fetch"
 
@@ -160,12 +160,13 @@ class Checks:
 
     def _overdue(self, figures: Figures) -> str | None:
         overdue, titles = figures.overdue or (0, 0)
-        if not self._freshness or titles < _LEAST_TITLES:
+        goal = self._options.freshness
+        if not goal or titles < _LEAST_TITLES:
             return None
         fresh = 1 - overdue / titles
-        if fresh >= self._freshness:
+        if fresh >= goal:
             return ""
-        return f"{fresh:.1%} of {titles:,} titles are fresh, and {self._freshness:.0%} are meant to be: {overdue:,} are overdue"
+        return f"{fresh:.1%} of {titles:,} titles are fresh, and {goal:.0%} are meant to be: {overdue:,} are overdue"
 
 
 class _Share:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from moviecrawler.monitors.checks import Checks, Figures, Verdict
+from moviecrawler.options import AlarmOptions
 
 
-def checks(**given: float) -> Checks:
-    usual = {"extraction_errors": 0.05, "blocks": 0.05, "stalled": 60.0, "freshness": 0.9}
-    return Checks("imdb", **{**usual, **given})
+def checks(freshness: float = 0.9) -> Checks:
+    return Checks("imdb", AlarmOptions(stalled=60.0, freshness=freshness))
 
 
 def look(
