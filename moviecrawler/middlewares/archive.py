@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _OF_THE_CONNECTION = frozenset({b"Connection", b"Content-Encoding", b"Content-Length", b"Transfer-Encoding"})
-"""Headers that say how the body came; what is true of the archived body is written instead."""
+"""Headers that say how the body was sent; those of the archived body are written instead."""
 
 
 class ArchiveMiddleware:
@@ -83,11 +83,11 @@ def _answer(response: Response) -> Answer:
         archive_id=response.meta["archive_id"],
         attempts=1 + response.meta.get("retry_times", 0),
         found=known.get("found"),
-        due=_compared(known.get("due")),
+        due=_without_ids(known.get("due")),
         pool=response.meta.get(POOL_META, DIRECT),
     )
 
 
-def _compared(due: dict[str, Any] | None) -> dict[str, Any] | None:
+def _without_ids(due: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return what a page is compared with that was fetched for a title of the catalogue, so that a replay does it, too."""
     return {**due, "ids": []} if due is not None and due["wanted"] is not None else None

@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 _GZIP = 31  # zlib's window size with a gzip header and trailer expected
 _GZIP_MAGIC = b"\x1f\x8b"
 _RAW = -15  # zlib's window size with nothing around it
-_STEP = 1024 * 1024
-"""Bytes of a br body's contents that are made at a time, and of a body of members that are read at a time."""
+_STEP_BYTES = 1024 * 1024
+"""Of a br body's contents that are made at a time, and of a body of members that are read at a time."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
 """8 MB, as RFC 9659 has it: a frame of a few bytes could ask for 2 GB."""
-_MOST_MEMBERS = 1000
+_MAX_MEMBERS = 1000
 """Members of one gzip body, or frames of one zstd body. Servers send one, `bgzip` one for each 64 KB."""
-_MOST_ENCODINGS = 2
+_MAX_ENCODINGS = 2
 """Encodings of one body. Each can make a thousand bytes of one."""
-_SHARE_OF_MEMORY = 16
-"""A page may have one part in so many of the memory that the process may have: a page's tree is several times its size."""
+_MEMORY_PER_PAGE = 16
+"""The memory that the process may have is at least so many times the largest page: a page's tree is several times its size."""
 
 _REDIRECTS = range(300, 400)
 _WITH_CONTENT = frozenset({200, 206})
-"""Statuses of answers whose body matters; others say by their status and their headers what they have to say."""
-_BROKEN: Any = (
+"""Statuses of answers whose body matters; of others, status and headers say it all."""
+_DECODING_ERRORS: Any = (
     *(isal_zlib.error, zlib.error, brotli.error, zstd.ZstdError, OSError),
     UnicodeDecodeError,  # of the name of an encoding
     IgnoreRequest,
@@ -61,7 +61,7 @@ _wire_bodies: WeakKeyDictionary[Response, tuple[bytes, bytes]] = WeakKeyDictiona
 def wire_body(response: Response) -> tuple[bytes, bytes | None]:
     """Return the body as it was sent, and its Content-Encoding, None when it was not compressed.
 
-    Of a body that was compressed only while pages are archived; otherwise of the decompressed one.
+    A compressed body is only kept while pages are archived; otherwise the decompressed one is returned.
     """
     return _wire_bodies.get(response, (response.body, None))
 
@@ -95,7 +95,7 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
         middleware.crawler = crawler
         middleware.keeps_wire_bodies = bool(crawler.settings.get("S3_BUCKET"))
         sizes = [crawler.settings.getint("DOWNLOAD_MAXSIZE"), crawler.settings.getint("PAGE_MAXSIZE")]
-        sizes.append(crawler.settings.getint("MEMUSAGE_LIMIT_MB") * 1024 * 1024 // _SHARE_OF_MEMORY)
+        sizes.append(crawler.settings.getint("MEMUSAGE_LIMIT_MB") * 1024 * 1024 // _MEMORY_PER_PAGE)
         middleware.largest_page = min((size for size in sizes if size), default=0)
         return middleware
 
@@ -112,17 +112,18 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         """Return the response with its body decompressed, or the request again when the body is damaged.
 
-        Raises IgnoreRequest when it is damaged and the retries are used up, or when it is too large. Where the site rotates, either is left to IdentityMiddleware, by the flag DAMAGED. An answer
-        that is a refusal or an error by its status stays one: of a damaged body nothing is handed on.
+        Raises IgnoreRequest when it is damaged and the retries are used up, or when it is too large. Where the site rotates,
+        ProxyMiddleware decides, by the flag DAMAGED. An answer that is a refusal or an error by its status stays one, with an
+        empty body when that is damaged.
         """
         if response.status in _REDIRECTS:
-            return response  # which nobody reads, and some are empty and say gzip all the same
+            return response  # nobody reads its body, and some are empty and say gzip all the same
         self._limit(request)
         encodings = response.headers.getlist("Content-Encoding")
         try:
             with reading(request):
                 result = super().process_response(request, response)
-        except _BROKEN as error:
+        except _DECODING_ERRORS as error:
             if response.status not in _WITH_CONTENT:
                 emptied = response.replace(body=b"")
                 del emptied.headers["Content-Encoding"]
@@ -145,8 +146,8 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
         """Return the body decompressed, and the encodings that are not known. All that is made of it has one limit."""
         to_decode, to_keep = self._split_encodings(content_encoding)
-        if len(to_decode) > _MOST_ENCODINGS:
-            raise OSError(f"it has {len(to_decode)} encodings, of which {_MOST_ENCODINGS} are read")
+        if len(to_decode) > _MAX_ENCODINGS:
+            raise OSError(f"it has {len(to_decode)} encodings, of which {_MAX_ENCODINGS} are read")
         left = max_size
         for encoding in to_decode:
             body = self._decode(body, encoding, left)
@@ -169,7 +170,7 @@ def gunzip(body: bytes, max_size: int) -> bytes:
 def _members(body: bytes, max_size: int, name: str, magic: bytes, begin: Callable[[], Any], *, unlimited: int) -> bytes:
     """Return the contents of the members, or frames, of which each begins with `magic`; `unlimited` is no limit of theirs.
 
-    A member hands back what it was given too much, as a copy: so it is given little at a time.
+    A member returns a copy of the bytes that were not its own: so it is given few at a time.
     """
     whole = memoryview(body)
     parts: list[bytes] = []
@@ -177,11 +178,11 @@ def _members(body: bytes, max_size: int, name: str, magic: bytes, begin: Callabl
     # Bytes after the last member that don't begin another are padding, as gzip itself takes them.
     while not members or body.startswith(magic, at):
         members += 1
-        if members > _MOST_MEMBERS:
-            raise OSError(f"the {name} body has more than {_MOST_MEMBERS} members")
+        if members > _MAX_MEMBERS:
+            raise OSError(f"the {name} body has more than {_MAX_MEMBERS} members")
         member = begin()
         while not member.eof:
-            step = whole[at : at + _STEP]
+            step = whole[at : at + _STEP_BYTES]
             if not step:
                 raise OSError(f"the {name} body ends early")
             part = member.decompress(step, max_size + 1 - size if max_size else unlimited)
@@ -213,10 +214,10 @@ def _inflate(body: bytes, max_size: int) -> bytes:
 def _unbrotli(body: bytes, max_size: int) -> bytes:
     """Return the contents of a br body. Raises brotli.error, and otherwise as `gunzip`."""
     stream = brotli.Decompressor()
-    parts = [stream.process(body, output_buffer_limit=_STEP)]
+    parts = [stream.process(body, output_buffer_limit=_STEP_BYTES)]
     size = len(parts[0])
     while not stream.is_finished():
-        parts.append(stream.process(b"", output_buffer_limit=_STEP))
+        parts.append(stream.process(b"", output_buffer_limit=_STEP_BYTES))
         if not parts[-1]:
             raise OSError("the br body ends early")
         size += len(parts[-1])

@@ -1,6 +1,6 @@
-"""Pages that make a process hang: its node is told which page it is at, and those that have hung one are not fetched.
+"""Pages that make a process hang: the node knows which page is being read, and one that has hung a process is not fetched.
 
-A process whose event loop stands still can tell nothing any more, so each page is named in shared memory before it is read.
+A process whose event loop stands still can send nothing any more, so each page is named in shared memory before it is read.
 """
 
 from __future__ import annotations

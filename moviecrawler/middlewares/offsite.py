@@ -1,4 +1,4 @@
-"""Asking no host that is not the site's own, and none in the clear that is to be asked by https."""
+"""No request leaves for a host that is not the site's own, nor by http for one that is to be asked by https."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class StrictOffsiteMiddleware(OffsiteMiddleware):
-    """Scrapy's middleware, also for requests with `dont_filter`, and telling who asked.
+    """Scrapy's middleware, also for requests with `dont_filter`, and with an error for each request that it drops.
 
-    Scrapy lets these go anywhere, and a redirect inherits it: one of a title that is due, or of a dataset, would lead to any
-    host that the answer names, such as one of the node's own network. And what it sorts out before it is queued is told
-    nobody: a title that is redirected to another host would end neither as a Movie nor as a Miss.
+    Scrapy lets requests with `dont_filter` go anywhere, and a redirect inherits it: it would lead to any host that the answer
+    names, such as one of the node's own network. And Scrapy drops requests silently before they are queued: a title that is
+    redirected to another host would end neither as a Movie nor as a Miss.
 
-    A redirect from https to http is not followed either: what comes in the clear, a proxy could have made up.
+    A redirect from https to http is not followed either: a proxy could change what comes unencrypted.
     """
 
     def __init__(self, stats: StatsCollector) -> None:
         super().__init__(stats)
-        self._in_the_clear: set[str | None] | None = None
+        self._http_hosts: set[str | None] | None = None
 
     def spider_opened(self, spider: Spider) -> None:
         """Learn which hosts the spider may ask, and which of them by http."""
@@ -34,14 +34,14 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
         settings = getattr(spider, "home_settings", None)
         if settings is not None:
             homes = [urlsplit(self.crawler.settings[name]) for name in settings()]
-            self._in_the_clear = {home.hostname for home in homes if home.scheme == "http"}
+            self._http_hosts = {home.hostname for home in homes if home.scheme == "http"}
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        """Raise IgnoreRequest for a host that is none of the spider's `allowed_domains`, or that is asked in the clear."""
+        """Raise IgnoreRequest for a host that is none of the spider's `allowed_domains`, or that is asked by http."""
         super().process_request(request.replace(dont_filter=False) if request.dont_filter else request)
         url = urlparse_cached(request)
-        if url.scheme == "http" and self._in_the_clear is not None and url.hostname not in self._in_the_clear:
+        if url.scheme == "http" and self._http_hosts is not None and url.hostname not in self._http_hosts:
             raise IgnoreRequest(f"{url.hostname} is asked by https only")
 
     def request_scheduled(self, request: Request, spider: Spider) -> None:
-        """Let every request be queued: it is sorted out when its turn comes, when its errback is called."""
+        """Let every request be queued: `process_request` drops it later, so that its errback is called."""

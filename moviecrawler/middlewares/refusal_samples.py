@@ -19,13 +19,12 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "blocked"
 """In DATA_DIR."""
-MOST = 10
-"""Samples kept of each site and kind; the oldest make room."""
-LARGEST = 16 * 1024
-"""Bytes of a body that are kept."""
+MAX_SAMPLES = 10
+"""Of each site and kind; the oldest are removed."""
+MAX_BODY_BYTES = 16 * 1024
 _PRIVATE = frozenset({"set-cookie", "proxy-authenticate", "authentication-info"})
-_MOST_HEADERS = 60
-_LONGEST_HEADER = 500
+_MAX_HEADERS = 60
+_MAX_HEADER_CHARS = 500
 _KINDS = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -34,14 +33,14 @@ def keep_sample(
 ) -> None:
     """Write `<site>-<kind>-<time>.txt` to a folder: a line of JSON on the answer, then the beginning of its body.
 
-    It writes to disk, so call it in a thread. That a sample can't be kept is told and does no harm. `secrets` are blotted
-    out: some proxies answer with what they were sent.
+    It writes to disk, so call it in a thread. A sample that can't be kept is a warning in the log. `secrets` are removed:
+    some proxies answer with what they were sent.
     """
     label = _KINDS.sub("-", f"{site}-{kind}".lower())
     # Before anything is cut, as half of a secret would not be found.
     headers = {
-        name.decode("latin-1"): _blotted(values[0], secrets).decode("latin-1")[:_LONGEST_HEADER]
-        for name, values in list(response.headers.items())[:_MOST_HEADERS]
+        name.decode("latin-1"): _without(values[0], secrets).decode("latin-1")[:_MAX_HEADER_CHARS]
+        for name, values in list(response.headers.items())[:_MAX_HEADERS]
         if values and name.decode("latin-1").lower() not in _PRIVATE
     }
     about = {
@@ -52,19 +51,19 @@ def keep_sample(
         "headers": headers,
         "body_bytes": len(response.body),
     }
-    body = response.body[: LARGEST + max(map(len, secrets), default=0)]
-    sample = _blotted(msgspec.json.encode(about), secrets) + b"\n\n" + _blotted(body, secrets)[:LARGEST]
+    body = response.body[: MAX_BODY_BYTES + max(map(len, secrets), default=0)]
+    sample = _without(msgspec.json.encode(about), secrets) + b"\n\n" + _without(body, secrets)[:MAX_BODY_BYTES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{label}-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}.txt"
         path.write_bytes(sample)
-        for old in sorted(folder.glob(f"{label}-????????T*.txt"))[:-MOST]:
+        for old in sorted(folder.glob(f"{label}-????????T*.txt"))[:-MAX_SAMPLES]:
             old.unlink(missing_ok=True)
     except OSError as error:
         logger.warning("A sample of a refusal can't be kept in %s: %s", folder, error)
 
 
-def _blotted(text: bytes, secrets: Collection[bytes]) -> bytes:
+def _without(text: bytes, secrets: Collection[bytes]) -> bytes:
     for secret in secrets:
         text = text.replace(secret, b"[removed]")
     return text

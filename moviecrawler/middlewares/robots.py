@@ -1,4 +1,4 @@
-"""Obeying robots.txt, also when it can't be had."""
+"""Obeying robots.txt, also when it can't be fetched."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
 _CLIENT_ERRORS = range(400, 500)
 _SERVER_ERROR = 500
-_VALID = 24 * 3600.0
-"""Seconds for which a robots.txt is gone by, as RFC 9309, 2.4 has it."""
-_ASKED_AGAIN = 3600.0
-"""Seconds after which one that could not be had is asked for again."""
-_LARGEST = 512 * 1024
-"""Bytes that are read; RFC 9309, 2.5 asks for 500 KiB. All 64 MB that a download may have take 10 s."""
+_VALID_SECONDS = 24 * 3600.0
+"""For which a robots.txt is obeyed before it is fetched again, as in RFC 9309, 2.4."""
+_RETRY_SECONDS = 3600.0
+"""After which one that could not be fetched is asked for again."""
+_MAX_BYTES = 512 * 1024
+"""That are read; RFC 9309, 2.5 asks for 500 KiB. To read all 64 MB that a download may have takes 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
     """Scrapy's middleware, but a site whose robots.txt is out of order is not crawled.
 
     RFC 9309, 2.3.1.4: a crawler must then assume complete disallow; Scrapy assumes that all is allowed. A site that has
-    none (a 404) allows everything, as ever. Who is refused by the site when asking for it has been refused, and not
-    forbidden anything: the request ends with SiteStopped.
+    none (a 404) allows everything, as ever. When the site refuses the request for its robots.txt, that is a refusal and no
+    rule: the request ends with SiteStopped.
 
     Requests that wait for the same robots.txt all wait until it is there; of those, Scrapy 2.19 holds back one only.
     """
@@ -59,7 +59,7 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return what a request's host allows, asking it first when that is not known. Raises SiteStopped."""
+        """Return what a request's host allows, fetching its robots.txt when that is not known. Raises SiteStopped."""
         netloc = urlparse_cached(request).netloc
         rules = self._rules.get(netloc)
         if rules is None or rules.until <= monotonic():
@@ -84,22 +84,22 @@ class CautiousRobotsTxtMiddleware(RobotsTxtMiddleware):
             response = await self.crawler.engine.download_async(asking)
         except SiteStopped:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the file can't be had
+        except Exception as error:  # noqa: BLE001 - whatever it is, the file can't be fetched
             return self._unknown(url.netloc, f"{type(error).__name__}: {error}")
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= _SERVER_ERROR:
             return self._unknown(url.netloc, f"HTTP status {response.status}")
-        return _Rules(self._parsed(_read(response)), monotonic() + _VALID)
+        return _Rules(self._parsed(_read(response)), monotonic() + _VALID_SECONDS)
 
     def _unknown(self, netloc: str, reason: str) -> _Rules:
         logger.warning(
-            "robots.txt of %s can't be had (%s), so nothing is fetched there",
+            "robots.txt of %s can't be fetched (%s), so nothing is fetched there",
             netloc,
             reason,
             extra={"spider": self.crawler.spider},
         )
-        return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _ASKED_AGAIN)
+        return _Rules(self._parsed(_NOTHING_ALLOWED), monotonic() + _RETRY_SECONDS)
 
     def _parsed(self, body: bytes) -> RobotParser:
         parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)
@@ -110,6 +110,6 @@ def _read(response: Response) -> bytes:
     """Return what an answer says of robots: nothing, when there is no such file, whatever its page for that says."""
     if response.status in _CLIENT_ERRORS:
         return b""
-    if len(response.body) <= _LARGEST:
+    if len(response.body) <= _MAX_BYTES:
         return response.body
-    return response.body[:_LARGEST].rpartition(b"\n")[0]
+    return response.body[:_MAX_BYTES].rpartition(b"\n")[0]

@@ -141,7 +141,9 @@ class Health:
 
     def succeeded(self, proxy_id: str, latency: float, sent_at: float) -> None:
         """Count an answer to a request that was sent at a time."""
-        self._unpublished[proxy_id] += Figures(successes=1, seconds=latency)
+        figures = self._unpublished[proxy_id]
+        figures.successes += 1
+        figures.seconds += latency
         self._failing.clear()
         self._failures_in_a_row.pop(proxy_id, None)
         quarantine = self.quarantines.get(proxy_id)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.http import Response
 
-from moviecrawler.middlewares.refusal_samples import LARGEST, MOST, keep_sample
+from moviecrawler.middlewares.refusal_samples import MAX_BODY_BYTES, MAX_SAMPLES, keep_sample
 from moviecrawler.proxies.pools import Route, basic_authorization
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -37,12 +37,12 @@ def test_a_sample_says_what_was_answered_and_by_which_way(tmp_path: Path) -> Non
 
 def test_the_newest_few_of_each_site_and_kind_are_kept_and_no_more_of_each(tmp_path: Path) -> None:
     keep(tmp_path, Response(URL, body=b"x"), site="metacritic")
-    for second in range(MOST + 5):
-        keep(tmp_path, Response(URL, body=b"x" * 2 * LARGEST), second)
+    for second in range(MAX_SAMPLES + 5):
+        keep(tmp_path, Response(URL, body=b"x" * 2 * MAX_BODY_BYTES), second)
     names = sorted(path.name for path in tmp_path.glob("imdb-*"))
-    assert len(names) == MOST
+    assert len(names) == MAX_SAMPLES
     assert names[0] == "imdb-challenge-20261121T120005000.txt"
-    assert all(LARGEST <= path.stat().st_size < LARGEST + 1000 for path in tmp_path.glob("imdb-*"))
+    assert all(MAX_BODY_BYTES <= path.stat().st_size < MAX_BODY_BYTES + 1000 for path in tmp_path.glob("imdb-*"))
     assert len(list(tmp_path.glob("metacritic-*"))) == 1
 
 
@@ -70,7 +70,7 @@ def test_a_sample_that_can_not_be_kept_is_told_and_does_no_harm(
 @pytest.mark.parametrize("shown", range(1, 9))
 def test_credentials_at_the_end_of_what_is_kept_leave_no_beginning(shown: int, tmp_path: Path) -> None:
     secret = b"pa55word"
-    body, header = b"x" * (LARGEST - shown) + secret, b"x" * (500 - shown) + secret
+    body, header = b"x" * (MAX_BODY_BYTES - shown) + secret, b"x" * (500 - shown) + secret
     keep(tmp_path, Response(URL, headers={"X-Echo": header}, body=body), secrets=(secret,))
     (path,) = tmp_path.iterdir()
     assert b"xp" not in path.read_bytes()
