@@ -1,7 +1,7 @@
 """What two titles of different sites have in common, and how far that says that they are one: points with reasons. Pure.
 
-Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; equal titles 1, a
-further title ¾, similar ones ½, one inside the other ¼; the same year 1, a year after IMDb's ¾ (films are shown at
+Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; an equal title, or one
+under which it is known too, 1, similar ones ½, one inside the other ¼; the same year 1, a year after IMDb's ¾ (films are shown at
 festivals first), between two other sites ½, a year before IMDb's or two years after it ¼; the same director 1½; the same
 runtime ½, about the same ¼. Another number in the title, other directors, runtimes a fifth apart and years further apart
 count -1, runtimes a tenth apart -½; a runtime that only IMDb lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.forms import Title
 
 Decision = Literal["accepted", "review", "refused"]
-_Likeness = Literal["equal", "further", "similar", "part", "contained"]
+_Likeness = Literal["equal", "similar", "part", "contained"]
 _Runtimes = Literal["same", "near", "similar", "cut", "other"]
 
 ACCEPTED_FROM = 1.5
@@ -46,7 +46,7 @@ LISTED = 0.25
 RIVALS_WITHIN = 0.5
 """Points by which a title has to be ahead of every other that a page may be of."""
 
-_LIKENESS: dict[_Likeness, float] = {"equal": 1.0, "further": 0.75, "similar": 0.5, "part": 0.5, "contained": 0.25}
+_LIKENESS: dict[_Likeness, float] = {"equal": 1.0, "similar": 0.5, "part": 0.5, "contained": 0.25}
 _OTHER_PART = -1.0
 _SURE_WITHOUT_TITLE = 2.5
 """From there on an id that Wikidata names needs no similar title: films are renamed in other countries."""
@@ -136,6 +136,7 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         # Other directors and another year: an old address has become that of a namesake.
         accepted = score >= (ACCEPTED_FROM if kind not in {None, "contained"} else _SURE_WITHOUT_TITLE)
     else:
+        shared = a.names & b.names or (a.further & b.names) | (a.names & b.further)
         # That the site lists a title is no second reason for it.
         accepted = score - named >= ACCEPTED_FROM and _is_sure(
             kind,
@@ -145,10 +146,10 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
             runtimes,
             votes,
             one_sided=one_sided,
-            distinctive=any(map(is_distinctive, a.names & b.names)),
-            one_word=all(telling_words(name) <= 1 for name in a.names & b.names),
+            distinctive=any(map(is_distinctive, shared)),
+            one_word=all(telling_words(name) <= 1 for name in shared),
         )
-    equal = kind in {"equal", "further"}
+    equal = kind == "equal"
     # A film that is released again may carry the year of that, and be cut anew.
     may_be_again = equal and (same_director or (same_director is None and runtimes in {"same", "near", "similar"}))
     is_other_part = (kind is None and _other_part(a, b) is not None) or (
@@ -246,7 +247,7 @@ def _likeness(a: Title, b: Title) -> tuple[_Likeness, str] | None:
     if a.names & b.names:
         return "equal", "same title"
     if a.further & b.names or a.names & b.further:
-        return "further", "a title under which it is known too"
+        return "equal", "a title under which it is known too"
     if a.names & b.parts or a.parts & b.names:
         return "part", "same title but for a subtitle"
     found: tuple[_Likeness, str] | None = None

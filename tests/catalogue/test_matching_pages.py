@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue import lanes, people, slugs, spelling, tmdb_import
-from moviecrawler.catalogue.matching import verify
+from moviecrawler.catalogue.matching import join, verify
 from moviecrawler.catalogue.rows import IdSource, Wanted
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
 from moviecrawler.catalogue.spelling import normalise, similar, sound
-from moviecrawler.items import Credit, Movie
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
 
 WANTED = Wanted(
     imdb_id="tt0000007", title="Salt Harbour", kind="movie", year=2001, runtime_minutes=104, directors=["Mara Levin"]
@@ -75,7 +75,8 @@ def test_a_further_title_is_as_good_as_a_title_of_the_same_year() -> None:
     abroad = page("Havn av salt")
     assert verify(WANTED, abroad, None).decision == "review"
     assert verify(WANTED, abroad, None, ["El puerto", "Havn av Salt"]).decision == "accepted"
-    assert verify(WANTED, page("Havn av salt", 2004), None, ["Havn av Salt"]).decision == "refused"
+    as_equal = verify(WANTED, page(year=2004), None)
+    assert verify(WANTED, page("Havn av salt", 2004), None, ["Havn av Salt"]).score == as_equal.score
 
 
 def test_a_page_of_imdb_is_judged_by_its_id() -> None:
@@ -166,6 +167,20 @@ def test_an_article_may_stand_behind(title: str) -> None:
 
 def wanted(title: str, year: int | None = 2011, **more: Any) -> Wanted:
     return Wanted(**{"imdb_id": None, "kind": "movie", **more}, title=title, year=year)
+
+
+def test_another_title_of_imdb_is_as_good_as_the_first_one() -> None:
+    known = wanted("Sol og vind", other_titles=["Soleil et vent", "Sun and Wind"], votes=5_000)
+    for title in ("Sol og vind", "Sun & Wind"):
+        verdict = verify(known, page(title, 2011, director=None, runtime_minutes=None), "list")
+        assert (verdict.decision, verdict.score) == ("accepted", 2.25), title
+    assert verify(known, page("Sun and Rain", 2011), "list").decision != "accepted"
+    # So is one of a stored record, which is found by it among all.
+    film = Movie(site="imdb", site_id="tt9000001", url="u", title="Sol og vind", kind="movie", year=2011)
+    film.other_titles = [OtherTitle(title="Sun and Wind", country="US")]
+    film.scores = [Score(kind="imdb", value=7.0, count=5_000)]
+    (joined,) = join([film, page("Sun & Wind", 2011, director=None, runtime_minutes=None)])
+    assert joined.movies.keys() == {"imdb", "rottentomatoes"}
 
 
 def test_a_title_without_letters_is_looked_for_nowhere() -> None:
