@@ -97,7 +97,6 @@ class Gate(Resource):
         self._any_name = credentials.needed
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
-        """Refuse what its sender may not have."""
         if path not in _OPEN and not self._any_name and not self._is_named(request):
             return self._misnamed
         if path in _DEPLOYING and request.role != "deployer":
@@ -129,7 +128,6 @@ class LimitedRequest(Request):
     _form = b""
 
     def gotLength(self, length: int | None) -> None:
-        """Decide by the headers how much may come."""
         channel: Any = self.channel
         site: LimitedSite = channel.site
         self.role = site.credentials.role_of_header(self.getHeader(b"authorization"))
@@ -143,7 +141,6 @@ class LimitedRequest(Request):
             self._refuse()
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Keep what may come."""
         self._received += len(data)
         if self._received > self._limit and not self._too_large:
             self._refuse()
@@ -169,7 +166,6 @@ class LimitedRequest(Request):
         super().requestReceived(command, _SLASHES.sub(b"/", name) + mark + query, version)
 
     def process(self) -> None:
-        """Answer."""
         if self.role is None and self.path.strip(b"/") not in _OPEN:
             self.setHeader(b"WWW-Authenticate", b'Basic realm="Scrapyd"')
             self._answer(http.UNAUTHORIZED, b"give a user name and a password that the node knows")
@@ -222,7 +218,6 @@ class LimitedSite(Site):
         self.largest = options.egg_max_mb * 1024 * 1024 + _UPLOAD_REST_BYTES
 
     def log(self, request: Any) -> None:
-        """Log a request, but not those that come every few seconds."""
         if request.path.strip(b"/") not in {*_OPEN, b"metrics"}:
             super().log(request)
 
@@ -237,7 +232,6 @@ class Connections(WrappingFactory):
         self._kept: dict[Any, None] = {}  # the oldest first; `protocols` has those, too, that are about to end
 
     def registerProtocol(self, p: ProtocolWrapper) -> None:
-        """Take note of a new connection."""
         super().registerProtocol(p)
         self._kept[p] = None
         if len(self._kept) > _MAX_CONNECTIONS:
@@ -246,6 +240,5 @@ class Connections(WrappingFactory):
             oldest.abortConnection()
 
     def unregisterProtocol(self, p: ProtocolWrapper) -> None:
-        """Take note of the end of one."""
         super().unregisterProtocol(p)
         self._kept.pop(p, None)

@@ -11,7 +11,7 @@ import zipfile
 from argparse import Namespace
 from configparser import ConfigParser
 from configparser import Error as ConfigParserError
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -27,13 +27,12 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Self
 
-_CONNECT_WITHIN = 10.0  # seconds
-_ANSWER_WITHIN = 300.0  # seconds; a node lists the spiders of a new egg before it answers
-_LIST_WITHIN = 120.0  # seconds
+_CONNECT_SECONDS = 10.0  # seconds
+_ANSWER_SECONDS = 300.0  # seconds; a node lists the spiders of a new egg before it answers
+_LIST_SECONDS = 120.0  # seconds
 _UNSET = re.compile(r"\$\{?(\w+)\}?")
-_LONGEST_ANSWER = 2_000  # characters of a node's error that are worth showing
+_MAX_ERROR_LENGTH = 2_000  # characters of a node's error that are worth showing
 
 
 class DeployError(MovieCrawlerError):
@@ -129,13 +128,13 @@ def egg_spiders(egg: Path) -> list[str]:
                 cwd=elsewhere,
                 capture_output=True,
                 text=True,
-                timeout=_LIST_WITHIN,
+                timeout=_LIST_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise DeployError(f"{egg.name}: listing its spiders took over {_LIST_WITHIN:.0f} s") from None
+            raise DeployError(f"{egg.name}: listing its spiders took over {_LIST_SECONDS:.0f} s") from None
     if listed.returncode:
-        raise DeployError(f"{egg.name} is broken, so it was not sent: {listed.stderr.strip()[-_LONGEST_ANSWER:]}")
+        raise DeployError(f"{egg.name} is broken, so it was not sent: {listed.stderr.strip()[-_MAX_ERROR_LENGTH:]}")
     spiders = sorted(listed.stdout.split())
     if not spiders:
         raise DeployError(f"{egg.name} holds no spider, so it was not sent")
@@ -153,7 +152,7 @@ def _settings_module(egg: Path) -> str:
         raise DeployError(f"{egg} is no egg of a Scrapy project: {error}") from None
 
 
-class Node:
+class ClusterApi:
     """A cluster's HTTP API, through one of its nodes."""
 
     def __init__(self, target: Target) -> None:
@@ -163,10 +162,8 @@ class Node:
         options = target.options
         self._session.auth = get_auth(target.url, options.get("username", ""), options.get("password", ""))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Disconnect."""
         self._session.close()
 
     def ask(
@@ -182,7 +179,7 @@ class Node:
                 params=given if method == "GET" else None,
                 data=given if method == "POST" else None,
                 files=None if egg is None else {"egg": ("project.egg", egg.read_bytes())},
-                timeout=(_CONNECT_WITHIN, _ANSWER_WITHIN),
+                timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
                 allow_redirects=False,  # which would turn a POST into a GET
             )
         except requests.RequestException as error:
@@ -196,7 +193,9 @@ class Node:
         if answer.ok and isinstance(data, dict) and data.get("status") == "ok":
             return data
         said = data.get("message") if isinstance(data, dict) else None
-        raise DeployError(f"{url} answered {answer.status_code}: {str(said or answer.text).strip()[-_LONGEST_ANSWER:]}")
+        raise DeployError(
+            f"{url} answered {answer.status_code}: {str(said or answer.text).strip()[-_MAX_ERROR_LENGTH:]}"
+        )
 
     def versions(self) -> list[str]:
         """Return the project's versions, the latest last; none for a project that is new."""
@@ -218,7 +217,7 @@ def deploy(target: Target, version: str, egg: Path) -> list[str]:
     Afterwards it is the version that new jobs run. When anything goes wrong, also an interruption, it is taken away again.
     Raises DeployError.
     """
-    with Node(target) as node:
+    with closing(ClusterApi(target)) as node:
         before = version in node.versions()
         spiders = egg_spiders(egg)
         try:
@@ -230,7 +229,7 @@ def deploy(target: Target, version: str, egg: Path) -> list[str]:
     return spiders
 
 
-def _upload(node: Node, version: str, egg: Path, spiders: list[str]) -> None:
+def _upload(node: ClusterApi, version: str, egg: Path, spiders: list[str]) -> None:
     node.ask("POST", "addversion.json", egg=egg, version=version)
     found = sorted(node.ask("GET", "listspiders.json", _version=version)["spiders"])
     if found != spiders:
@@ -242,7 +241,7 @@ def _upload(node: Node, version: str, egg: Path, spiders: list[str]) -> None:
         )
 
 
-def _take_away(node: Node, version: str, *, unless_whole: bool) -> str:
+def _take_away(node: ClusterApi, version: str, *, unless_whole: bool) -> str:
     """Delete a version if it is there; return what to add to the error: nothing when it is gone.
 
     With `unless_whole`, one that was there before stays when its spiders can still be listed.

@@ -1,4 +1,4 @@
-"""Projects and their versions: eggs in Redis or S3, their particulars in Redis, copies on the node's disk."""
+"""Projects and their versions: eggs in Redis, and copies on the node's disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
 
-from moviecrawler.cluster.blobs import ANSWER_SECONDS, RedisBlobs, S3Blobs
 from moviecrawler.cluster.environment import spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.secrets import redacted
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
+_EGG_SECONDS = 30.0
+"""For a whole egg's way from or to Redis."""
 _LIST_SECONDS = 60.0
 """Seconds for the import of all of an egg's spiders."""
 _ERROR_CHARACTERS = 2000
@@ -64,7 +65,7 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EggStore:
-    """The cluster's projects. Call it from a thread. Raises redis.RedisError and botocore's errors when a store is away."""
+    """The cluster's projects. Call it from a thread. Raises redis.RedisError when Redis is away."""
 
     def __init__(self, options: NodeOptions) -> None:
         self._state = state_for(options)
@@ -73,11 +74,7 @@ class EggStore:
         self._largest = options.egg_max_mb * 1024 * 1024
         self._folder = Path(options.eggs_dir).absolute()
         self._checking = Lock()
-        self._blobs: RedisBlobs | S3Blobs = (
-            S3Blobs(options.eggs_bucket, options.eggs_prefix)
-            if options.eggs_bucket
-            else RedisBlobs(connect(options, socket_timeout=ANSWER_SECONDS), self._state.keys)
-        )
+        self._client = connect(options, socket_timeout=_EGG_SECONDS)
 
     # --- What there is ------------------------------------------------------------------------------------------------
 
@@ -126,7 +123,7 @@ class EggStore:
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
-        self._blobs.put(digest, data)
+        self._client.set(self._state.keys.egg(digest), data)
         egg = Egg(
             project=project,
             version=version,
@@ -157,7 +154,7 @@ class EggStore:
 
     def _delete_unused(self, digest: str) -> None:
         if all(egg.sha256 != digest for egg in self._all()):
-            self._blobs.delete(digest)
+            self._client.delete(self._state.keys.egg(digest))
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
@@ -177,9 +174,9 @@ class EggStore:
         return self._folder / f"{digest}.egg"
 
     def _read(self, egg: Egg) -> bytes:
-        data = self._blobs.get(egg.sha256)
+        data: bytes | None = self._client.get(self._state.keys.egg(egg.sha256))
         if data is None:
-            raise BadEggError(f"the egg of version '{egg.version}' is gone from its store; deploy it again")
+            raise BadEggError(f"the egg of version '{egg.version}' is gone from Redis; deploy it again")
         if sha256(data).hexdigest() != egg.sha256:
             raise BadEggError(f"the egg of version '{egg.version}' is damaged; deploy it again")
         return data

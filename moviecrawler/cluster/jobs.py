@@ -182,15 +182,15 @@ def judge(
     *,
     signal: int | None,
     exit_code: int | None,
-    complaint: str,
+    last_error: str,
     cancelled: bool,
     stopped: bool,
     hung: bool = False,
 ) -> tuple[How, str]:
     """Return how a run ended, and the reason of it.
 
-    `report` is what the process told, None when it could not; `signal` what killed it and `exit_code` what it returned, one
-    of them None; `complaint` the last line that it wrote; `cancelled` whether somebody has asked for that; `stopped`
+    `report` is what the process reported, None when it could not; `signal` what killed it and `exit_code` what it returned, one
+    of them None; `last_error` the last line that it wrote; `cancelled` whether somebody has asked for that; `stopped`
     whether its node has, which is about to end; `hung` whether it was killed as its event loop stood still.
     """
     if cancelled:
@@ -202,7 +202,7 @@ def judge(
             return "died", HUNG
         if signal is not None:
             return "died", f"killed by signal {signal}"
-        return "finished", f"exit code {exit_code}: {complaint or 'it said nothing'}"[:500]
+        return "finished", f"exit code {exit_code}: {last_error or 'it said nothing'}"[:500]
     if stopped and report.reason == "shutdown":
         return "handed_back", "its node was stopped"
     too_large = report.reason == "memusage_exceeded" and report.shared

@@ -65,7 +65,7 @@ class Keys:
         return self._of(f"schedule:{name}")
 
     def egg(self, sha256: str) -> str:
-        """Return the key of a STRING: an egg's bytes, unless eggs are in S3. Deleted with the last version that names it."""
+        """Return the key of a STRING: an egg's bytes. Deleted with the last version that names it."""
         return self._of(f"egg:{sha256}")
 
     @property

@@ -83,7 +83,7 @@ class _Held:
     cancels: int = 0
     """How many times it was asked to be cancelled."""
     stopped: bool = False
-    """Whether this node has told its process to end."""
+    """Whether this node has signalled its process to end."""
     heartbeats: int = 0
     """How many its process had counted when this node last looked."""
     silent: int = 0
@@ -122,7 +122,6 @@ class ClusterLauncher(Service):
     # --- Life ---------------------------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        """Join the cluster, as soon as Redis answers, and take jobs."""
         super().startService()
         self.poller.threads.start()
         self._fetching.start()
@@ -158,7 +157,7 @@ class ClusterLauncher(Service):
         try:
             await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node)
         except redis.exceptions.RedisError as error:
-            journal.warn("Redis could not be told that this node leaves ({error}): it counts as dead soon", error=error)
+            journal.warn("Redis can't be reached ({error}): other nodes will take this one for dead", error=error)
         journal.info("Drained")
 
     async def _ended_within(self, seconds: float) -> bool:
@@ -228,18 +227,18 @@ class ClusterLauncher(Service):
         held.process = self.processes[slot] = process
         self._beat_soon()
         await process.ended
-        complaint = process.complaint
+        last_error = process.last_error
         if process.report is None:
             log = log_path(self.options, job.project, job.spider, job.id)
-            if complaint:
-                await run(note, log, complaint)
+            if last_error:
+                await run(note, log, last_error)
             else:
-                complaint = await run(last_line, log)
+                last_error = await run(last_line, log)
         how, reason = judge(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
-            complaint=complaint,
+            last_error=last_error,
             cancelled=bool(held.cancels),
             stopped=held.stopped or self.draining,
             # It may have ended itself for that, on a machine that is so busy that its node was too late.

@@ -99,7 +99,6 @@ class Logs(Resource):
         self._threads.start()
 
     def getChild(self, path: bytes, request: Any) -> Any:
-        """Return this node's file or folder, or what asks another node for it."""
         names = [name.decode(errors="replace") for name in (path, *request.postpath)]
         if any("\0" in name for name in names):
             return notFound()
@@ -113,7 +112,6 @@ class Logs(Resource):
         return self._files.getChildWithDefault(path, request)
 
     def render_GET(self, request: Any) -> Any:
-        """Redirect to the folder."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._files.render_GET(request)
 
@@ -128,7 +126,6 @@ class JobLog(ClusterResource):
         self._path = log_path(node.options, project, spider, job)
 
     def render(self, request: Request) -> int:
-        """Answer later."""
         answering = Deferred.fromCoroutine(self._answer_log(request))
         answering.addErrback(lambda failure: journal.failure("A log could not be sent", failure))
         return NOT_DONE_YET
@@ -152,7 +149,6 @@ class JobLog(ClusterResource):
             await self._send_whole(parts[0], request, sending)
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Find out which nodes have it."""
         here = self._path.is_file()
         own = parameter(request, _PART)
         if own is not None:
@@ -276,14 +272,12 @@ class _Sending:
             self.resumeProducing()
 
     def resumeProducing(self) -> None:
-        """Send on."""
         self._paused = False
         if not self._reading and not self.ended:
             self._reading = True
             self._threads.run(next, self._chunks, None).addCallbacks(self._send, self._fail)
 
     def pauseProducing(self) -> None:
-        """Send no more for now."""
         self._paused = True
 
     def stopProducing(self) -> None:

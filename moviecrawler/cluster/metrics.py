@@ -37,7 +37,6 @@ class _Cluster(Collector):
         self._node = node
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, as it would ask Redis."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
@@ -107,9 +106,7 @@ class Metrics(ClusterResource):
         PlatformCollector(registry=self._registry)
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with all figures."""
         return {"metrics": generate_latest(self._registry).decode()}
 
     def encode(self, data: Any) -> tuple[bytes, str]:
-        """Return them in Prometheus' format."""
         return (data["metrics"].encode(), CONTENT_TYPE_LATEST) if "metrics" in data else super().encode(data)

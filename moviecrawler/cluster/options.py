@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
-from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.option_types import Name, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
 
     from scrapyd.config import Config
 
-_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
 """Options of Scrapyd's that others read."""
 _REPLACED = {"spiderqueue", "poller", "launcher", "eggstorage", "jobstorage"}
 """Options of Scrapyd's that name its components, which a node makes itself."""
+_GONE = dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again")
+"""Options of former versions, and what to do."""
 _WITHOUT_EFFECT = {
     "runner": "scrapyd.runner",
     "items_dir": "",
@@ -38,28 +38,23 @@ _WITHOUT_EFFECT = {
 """Options of Scrapyd's that a node of a cluster doesn't have, with the values that Scrapyd gives them anyhow."""
 
 
-def _secret() -> Any:
-    return field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
+class NodeOptions(Options, frozen=True, kw_only=True):
     """Each is an option of the same name, or of that of SCRAPYD_<NAME> in the environment, which comes first."""
 
-    redis_url: str = field(repr=False)
+    redis_url: str
     """Where the cluster's state is. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
-    redis_prefix: str = "cluster"
+    redis_prefix: Name = "cluster"
     """Tells clusters apart that share a Redis."""
-    node_name: str = field(default_factory=socket.gethostname)
+    node_name: Name = msgspec.field(default_factory=socket.gethostname)
     node_url: str = ""
     """Where the other nodes reach this one; made of `node_name` and `http_port` when it is not set."""
     bind_address: str = "127.0.0.1"
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
     username: str = ""
-    password: str = _secret()
+    password: str = ""
     deploy_username: str = ""
     """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
-    deploy_password: str = _secret()
+    deploy_password: str = ""
 
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
@@ -70,7 +65,7 @@ class NodeOptions:
     poll_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
     """Seconds between two looks into the queue, when nobody tells of a job."""
     drain_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 5.0
-    """How long a node that is told to stop lets its spiders go on, in case they end by themselves."""
+    """How long a node that is to stop lets its spiders go on, in case they end by themselves."""
     stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
     """How long it then waits for them to end what they have begun, until it kills them."""
     cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
@@ -91,9 +86,6 @@ class NodeOptions:
     """Recurring jobs: a TOML file (see scrapyd/schedules.toml), by its path from the node's folder."""
     eggs_dir: str = "eggs"
     """Where the node keeps copies of the eggs that it uses."""
-    eggs_bucket: str = ""
-    """An S3 bucket for eggs, instead of Redis."""
-    eggs_prefix: str = "eggs/"
     logs_dir: str = "logs"
     jobs_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     """Logs of a spider on a node."""
@@ -102,7 +94,10 @@ class NodeOptions:
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
         """Read them. Raises ConfigurationError, also for an option that there is not."""
         section = config.SECTION
-        own = {field.name: field.type for field in fields(cls)}
+        for name, todo in _GONE.items():
+            if environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, ""):
+                raise ConfigurationError(f"{name} is gone: {todo}")
+        own = cls.__struct_fields__
         for name in config.cp.options(section) if config.cp.has_section(section) else ():
             if name in _WITHOUT_EFFECT and config.get(name) != _WITHOUT_EFFECT[name]:
                 raise ConfigurationError(f"scrapyd.conf sets {name}, which has no effect in a cluster; remove it")
@@ -114,25 +109,19 @@ class NodeOptions:
                 raise ConfigurationError(f"scrapyd.conf has an unknown option {name!r}; correct or remove it")
         given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
-        given = {name: value for name, value in given.items() if value != "" or name == "redis_url"}
-        try:
-            return msgspec.convert(given, cls, strict=False)
-        except msgspec.ValidationError as error:
-            name = str(error).rpartition("$.")[2].rstrip("`")
-            raise ConfigurationError(f"{name} is {given.get(name)!r}: {str(error).partition(' - ')[0]}") from None
-
-    def __post_init__(self) -> None:
-        if urlsplit(self.redis_url).scheme not in {"redis", "rediss", "unix"}:
+        if urlsplit(given["redis_url"]).scheme not in {"redis", "rediss", "unix"}:
             # Not the value itself, which may hold a password.
             raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
-        for name in ("redis_prefix", "node_name"):
-            if not _NAME.fullmatch(getattr(self, name)):
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)!r}; set it to up to 64 letters, digits, dots, hyphens and underscores"
-                )
-        self._check_access()
+        options = cls.read(given)
+        options.check_access()
+        return options
 
-    def _check_access(self) -> None:
+    def __repr__(self) -> str:
+        """Say nothing of credentials."""
+        return f"NodeOptions(node_name={self.node_name!r}, url={self.url!r})"
+
+    def check_access(self) -> None:
+        """Raise ConfigurationError when others could reach the node without a password."""
         for prefix in ("", "deploy_"):
             username, password = getattr(self, f"{prefix}username"), getattr(self, f"{prefix}password")
             if bool(username) != bool(password):

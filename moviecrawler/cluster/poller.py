@@ -110,7 +110,7 @@ class Poller:
             try:
                 with client.pubsub(ignore_subscribe_messages=True) as events:
                     events.subscribe(self.state.keys.events)
-                    # What was told before is found by looking.
+                    # Events sent before are not delivered; a look into the queue makes up for them.
                     reactor.callFromThread(self.poll)
                     while not self._stopped:
                         message = events.get_message(timeout=_MESSAGE_SECONDS)

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _STDIN, _STDOUT, _STDERR, _REPORT, _HEARTBEAT = range(5)
-_LARGEST_REPORT = 64 * 1024
-_LAST_LINES = 20
-_LONGEST_LINE = 2000
-_LINGER = 5.0
+_MAX_REPORT_BYTES = 64 * 1024
+_KEPT_LINES = 20
+_MAX_LINE_LENGTH = 2000
+_OUTPUT_SECONDS = 5.0
 """Seconds for which a process of the spider's own may keep its output open after it has ended."""
 
 
 class SpiderProcess(ProcessProtocol):
-    """Runs one job; `ended` fires, with nothing, when the process is gone and has said all it had to say."""
+    """Runs one job; `ended` fires, with nothing, when the process is gone and has said written all its output."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class SpiderProcess(ProcessProtocol):
         self.work: Work | None = None
         """The page that it was at when it ended."""
         self._hung = hung
-        self._complaints: deque[str] = deque(maxlen=_LAST_LINES)
-        self._told = b""
+        self._error_lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._report_text = b""
         self._task = {
             "egg": str(egg),
             "settings": dict(settings),
@@ -112,16 +112,16 @@ class SpiderProcess(ProcessProtocol):
 
     @property
     def report(self) -> Report | None:
-        """What it told of its crawl; None when it didn't get to."""
+        """Its report of the crawl; None when it wrote none."""
         try:
-            return msgspec.json.decode(self._told, type=Report)
+            return msgspec.json.decode(self._report_text, type=Report)
         except msgspec.DecodeError:
             return None
 
     @property
-    def complaint(self) -> str:
+    def last_error(self) -> str:
         """The last that it wrote to standard error; empty when it wrote nothing."""
-        return self._complaints[-1] if self._complaints else ""
+        return self._error_lines[-1] if self._error_lines else ""
 
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
@@ -132,22 +132,19 @@ class SpiderProcess(ProcessProtocol):
         journal.info("Started {job} as process {pid}", job=self.key, pid=self.pid)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Keep the report, and the end of what it complains of."""
         if childFD == _REPORT:
-            self._told = (self._told + data)[:_LARGEST_REPORT]
+            self._report_text = (self._report_text + data)[:_MAX_REPORT_BYTES]
             return
         for line in data.decode(errors="backslashreplace").splitlines():
             text = redacted(_plain(line))
             if childFD == _STDERR and text.strip():
-                self._complaints.append(text)
+                self._error_lines.append(text)
             journal.info("{job}: {line}", job=self.key, line=text)
 
     def processExited(self, reason: Failure) -> None:
-        """Close what a process of its own may have kept open."""
-        self._closing = reactor.callLater(_LINGER, self._transport.loseConnection)
+        self._closing = reactor.callLater(_OUTPUT_SECONDS, self._transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        """Tell that it is over."""
         if self._closing.active():
             self._closing.cancel()
         value: Any = reason.value
@@ -160,4 +157,4 @@ class SpiderProcess(ProcessProtocol):
 
 
 def _plain(line: str) -> str:
-    return re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", line[:_LONGEST_LINE])
+    return re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", line[:_MAX_LINE_LENGTH])

@@ -2,7 +2,7 @@
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
 and, for a crawl, `settings` and `arguments`, which so never show in a list of processes, and `hang_seconds`. While a crawl runs, the end of
-standard input means that the node is gone, and the spider ends itself. What came of the crawl is written to descriptor 3, as JSON of `Report`.
+standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
 
 Descriptor 4 is memory that is shared with the node (see `moviecrawler/heartbeat.py`), in whose first bytes the turns of the event loop are counted. They are
 counted by the loop itself: a thread of its own would go on, or starve, while a callback holds the interpreter. When the count stands still for `hang_seconds`,
@@ -28,9 +28,9 @@ _COUNT = 8
 """Bytes of the count, at the beginning of the memory."""
 _BEATS = 24
 """In the time after which the process counts as hung."""
-_PATIENCE, _LATER = 1.5, 10.0
+_HANG_TIMES, _HANG_EXTRA_SECONDS = 1.5, 10.0
 """Times that, and seconds, after which the process ends itself if no node has."""
-_GRACE = 15.0
+_END_SECONDS = 15.0
 """Seconds that a spider whose node is gone may take to end; less than that node's lease."""
 
 
@@ -57,11 +57,11 @@ def _end_with_node() -> None:
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_GRACE)
+    time.sleep(_END_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Heart:
+class _Heartbeat:
     """Counts the turns of the event loop, from when the crawl begins until the loop ends."""
 
     def __init__(self, hang_seconds: float) -> None:
@@ -83,13 +83,13 @@ class _Heart:
     def _beat(self) -> None:
         self._count += 1
         self._memory[:] = self._count.to_bytes(_COUNT, "little")
-        faulthandler.dump_traceback_later(self._hang_seconds * _PATIENCE + _LATER, exit=True)
+        faulthandler.dump_traceback_later(self._hang_seconds * _HANG_TIMES + _HANG_EXTRA_SECONDS, exit=True)
         self._later(self._hang_seconds / _BEATS, self._beat)
 
 
 def _report(sender: Any) -> None:
     stats = sender.stats.get_stats()
-    told = {
+    report = {
         "reason": str(stats.get("finish_reason")),
         "items": stats.get("item_scraped_count", 0),
         "errors": stats.get("log_count/ERROR", 0) + stats.get("log_count/CRITICAL", 0),
@@ -97,7 +97,7 @@ def _report(sender: Any) -> None:
         "bytes": stats.get("downloader/response_bytes", 0),
         "shared": any(name.startswith("frontier/") for name in stats),
     }
-    os.write(_REPORT, json.dumps(told).encode() + b"\n")
+    os.write(_REPORT, json.dumps(report).encode() + b"\n")
 
 
 def _main(command: str, spider: str = "") -> None:
@@ -118,8 +118,8 @@ def _main(command: str, spider: str = "") -> None:
 
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     if command == "crawl":
-        heart = _Heart(task["hang_seconds"])
-        dispatcher.connect(heart.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
+        heartbeat = _Heartbeat(task["hang_seconds"])
+        dispatcher.connect(heartbeat.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
     execute(["scrapy", *arguments])
 
 

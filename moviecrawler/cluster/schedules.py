@@ -101,16 +101,16 @@ class CronScheduler:
             return False
         outcome = self._settle(schedule, job, last, due.tick.timestamp(), wanted=wanted)
         self.counts[outcome] += 1
-        told = {"name": schedule.name, "at": f"{due.tick:%Y-%m-%d %H:%M} UTC", "lateness": _lateness(due)}
+        facts = {"name": schedule.name, "at": f"{due.tick:%Y-%m-%d %H:%M} UTC", "lateness": _lateness(due)}
         match outcome:
             case "fired":
-                journal.info("Schedule {name}: queued job {job} of {at}{lateness}", job=job.id, **told)
+                journal.info("Schedule {name}: queued job {job} of {at}{lateness}", job=job.id, **facts)
             case "busy":
-                journal.warn("Schedule {name}: passed over {at}, as its last job is not over{lateness}", **told)
+                journal.warn("Schedule {name}: passed over {at}, as its last job is not over{lateness}", **facts)
             case "passed":
-                journal.warn("Schedule {name}: passed over {at}, which was missed{lateness}", **told)
+                journal.warn("Schedule {name}: passed over {at}, which was missed{lateness}", **facts)
             case "full":
-                journal.error("Schedule {name}: the job of {at} has to wait, as too many jobs are pending", **told)
+                journal.error("Schedule {name}: the job of {at} has to wait, as too many jobs are pending", **facts)
         return outcome != "full"
 
     def _settle(self, schedule: Schedule, job: Job, last: float, tick: float, *, wanted: bool) -> Outcome:
@@ -125,7 +125,7 @@ class CronScheduler:
         return answer.decode()  # type: ignore[return-value]
 
     def _exists(self, schedule: Schedule, job: Job) -> bool:
-        """Return whether there is such a spider; that there is none is told once."""
+        """Return whether there is such a spider; that there is none is logged once."""
         try:
             known = self._find(job.project, job.version).spiders
         except UnknownVersionError as error:
@@ -153,13 +153,11 @@ class Schedules(Service):
         self._pausing: Deferred[None] | None = None
 
     def startService(self) -> None:
-        """Begin to look."""
         super().startService()
         if self._cron is not None:
             self._looking = Deferred.fromCoroutine(self._look(self._cron))
 
     def stopService(self) -> Deferred[None] | None:
-        """Look no more; wait for a look that has begun."""
         super().stopService()
         if self._pausing is not None:
             self._pausing.cancel()
@@ -201,7 +199,6 @@ class ScheduleList(ClusterResource):
         self._schedules = read(node)
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with all of this node's file."""
         now = self.node.state.now()
         return {"schedules": [self._row(schedule, now) for schedule in self._schedules]}
 

@@ -103,7 +103,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float | None = None
     """Its last start: seconds since 1970. None for a pending job."""
     process: Process | None = None
-    """None when it does not run, or its node has not told yet."""
+    """None when it does not run, or its node has not reported it yet."""
     outcome: Outcome | None = None
     """Of a finished job."""
 
@@ -317,9 +317,9 @@ class ClusterState:
         infos, leases = pipe.execute()
         ends: dict[bytes, float] = defaultdict(float, leases)
         nodes = [
-            msgspec.structs.replace(told, dead_at=ends[node] / 1000)
+            msgspec.structs.replace(found, dead_at=ends[node] / 1000)
             for node, info in infos.items()
-            if (told := readable(info, NodeInfo)) is not None
+            if (found := readable(info, NodeInfo)) is not None
         ]
         return sorted(nodes, key=lambda node: node.id)
 
@@ -346,7 +346,7 @@ class ClusterState:
 
     def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
         """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
-        told = {
+        given = {
             "node": node.id,
             "info": msgspec.json.encode(node).decode(),
             "lease": round(self.options.lease_seconds * 1000),
@@ -355,7 +355,7 @@ class ClusterState:
             "max_deaths": self.options.max_deaths,
             "keep": self.options.finished_to_keep,
         }
-        stop, unknown, cancels, dead, damaged = self._run("beat", msgspec.json.encode(told), self.keys.events)
+        stop, unknown, cancels, dead, damaged = self._run("beat", msgspec.json.encode(given), self.keys.events)
         asked = [part.decode() if isinstance(part, bytes) else part for part in cancels]
         return Beat(
             [key.decode() for key in stop],
@@ -371,7 +371,7 @@ class ClusterState:
         self._run("adopt", node, job.key, spec, -job.priority)
 
     def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
-        """Tell how a node's job ended; return False when it is another's by now."""
+        """Record how a node's job ended; return False when it is another's by now."""
         options = self.options
         return bool(
             self._run(
@@ -406,8 +406,8 @@ def name_of(node: str) -> str:
 @lru_cache(maxsize=1000)
 def _complain(text: bytes, kind: str) -> None:
     """Say once of a text that it can't be read."""
-    told = redacted(text[:200].decode(errors="replace"))
-    journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=told)
+    shown = redacted(text[:200].decode(errors="replace"))
+    journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=shown)
 
 
 def readable(text: bytes, kind: type[T]) -> T | None:
@@ -421,8 +421,8 @@ def readable(text: bytes, kind: type[T]) -> T | None:
 
 def _read_result(result: bytes) -> JobStatus | None:
     """Return a job that is over; None when what is kept of it can't be read."""
-    told, _, spec = result.partition(b"\n")
-    outcome, job = readable(told, Outcome), readable(spec, Job)
+    first, _, spec = result.partition(b"\n")
+    outcome, job = readable(first, Outcome), readable(spec, Job)
     if outcome is None or job is None:
         return None
     started = outcome.started_at / 1000

@@ -77,7 +77,6 @@ class ClusterResource(Resource):
         self.node = node
 
     def render(self, request: Request) -> int:
-        """Answer later."""
         if not self.waits:
             self.send(request, *self.answer_whole(request))
             return NOT_DONE_YET
@@ -128,7 +127,6 @@ class ClusterResource(Resource):
         request.finish()
 
     def encode(self, data: Any) -> tuple[bytes, str]:
-        """Return content and its type."""
         if data is None:
             return b"", "application/json"
         # Spaced as Scrapyd does it, as there are scripts that look for `"status": "ok"`.
@@ -167,7 +165,6 @@ class Schedule(ClusterResource):
     """`schedule.json`: queue a job."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
-        """Answer with the job's id, once Redis has it."""
         project, spider = required(request, "project"), required(request, "spider")
         version, job_id = parameter(request, "_version"), parameter(request, "jobid")
         priority = parameter(request, "priority") or "0"
@@ -204,7 +201,6 @@ class Cancel(ClusterResource):
     """`cancel.json`: take a job out of the queue, or end it on the node that runs it."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
-        """Answer with the state that it was in."""
         project, job = required(request, "project"), required(request, "job")
         signal = (parameter(request, "signal") or "TERM").upper().removeprefix("SIG")
         signal = _SIGNALS.get(signal, signal)
@@ -220,7 +216,6 @@ class Status(ClusterResource):
     """`status.json`: whether a job is pending, running or finished."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with its state; null for a job that there is not."""
         job, project = required(request, "job"), parameter(request, "project")
         state = self.node.state.where(job, project)
         if state is None:
@@ -232,7 +227,6 @@ class ListJobs(ClusterResource):
     """`listjobs.json`: every job of the cluster, with the node that runs or ran it."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with all, or those of a project."""
         project = parameter(request, "project")
         self.check_project(project)
         state = self.node.state
@@ -260,7 +254,6 @@ class DaemonStatus(ClusterResource):
     """`daemonstatus.json`: how many jobs the cluster has."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with the numbers."""
         return self.node.state.counts()._asdict()
 
 
@@ -268,7 +261,6 @@ class ListProjects(ClusterResource):
     """`listprojects.json`."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with the projects, by name."""
         return {"projects": self.node.eggs.list_projects()}
 
 
@@ -276,7 +268,6 @@ class ListVersions(ClusterResource):
     """`listversions.json`."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with a project's versions, the latest one last."""
         return {"versions": self.node.eggs.list(required(request, "project"))}
 
 
@@ -284,7 +275,6 @@ class ListSpiders(ClusterResource):
     """`listspiders.json`."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with the spiders of a version, the latest one if none is named."""
         project, version = required(request, "project"), parameter(request, "_version")
         return {"spiders": self.node.eggs.find(project, version).spiders}
 
@@ -293,7 +283,6 @@ class AddVersion(ClusterResource):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
-        """Answer with the number of spiders."""
         project, version = required(request, "project"), required(request, "version")
         eggs = (request.args or {}).pop(b"egg", [])
         if not eggs:
@@ -307,7 +296,6 @@ class DeleteVersion(ClusterResource):
     """`delversion.json`."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
-        """Delete a version."""
         self.node.eggs.delete(required(request, "project"), required(request, "version"))
         return {}
 
@@ -316,7 +304,6 @@ class DeleteProject(ClusterResource):
     """`delproject.json`."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
-        """Delete all of a project's versions."""
         self.node.eggs.delete(required(request, "project"))
         return {}
 
@@ -328,7 +315,6 @@ class Nodes(ClusterResource):
     """`nodes.json`: the nodes that live, and what each does."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with all of them."""
         now = self.node.state.now()
         running: dict[str | None, list[str]] = {}
         for status in self.node.state.running():
@@ -350,7 +336,6 @@ class Progress(ClusterResource):
     """`progress.json`: how far the crawls are that share a frontier."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer with every run, as `scrapy progress --json` does."""
         return {"runs": self.node.runs()}
 
 
@@ -360,7 +345,6 @@ class Health(ClusterResource):
     waits = False
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer."""
         return {}
 
 
@@ -370,7 +354,6 @@ class Ready(ClusterResource):
     waits = False
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        """Answer, with 503 when it is not so."""
         why = self.node.why_not_ready()
         if why is not None:
             raise error_response(why, http.SERVICE_UNAVAILABLE)

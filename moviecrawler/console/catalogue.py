@@ -104,9 +104,9 @@ class Catalogue(Console):
         if done is not None:
             total = _load(store, source, name, version, done)
             end_import(store, name, version, utc_now())
-        told = {"source": name, "unchanged": done is None, **msgspec.to_builtins(total), "damaged": source.damaged}
+        summary = {"source": name, "unchanged": done is None, **msgspec.to_builtins(total), "damaged": source.damaged}
         if opts.json:
-            print_json(told, indent=2)
+            print_json(summary, indent=2)
         elif done is None:
             print(f"{name} has not changed since the last import")
         else:

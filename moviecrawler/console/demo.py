@@ -102,5 +102,5 @@ def _show(name: str, figures: dict[str, Any], bar: tqdm[Any] | None) -> None:
         bar.total, bar.n = figures["asked"], sum(ended.values())
         bar.refresh()
     elif figures["finished"]:
-        told = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
-        print(f"{name}: {figures['asked']} titles asked for: {told}", flush=True)
+        figures_text = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
+        print(f"{name}: {figures['asked']} titles asked for: {figures_text}", flush=True)

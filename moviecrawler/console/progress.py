@@ -151,15 +151,15 @@ class _Bars:
             bar.set_postfix_str(details_of(report, self.rates[key]))
         for report in reports:
             for node in report.nodes:
-                told = f"  {report.site}, {_node(report, node, self.rates)}"
-                self._bar((report.site, report.run, node), "{desc}", told).refresh()
+                text = f"  {report.site}, {_node(report, node, self.rates)}"
+                self._bar((report.site, report.run, node), "{desc}", text).refresh()
 
-    def _bar(self, key: tuple[str, ...], form: str, told: str) -> tqdm[None]:
+    def _bar(self, key: tuple[str, ...], form: str, text: str) -> tqdm[None]:
         if key not in self.bars:
             self.bars[key] = tqdm(
-                desc=told, file=sys.stdout, bar_format=form, position=len(self.bars), dynamic_ncols=True, leave=True
+                desc=text, file=sys.stdout, bar_format=form, position=len(self.bars), dynamic_ncols=True, leave=True
             )
-        self.bars[key].set_description_str(told, refresh=False)
+        self.bars[key].set_description_str(text, refresh=False)
         return self.bars[key]
 
     def close(self) -> None:

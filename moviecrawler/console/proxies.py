@@ -122,15 +122,15 @@ class Proxies(Console):
             async def try_one(pool: ProxyPool, proxy: Proxy) -> None:
                 async with places:
                     began = time.monotonic()
-                    status, told, _ = await _ask(session, url, pool, proxy)
+                    status, outcome, _ = await _ask(session, url, pool, proxy)
                 seconds = time.monotonic() - began
-                if told != "answered":
+                if outcome != "answered":
                     self.exitcode = 1
                 if as_json:
-                    line = {"exit": proxy.name, "status": status, "outcome": told, "seconds": round(seconds, 3)}
+                    line = {"exit": proxy.name, "status": status, "outcome": outcome, "seconds": round(seconds, 3)}
                     print_json(line)
                 else:
-                    print(f"{proxy.name:24} {status or '-':>4} {seconds:6.2f} s  {told}")
+                    print(f"{proxy.name:24} {status or '-':>4} {seconds:6.2f} s  {outcome}")
 
             async with asyncio.TaskGroup() as tasks:
                 for pool, proxy in proxies:
@@ -141,8 +141,8 @@ class Proxies(Console):
     ) -> Protego | None:
         """Return the site's robots.txt from the first proxy that gets one; None when the site has none, or nobody does."""
         for pool, proxy in proxies:
-            status, told, body = await _ask(session, url, pool, proxy)
-            if status is not None and told == "answered" and status < _SERVER_ERROR:
+            status, outcome, body = await _ask(session, url, pool, proxy)
+            if status is not None and outcome == "answered" and status < _SERVER_ERROR:
                 return Protego.parse(body.decode("utf-8-sig", "replace")) if status == 200 else None  # noqa: PLR2004 - OK
         return None
 

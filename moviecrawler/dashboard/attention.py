@@ -61,7 +61,7 @@ def concerns(
         for card in cards
         if card.stopped is not None and not card.trying
     ]
-    # An open circuit is told above, with until when.
+    # An open circuit is among the concerns above, with its end.
     stopped = {f"blocks/{card.site}" for card in cards if card.stopped is not None}
     found += [
         Concern(

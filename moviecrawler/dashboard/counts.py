@@ -13,8 +13,8 @@ from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 
 if TYPE_CHECKING:
-    from moviecrawler.dashboard.database import Database
     from moviecrawler.dashboard.keys import Keys
+    from moviecrawler.database.short_transactions import ShortTransactions
 
 _MIN_REST_SECONDS = 5.0
 """Seconds between two counts, at least."""
@@ -38,7 +38,7 @@ class Counts(msgspec.Struct, kw_only=True):
     sites: dict[str, SiteFigures]
 
 
-def count(database: Database) -> Counts:
+def count(database: ShortTransactions) -> Counts:
     """Count. Raises AwayError."""
     now = utc_now()
     began = time.monotonic()
@@ -46,7 +46,7 @@ def count(database: Database) -> Counts:
     return Counts(at=now.timestamp(), took=time.monotonic() - began, sites={site.site: site for site in found})
 
 
-def count_if_due(client: Any, keys: Keys, database: Database, node: str) -> bool:
+def count_if_due(client: Any, keys: Keys, database: ShortTransactions, node: str) -> bool:
     """Count when no node has done so lately, and keep what was counted; return whether it was done.
 
     Raises AwayError and redis.RedisError.

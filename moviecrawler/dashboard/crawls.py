@@ -29,11 +29,9 @@ class Crawls(Page):
     here: ClassVar[str] = "/crawls"
 
     def template_of(self, asked: Asked) -> str:
-        """Return that of all, or of one."""
         return "job.html" if asked.path else "crawls.html"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the jobs of a page, or one job."""
         return self._one(asked) if asked.path else self._all(asked)
 
     # --- All ----------------------------------------------------------------------------------------------------------
@@ -98,7 +96,6 @@ class Crawls(Page):
     # --- Changes ------------------------------------------------------------------------------------------------------
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Schedule a job, or cancel one."""
         action = asked.value("action")
         if action == "schedule":
             job = self._job(asked)

@@ -34,7 +34,6 @@ class Jobs(Page):
     here: ClassVar[str] = "/jobs"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the jobs of all nodes."""
         state = self.sources.state
         counts = state.counts()
         return {

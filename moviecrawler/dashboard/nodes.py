@@ -18,7 +18,6 @@ class Nodes(Page):
     here: ClassVar[str] = "/nodes"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the nodes that live."""
         sources = self.sources
         nodes = asked.attempt(sources.state.nodes, otherwise=[])
         now = asked.attempt(sources.state.now, otherwise=0.0)

@@ -18,7 +18,6 @@ class Overview(Page):
     here: ClassVar[str] = "/"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the sentence on top, and a card a site."""
         sources = self.sources
         counts = asked.maybe(sources.counts)
         frontier = asked.maybe(sources.frontier) if sources.has_frontier else None

@@ -19,8 +19,8 @@ from twisted.web.server import NOT_DONE_YET
 from twisted.web.static import File
 
 from moviecrawler.cluster.webservice import is_cross_site
-from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.rendering import render
+from moviecrawler.database.short_transactions import AwayError
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.redis_client import describe_error
 
@@ -51,7 +51,7 @@ _LONGEST_VALUE = 16 * 1024
 NOTICES = {
     "scheduled": "The job is queued.",
     "cancelled": "The job was still pending, and is taken out of the queue.",
-    "cancelling": "The job's node was told to end it.",
+    "cancelling": "The job's node ends it.",
     "no-job": "There is no such job any more, or it is over.",
     "requeued": "The request is queued again.",
     "dropped": "The request is forgotten.",
@@ -112,11 +112,11 @@ class Asked:
         return int(text)
 
     def maybe(self, function: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function does; None when a store is away, which is then told on the page."""
+        """Return what a function does; None when a store is away, which the page then says."""
         return self.attempt(function, *arguments, otherwise=None)
 
     def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: Any) -> T:
-        """Return what a function does; something else when a store is away, which is then told on the page."""
+        """Return what a function does; something else when a store is away, which the page then says."""
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
@@ -163,13 +163,11 @@ class Page(Resource):
         return None
 
     def template_of(self, asked: Asked) -> str:
-        """Return the template."""
         return self.template
 
     # --- In the event loop --------------------------------------------------------------------------------------------
 
     def render(self, request: Request) -> int:
-        """Answer later."""
         gone: list[Any] = []
         request.notifyFinish().addErrback(gone.append)
         pool = self.sources.threads
@@ -241,13 +239,11 @@ class Static(File):
     """`/static/`: the style sheet, the script and the icon. Pages ask for each with its version."""
 
     def render_GET(self, request: Request) -> Any:
-        """Send a file."""
         for name, value in {**SECURITY, "Cache-Control": "private, max-age=86400"}.items():
             request.setHeader(name, value)
         return super().render_GET(request)
 
     def directoryListing(self) -> Any:
-        """Return that there is none."""
         return notFound()
 
 

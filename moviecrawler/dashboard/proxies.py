@@ -28,7 +28,6 @@ class Proxies(Page):
     here: ClassVar[str] = "/proxies"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the proxies of each site."""
         page = asked.whole("page", 1, 1_000_000, 1)
         try:
             site_pools = SitePools.from_settings(self.sources.settings)
@@ -69,7 +68,6 @@ class Proxies(Page):
         return found
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Let a proxy be used again."""
         site, proxy = asked.value("site"), asked.value("proxy")
         if asked.value("action") != "release" or site not in HOMES:
             raise RefusedError("the action is release, of a proxy and a site")

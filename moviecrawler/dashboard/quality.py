@@ -12,9 +12,9 @@ from moviecrawler.catalogue.figures import ReviewPlace, reviews
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.formats import when
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.database.short_transactions import AwayError
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.urls import HOMES, title_url
@@ -96,7 +96,6 @@ class Quality(Page):
         )
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return all of it."""
         sources = self.sources
         after = _after(asked)
         today = utc_now().date()
@@ -154,7 +153,6 @@ class Quality(Page):
         return [Unreadable(site, field, number) for (site, _, field), number in names]
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Accept or refuse a match, or what a field's coverage has become."""
         action = asked.value("action")
         after = _after(asked)
         back = "/quality" if after is None else f"/quality?{urlencode({'after': str(after)})}"

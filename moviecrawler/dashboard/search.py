@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.dashboard.database import Database
+    from moviecrawler.database.short_transactions import ShortTransactions
 
 _SEARCH = read_sql("search.sql")
-_SCORES = """
-SELECT title_id, kind::text, value::float, count FROM title_scores WHERE title_id = ANY (%(ids)s)
-"""
-_POPULAR = """
-SELECT title_id, imdb_id, title, year, kind::text, popularity FROM titles
-WHERE (popularity, title_id) < (%(popularity)s::real, %(title_id)s)
-ORDER BY popularity DESC, title_id DESC LIMIT %(limit)s
-"""
+_SCORES = read_sql("scores_of_titles.sql")
+_POPULAR = read_sql("popular_titles.sql")
 _FIRST = (1e9, 0)
 _MOST_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
@@ -59,7 +53,7 @@ def tsquery(text: str) -> str | None:
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
-def search(database: Database, text: str, first: int, limit: int) -> list[Found]:
+def search(database: ShortTransactions, text: str, first: int, limit: int) -> list[Found]:
     """Return the titles that have the words, exact titles first, then the most popular ones; from that place on.
 
     An IMDb id finds its title. Raises AwayError.
@@ -80,7 +74,7 @@ def search(database: Database, text: str, first: int, limit: int) -> list[Found]
         return _with_scores(cursor, cursor.fetchall())
 
 
-def popular(database: Database, after: tuple[float, int] | None, limit: int) -> list[Found]:
+def popular(database: ShortTransactions, after: tuple[float, int] | None, limit: int) -> list[Found]:
     """Return the most popular titles, those after a popularity and a title's id. Raises AwayError."""
     popularity, title_id = after or _FIRST
     with database.transaction() as cursor:
@@ -130,13 +124,17 @@ class Title(NamedTuple):
     series: list[Series]
 
 
+_OF_TITLE = {
+    name: read_sql(f"title_{name}.sql")
+    for name in ("records", "sites", "matches", "scores", "credits", "amounts", "history")
+}
 _CAST = 40
 """Members of the cast that are shown; all are in the database."""
 _HISTORY = 2000
 """Points of a title's histories, the latest ones."""
 
 
-def read_title(database: Database, title_id: int) -> Title | None:
+def read_title(database: ShortTransactions, title_id: int) -> Title | None:
     """Return a title; None when there is none of that id. Raises AwayError."""
     with database.transaction() as cursor:
 
@@ -162,38 +160,3 @@ def read_title(database: Database, title_id: int) -> Title | None:
             amounts=rows(_OF_TITLE["amounts"]),
             series=list(series.values()),
         )
-
-
-_OF_TITLE = {
-    "records": """
-        SELECT r.*,
-            ARRAY(SELECT g.name FROM record_genres rg JOIN genres g USING (genre_id)
-                  WHERE rg.record_id = r.record_id ORDER BY rg.position) AS genres
-        FROM records r WHERE r.title_id = %(id)s
-        ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site)""",
-    "sites": """
-        SELECT s.site::text, s.state::text, s.site_id, s.id_source::text, s.id_confidence, s.id_verified, s.last_success,
-            s.next_due, s.failures, s.boost, s.boost_due, s.claimed_until, m.outcome::text AS miss, m.reason, m.checked_at
-        FROM title_sites s LEFT JOIN misses m ON m.site = s.site AND m.site_id = s.site_id
-        WHERE s.title_id = %(id)s ORDER BY s.site""",
-    "matches": """
-        SELECT site::text, site_id, decision::text, score, reasons, by_hand, decided_at FROM title_matches
-        WHERE title_id = %(id)s ORDER BY decided_at DESC LIMIT 20""",
-    "scores": """
-        SELECT r.site::text, r.url, r.scraped_at, r.source::text, s.kind::text, s.value::float, s.count, s.normalised::float
-        FROM records r JOIN scores s USING (record_id) WHERE r.title_id = %(id)s ORDER BY s.kind, r.site""",
-    "credits": """
-        SELECT r.site::text, c.role::text, c.position, c.name, c.character
-        FROM records r JOIN credits c USING (record_id)
-        WHERE r.title_id = %(id)s AND (c.role <> 'cast' OR c.position <= %(cast)s)
-        ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site), c.role, c.position""",
-    "amounts": """
-        SELECT r.site::text, a.kind::text, a.value, a.currency FROM records r JOIN amounts a USING (record_id)
-        WHERE r.title_id = %(id)s ORDER BY r.site, a.kind""",
-    "history": """
-        SELECT * FROM (
-            SELECT r.site::text, h.kind::text, h.since, h.value::float, h.count
-            FROM records r JOIN score_history h USING (record_id)
-            WHERE r.title_id = %(id)s ORDER BY h.since DESC LIMIT %(history)s
-        ) latest ORDER BY kind, site, since""",
-}

@@ -14,7 +14,6 @@ from twisted.logger import Logger
 from moviecrawler.cluster import website
 from moviecrawler.dashboard.counts import count_if_due
 from moviecrawler.dashboard.crawls import Crawls
-from moviecrawler.dashboard.database import AwayError
 from moviecrawler.dashboard.jobs import Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
@@ -25,6 +24,7 @@ from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.stores import Stores
 from moviecrawler.dashboard.titles import Titles
+from moviecrawler.database.short_transactions import AwayError
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -61,13 +61,11 @@ class Upkeep(Service):
         self._call = LoopingCall(self._look)
 
     def startService(self) -> None:
-        """Begin."""
         super().startService()
         self._sources.threads.start()
         self._call.start(_EVERY_SECONDS)
 
     def stopService(self) -> Any:
-        """End; what is being counted is broken off."""
         super().stopService()
         self._call.stop()
         if self._sources.has_database:

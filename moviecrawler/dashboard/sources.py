@@ -17,8 +17,8 @@ from twisted.python.threadpool import ThreadPool
 
 from moviecrawler.cluster.threads import reactor
 from moviecrawler.dashboard.counts import Counts, read_counts
-from moviecrawler.dashboard.database import AwayError, Database
 from moviecrawler.dashboard.keys import Keys
+from moviecrawler.database.short_transactions import AwayError, ShortTransactions
 from moviecrawler.errors import AlarmStoreError, ConfigurationError
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
@@ -81,7 +81,7 @@ class Sources:
         # What spiders are given, and not what this process may have beside.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         url = self.settings.get("DATABASE_URL")
-        self._database = Database(url) if url else None
+        self._database = ShortTransactions(url) if url else None
         self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}
         self._rates_lock = threading.Lock()
@@ -94,7 +94,7 @@ class Sources:
         return self._database is not None
 
     @property
-    def database(self) -> Database:
+    def database(self) -> ShortTransactions:
         """The one that DATABASE_URL names. Raises AwayError when none is named."""
         if self._database is None:
             raise AwayError(

@@ -70,8 +70,8 @@ class Stores(Page):
         sources = self.sources
         where = _where(asked)
         now = time.time()
-        told = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
-        running = [figures for figures in told if not figures.ended and now - figures.at <= SILENT_SECONDS]
+        figures_of_all = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
+        running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
         frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
         letters, more_letters = asked.attempt(self._letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
@@ -82,7 +82,7 @@ class Stores(Page):
             "has_frontier": sources.has_frontier,
             "totals": _totals(running),
             "running": sorted(running, key=lambda one: (one.site, one.run, one.node)),
-            "ended": [figures for figures in told if figures.ended],
+            "ended": [figures for figures in figures_of_all if figures.ended],
             "where": where,
             "letters": letters,
             "letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(letters),

@@ -33,11 +33,9 @@ class Titles(Page):
     here: ClassVar[str] = "/titles"
 
     def template_of(self, asked: Asked) -> str:
-        """Return that of the list, or of one."""
         return "title.html" if asked.path else "titles.html"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return what is found, or one title."""
         return self._one(asked) if asked.path else self._list(asked)
 
     def _list(self, asked: Asked) -> dict[str, Any]:
@@ -68,7 +66,6 @@ class Titles(Page):
         }
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Boost a title."""
         if asked.value("action") != "boost":
             raise RefusedError(f"action is {asked.value('action')[:40]!r}; it is boost")
         title_id = _title_id(asked)

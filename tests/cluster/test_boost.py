@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
+from twisted.web.error import Error
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.cluster.boost import boost_titles
-from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import Node, cluster
 from tests.services.postgres import execute
 
@@ -66,6 +66,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(node: Node, database_u
 )
 def test_no_part_of_the_database_s_password_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", url)
-    with pytest.raises(ConfigurationError, match="write signs such as @") as told:
+    with pytest.raises(Error) as raised:
         boost_titles(["tt1000001"], 1.0)
-    assert "ter2" not in str(told.value)
+    assert "write signs such as @" in str(raised.value)
+    assert "ter2" not in str(raised.value)

@@ -37,13 +37,9 @@ def make_store(folder: Path, redis_url: str, **options: Any) -> EggStore:
     return EggStore(NodeOptions(redis_url=redis_url, eggs_dir=str(folder), **options))
 
 
-@pytest.fixture(params=["redis", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> EggStore:
-    options = {}
-    if request.param == "s3":
-        monkeypatch.setenv("S3_ENDPOINT_URL", request.getfixturevalue("s3_url"))
-        options = {"eggs_bucket": request.getfixturevalue("bucket_name")}
-    return make_store(tmp_path / "eggs", redis_url, **options)
+@pytest.fixture
+def store(tmp_path: Path, redis_url: str) -> EggStore:
+    return make_store(tmp_path / "eggs", redis_url)
 
 
 def put(store: EggStore, version: str = "1", data: bytes | None = None, project: str = "toy") -> None:
@@ -99,8 +95,7 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
 
 def test_other_node_sees_a_version_at_once(store: EggStore, tmp_path: Path, redis_url: str) -> None:
     put(store)
-    options = {"eggs_bucket": store._blobs._bucket} if hasattr(store._blobs, "_bucket") else {}
-    other = make_store(tmp_path / "other", redis_url, **options)
+    other = make_store(tmp_path / "other", redis_url)
     assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
     store.delete("toy", "1")
     assert other.list_projects() == []
@@ -193,7 +188,7 @@ def test_bytes_of_an_egg_stay_while_any_version_has_them(store: EggStore) -> Non
     assert store.fetch(store.find("toy")).exists()
     digest = store.find("toy").sha256
     store.delete("toy")
-    assert store._blobs.get(digest) is None
+    assert store._client.get(store._state.keys.egg(digest)) is None
 
 
 def test_oldest_versions_are_deleted_beyond_the_limit(tmp_path: Path, redis_url: str) -> None:

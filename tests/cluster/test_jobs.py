@@ -128,9 +128,9 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
 )
 def test_end_of_a_run_means(told: Report | None, ended: dict[str, Any], how: str) -> None:
     usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
-    assert judge(told, complaint="no such list", **{**usual, **ended})[0] == how
+    assert judge(told, last_error="no such list", **{**usual, **ended})[0] == how
 
 
 def test_reason_of_a_failed_start_is_what_it_complained_of() -> None:
-    reason = judge(None, signal=None, exit_code=2, complaint="no such list", cancelled=False, stopped=False)[1]
+    reason = judge(None, signal=None, exit_code=2, last_error="no such list", cancelled=False, stopped=False)[1]
     assert reason == "exit code 2: no such list"

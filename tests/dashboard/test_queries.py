@@ -16,10 +16,10 @@ from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard import quality, search
 from moviecrawler.dashboard.counts import count
-from moviecrawler.dashboard.database import Database
 from moviecrawler.dashboard.search import popular, read_title, tsquery
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.database.connection import open_database
+from moviecrawler.database.short_transactions import ShortTransactions
 from tests.dashboard.filling import fill
 from tests.services.postgres import execute, new_database
 
@@ -62,7 +62,7 @@ def test_query_is_answered_by_indexes(url: str, name: str) -> None:
 
 
 def test_search_finds_what_a_plain_query_finds(url: str) -> None:
-    database = Database(url)
+    database = ShortTransactions(url)
     for text in ("silent harbor", "the lost kin", "Crimson 7"):
         words = text.lower().split()
         found = search_titles(database, text, 0, 5000)
@@ -80,13 +80,13 @@ def test_search_finds_what_a_plain_query_finds(url: str) -> None:
 
 
 def test_most_popular_of_any_number_of_matches_comes_first(url: str) -> None:
-    database = Database(url)
+    database = ShortTransactions(url)
     [[best]] = execute(url, "SELECT max(popularity) FROM titles WHERE title ~* '\\mthe'")
     assert search_titles(database, "the", 0, 10)[0].popularity == best
 
 
 def test_exact_title_is_found_among_any_number_of_matches(url: str) -> None:
-    database = Database(url)
+    database = ShortTransactions(url)
     assert len(search_titles(database, "the", 0, 5000)) >= search.FOUND_AT_MOST
     execute(url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1)
     try:
@@ -96,7 +96,7 @@ def test_exact_title_is_found_among_any_number_of_matches(url: str) -> None:
 
 
 def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
-    database, seen, after = Database(url), [], None
+    database, seen, after = ShortTransactions(url), [], None
     while rows := popular(database, after, 700):
         seen += [row.title_id for row in rows]
         after = (rows[-1].popularity, rows[-1].title_id)
@@ -106,7 +106,7 @@ def test_pages_of_popular_titles_hold_each_once(url: str) -> None:
 def test_pages_of_matches_to_review_hold_each_once_likeliest_first(url: str) -> None:
     seen: list[Review] = []
     after = None
-    while rows := reviews(Database(url), 17, after):
+    while rows := reviews(ShortTransactions(url), 17, after):
         seen += rows
         after = ReviewPlace.parse(str(rows[-1].place))
     plain = execute(url, "SELECT title_id FROM title_matches WHERE decision = 'review' ORDER BY score DESC, title_id")
@@ -123,7 +123,7 @@ def test_place_among_matches_that_is_none_is_refused(text: str) -> None:
 
 
 def test_counts_are_those_of_plain_queries(url: str) -> None:
-    counted = count(Database(url)).sites
+    counted = count(ShortTransactions(url)).sites
     for site, known, fresh in execute(
         url,
         "SELECT site::text, count(*), count(*) FILTER (WHERE next_due > now()) FROM title_sites WHERE site_id IS NOT NULL"
@@ -139,11 +139,11 @@ def test_counts_are_those_of_plain_queries(url: str) -> None:
 
 
 def test_title_is_read_whole(url: str) -> None:
-    title = read_title(Database(url), 10)
+    title = read_title(ShortTransactions(url), 10)
     assert title is not None
     assert [(series.kind, len(series.points)) for series in title.series] == [("imdb", 3)]
     assert [row.site for row in title.sites] == ["imdb", "metacritic", "rottentomatoes"]
-    assert read_title(Database(url), TITLES + 1) is None
+    assert read_title(ShortTransactions(url), TITLES + 1) is None
 
 
 @pytest.mark.parametrize("text", ["", "  ", "...", "\u0301"])

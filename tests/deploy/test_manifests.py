@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,7 @@ FROM_FILES = set(
 )
 """Names that the entry point reads from files."""
 KNOWN = {
-    *(f"SCRAPYD_{field.name.upper()}" for field in fields(NodeOptions)),
+    *(f"SCRAPYD_{name.upper()}" for name in NodeOptions.__struct_fields__),
     *("REDIS_URL", "DATABASE_URL", "MONGO_URL", "S3_BUCKET", "S3_ENDPOINT_URL", "CSV_ENABLED", "CONTACT", "TOR_TUNNEL"),
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "SCRAPY_SETTINGS_MODULE"),
 }

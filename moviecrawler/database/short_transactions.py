@@ -1,4 +1,4 @@
-"""Asking the database for a page: quickly, or not at all."""
+"""Asking the database for an answer to a request: quickly, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError, Transient
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CONNECT_PARAMETERS = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20dashboard"
+_CONNECT_PARAMETERS = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20node"
 """Seconds to connect, and milliseconds without a word after which a server is gone."""
 _AWAY_SECONDS = 5.0
 """Seconds for which a database that could not be reached is not tried again, so that pages don't wait for it by turns."""
@@ -28,11 +28,11 @@ SET jit = off;  -- it costs a tenth of a second, for queries that take a hundred
 
 
 class AwayError(MovieCrawlerError):
-    """A store can't be asked now: a sentence for the page."""
+    """A store can't be asked now: a sentence for whoever asks."""
 
 
-class Database:
-    """The connections of one process to the database that a URL names. Call it in threads.
+class ShortTransactions:
+    """Transactions on the database that a URL names, each on a connection of its own. Call it in threads.
 
     `patience` is how long a statement may take (s).
     """
