@@ -7,11 +7,8 @@ import logging
 import os
 import socket
 import uuid
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -22,7 +19,8 @@ from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Miss, Movie
@@ -31,7 +29,7 @@ from moviecrawler.signals import item_completed, lease_ended, list_missed, site_
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from typing import Self
 
@@ -51,14 +49,8 @@ _TOLD = "catalogue_told"
 """Where a request says that it was counted as failed, as more than one signal may tell."""
 _WRITE_INTERVAL_SECONDS = 2.0
 """Seconds between two writes, and so the longest that an outcome waits."""
-_WRITE_BATCH = 200
-"""Outcomes in one write."""
-_MAX_WAITING_OUTCOMES = 20_000
-"""Outcomes that are kept while the database is away. What is lost beyond makes titles due again, no more."""
 _QUEUED_CLAIM_LEASE = timedelta(hours=24)
 """For how long titles stay claimed that a worker leaves behind in the shared queue, where the next one finds them."""
-
-T = TypeVar("T")
 
 
 class CatalogueRecorder:
@@ -82,15 +74,9 @@ class CatalogueRecorder:
         """Whether anything was ever claimed, perhaps without our knowing."""
         self.sent: set[int] = set()
         """Titles of which a request was handed to the scheduler."""
-        self.closed = False
-        """Whether the crawl is over, so that nothing can be asked any more."""
-        self._store = store
-        self._thread = ThreadPoolExecutor(1, "catalogue")
-        self._waiting: deque[Callable[[], object] | SiteOutcome] = deque()
+        self.writer = CatalogueWriter(store)
         self._task: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()
         self._last_extended = utc_now()
-        self._complained = False
         self.budget: DayBudget | None = None
         """What this process may ask of the site today; None for any number, and where the frontier keeps it for all."""
 
@@ -122,17 +108,6 @@ class CatalogueRecorder:
 
     # --- For the spider -----------------------------------------------------------------------------------------------
 
-    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run a method of the store in its thread; `function` takes the store first."""
-        if self.closed:
-            raise TransientStoreError("the crawl is over")
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
-        except ConfigurationError as error:
-            # All was right when the crawl began: the database may be itself again soon.
-            raise TransientStoreError(str(error)) from error
-
     def claimed(self, title_ids: Sequence[int]) -> None:
         """Take note of titles that this worker has claimed."""
         self.held.update(title_ids)
@@ -147,23 +122,9 @@ class CatalogueRecorder:
 
     async def flush(self) -> None:
         """Write what is known by now. Raises nothing: what can't be written is kept."""
-        async with self._writing:
-            while self._waiting:
-                batch = self._next_batch()
-                try:
-                    await self.call(_write, batch)
-                except TransientStoreError as error:
-                    self._waiting.extendleft(reversed(batch))
-                    if not self._complained:
-                        logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
-                        self._complained = True
-                    return
-                except Exception:  # titles stay claimed, and are due again when that ends
-                    logger.exception("The catalogue refused what a list names")
-                self._complained = False
-                over = {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow}
-                self.held -= over
-                self.sent -= over
+        over = await self.writer.flush()
+        self.held -= over
+        self.sent -= over
 
     # --- Signals ------------------------------------------------------------------------------------------------------
 
@@ -176,21 +137,20 @@ class CatalogueRecorder:
         if self._task is not None:
             self._task.cancel()
         await self.flush()
-        if self._waiting:
-            logger.warning("%d outcomes could not be written; their titles are due again later", len(self._waiting))
+        if self.writer.waiting:
+            logger.warning("%d outcomes could not be written; their titles are due again later", self.writer.waiting)
         try:
             if self.has_claimed:
                 queued = self.sent if self.crawler.settings.get("REDIS_URL") else set()
-                await self.call(CatalogueStore.release, self.worker, but=queued)
+                await self.writer.call(CatalogueStore.release, self.worker, but=queued)
                 if queued:
-                    await self.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
-            await self.call(CatalogueStore.close)
+                    await self.writer.call(CatalogueStore.extend, self.worker, utc_now() + _QUEUED_CLAIM_LEASE, queued)
+            await self.writer.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
                 "The catalogue could not be told that this worker ends; its claims end by themselves: %s", error
             )
-        self.closed = True
-        self._thread.shutdown(wait=False)
+        self.writer.close()
 
     def request_sent(self, request: Request) -> None:
         """Count what is asked of the site."""
@@ -223,7 +183,7 @@ class CatalogueRecorder:
         """Have nothing claimed of a site for a while."""
         if site in HOMES:
             until = utc_now() + timedelta(seconds=pause)
-            self._add(lambda store: store.pause(site, until, reason))
+            self.writer.add(lambda store: store.pause(site, until, reason))
 
     def titles_listed(
         self, site: Site, list_name: str, entries: Sequence[Entry], ids: Sequence[str], further: int
@@ -241,7 +201,7 @@ class CatalogueRecorder:
 
     def _sight(self, site: Site, seen: Sequence[Sighting], reading: Reading, *, trending: bool, pages: int) -> None:
         now = utc_now()
-        self._add(lambda store: store.sight(site, seen, reading, trending=trending, pages=pages, now=now))
+        self.writer.add(lambda store: store.sight(site, seen, reading, trending=trending, pages=pages, now=now))
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
@@ -258,7 +218,7 @@ class CatalogueRecorder:
             verdict = {}  # a page that was right for the title, and could not be stored
         got = item.site_id if outcome == "ok" or is_other else None
         asked: str = (request.cb_kwargs.get("site_id") if request is not None else None) or item.site_id or ""
-        self._add(
+        self.writer.add(
             SiteOutcome(
                 site=item.site,
                 outcome=outcome,
@@ -280,7 +240,7 @@ class CatalogueRecorder:
         request.meta[_TOLD] = True
         self._ended(request)
         due = request.cb_kwargs.get("due")
-        self._add(
+        self.writer.add(
             SiteOutcome(
                 site=request.meta["site"],
                 outcome="error",
@@ -297,23 +257,6 @@ class CatalogueRecorder:
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
-    def _add(self, what: Callable[[CatalogueStore], object] | SiteOutcome) -> None:
-        self._waiting.append(what)  # type: ignore[arg-type]
-        if len(self._waiting) > _MAX_WAITING_OUTCOMES:
-            self._waiting.popleft()
-
-    def _next_batch(self) -> list[Any]:
-        """Return outcomes that can be written together, or one other thing to write."""
-        batch = [self._waiting.popleft()]
-        while (
-            isinstance(batch[-1], SiteOutcome)
-            and len(batch) < _WRITE_BATCH
-            and self._waiting
-            and isinstance(self._waiting[0], SiteOutcome)
-        ):
-            batch.append(self._waiting.popleft())
-        return batch
-
     async def _write_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(_WRITE_INTERVAL_SECONDS)
@@ -328,7 +271,7 @@ class CatalogueRecorder:
     async def _extend(self, now: datetime) -> None:
         """Keep the claims; those that are over, as other workers of a shared crawl have fetched the titles, are let go."""
         asked = frozenset(self.held)
-        gone = asked - await self.call(CatalogueStore.extend, self.worker, now + self.lease, asked)
+        gone = asked - await self.writer.call(CatalogueStore.extend, self.worker, now + self.lease, asked)
         self._last_extended = now
         self.held -= gone
         self.fetching -= gone
@@ -337,23 +280,6 @@ class CatalogueRecorder:
 
 def _reading_of(list_name: str) -> Reading:
     return "sitemap" if list_name == SITEMAP else "lists"
-
-
-def _write(store: CatalogueStore, batch: list[Any]) -> None:
-    """Write outcomes, or one other thing. Of outcomes, one that can't be written doesn't keep the others from it."""
-    if not isinstance(batch[0], SiteOutcome):
-        batch[0](store)
-        return
-    try:
-        store.record(batch)
-    except (TransientStoreError, ConfigurationError):
-        raise  # all of them are tried again
-    except Exception:
-        if len(batch) == 1:
-            logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
-            return
-        for outcome in batch:
-            _write(store, [outcome])
 
 
 def _is_row_of_list(item: Movie | Miss) -> bool:

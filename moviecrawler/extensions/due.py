@@ -94,7 +94,7 @@ class DueTitles:
         idle = 0.0
         pause = _POLL_SECONDS
         has_begun = False
-        while not self._enough() and not self.recorder.closed:
+        while not self._enough() and not self.recorder.writer.closed:
             try:
                 stopped = await self._stopped()
                 budget = None if stopped else await self._budget_left()
@@ -110,7 +110,7 @@ class DueTitles:
                 claims, more = ([], False) if stopped else await self._claim(budget)
                 pause = _POLL_SECONDS
             except TransientStoreError as error:
-                if self.recorder.closed:
+                if self.recorder.writer.closed:
                     return
                 self._is_unsure = True
                 logger.warning("The catalogue can't be asked now, and will be tried again: %s", error)
@@ -139,7 +139,7 @@ class DueTitles:
     async def _stopped(self) -> bool:
         """Return whether the site has refused us, or another worker, and is not to be asked yet."""
         await self.recorder.flush()  # with a refusal, and with what makes a title due, or no longer so
-        reason = await self.recorder.call(CatalogueStore.paused, self.spider.site, utc_now())
+        reason = await self.recorder.writer.call(CatalogueStore.paused, self.spider.site, utc_now())
         scheduler = shared_scheduler(self.spider.crawler)
         if reason is None and scheduler is not None:
             # That of all nodes may be open for longer.
@@ -169,7 +169,9 @@ class DueTitles:
             return None
         if not self._counted:
             # What earlier crawls of today have asked is a part of the budget.
-            budget.used += await self.recorder.call(CatalogueStore.fetched_since, self.spider.site, begin_of_day(now))
+            budget.used += await self.recorder.writer.call(
+                CatalogueStore.fetched_since, self.spider.site, begin_of_day(now)
+            )
             self._counted = True
         return max(0, budget.left(now) - len(self.recorder.fetching))
 
@@ -201,7 +203,7 @@ class DueTitles:
             return
         for reading, every in _READ_INTERVALS.items():
             names = self.spider.current_lists.get(reading, [])
-            begins = await self.recorder.call(
+            begins = await self.recorder.writer.call(
                 CatalogueStore.begin_reading, self.spider.site, reading, len(names), every, utc_now()
             )
             if not begins:
@@ -216,7 +218,7 @@ class DueTitles:
         """Return titles to fetch, at most as many as the budget allows, and if there are none, whether some may follow soon."""
         if self._is_unsure:
             # What was claimed when the database went away, without an answer, is others'.
-            await self.recorder.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
+            await self.recorder.writer.call(CatalogueStore.release, self.recorder.worker, but=self.recorder.held)
             self._is_unsure = False
         self.recorder.has_claimed = True
         self._reason = None
@@ -227,14 +229,14 @@ class DueTitles:
             size = min(size, budget)
         terms: dict[str, Any] = {"worker": self.recorder.worker, "lease": self.recorder.lease, "now": utc_now()}
         site = self.spider.site
-        claims = await self.recorder.call(
+        claims = await self.recorder.writer.call(
             CatalogueStore.claim, site, size, round_robin=self.recorder.round_robin, **terms
         )
         more = False
         if not claims:
-            more = await self.recorder.call(CatalogueStore.is_reading, site, utc_now())
+            more = await self.recorder.writer.call(CatalogueStore.is_reading, site, utc_now())
         if not claims and not more:
-            claims, more = await self.recorder.call(
+            claims, more = await self.recorder.writer.call(
                 CatalogueStore.claim_unfound, site, min(size, self.options.batch), **terms
             )
         self.recorder.claimed([claim.title_id for claim in claims])
@@ -247,7 +249,7 @@ class DueTitles:
         if scheduler is not None:
             await scheduler.until_low(self.options.batch)
             return
-        while self._is_full() and not self.recorder.closed:  # noqa: ASYNC110 - on what the engine does
+        while self._is_full() and not self.recorder.writer.closed:  # noqa: ASYNC110 - on what the engine does
             await asyncio.sleep(_POLL_SECONDS)
 
     def _is_full(self) -> bool:

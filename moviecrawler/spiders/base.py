@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,6 +25,7 @@ from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import list_missed, title_unread, titles_listed
+from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
     from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Site
+    from moviecrawler.spiders.plan import Due, Found
 
 logger = logging.getLogger(__name__)
 
@@ -53,48 +54,14 @@ NO_SUCH_TITLE = frozenset({404, 410})
 _TITLES = ("ids", "file")
 """Arguments that stand in `Plan.titles`."""
 
-_MOST_IGNORED = 100
+_MAX_IGNORED_FIELDS = 100
 """Names of ignored fields of seeds that are remembered."""
-_LONGEST_REASON = 500
-"""Characters of what is told of a failure."""
 
 BOOST_PRIORITY = 100
 """Of titles of lane 2: above everything else."""
 
 TRENDING_SIZE = 100
 """Titles of a list of what is popular now that `lane=due` reads."""
-
-Due = dict[str, Any]
-"""What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
-`Wanted` as plain data)."""
-
-Found = dict[str, Any]
-"""What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that
-it can travel with the request through any queue)."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Plan:
-    """What a spider's arguments ask for."""
-
-    titles: list[str]
-    """Ids, in the order given."""
-    list_name: str | None
-    limit: int | None
-    """The most titles to ask for."""
-    lane: str | None = None
-    """`due`: titles come from the catalogue."""
-
-
-class _Seed(msgspec.Struct):
-    """What is read of what scrapy-redis' users push."""
-
-    url: str
-    priority: int = 0
-    proxy_pool: str | None = None
-    """The one pool that this title is asked for through; None for PROXY_ORDER."""
-    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
-    """None for what the settings say."""
 
 
 class MovieSpider(scrapy.Spider):
@@ -284,28 +251,20 @@ class MovieSpider(scrapy.Spider):
 
         A seed is an id, a URL, or JSON with `url` and `priority`. Raises ConfigurationError when it is none of them.
         """
-        try:
-            text = seed.decode()
-            if text.lstrip().startswith("{"):
-                given = msgspec.json.decode(seed, type=_Seed)
-                self._warn_of_fields(msgspec.json.decode(seed, type=dict[str, msgspec.Raw]))
-            else:
-                given = _Seed(url=text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{seed[:_LONGEST_REASON]!r} is no seed: {error}") from None
+        given, unknown = Seed.parse(seed)
+        self._warn_of_fields(unknown)
         request = self.title_request(parse_title_id(self.site, given.url, self.home), None)
         named = {"proxy_pool": given.proxy_pool, "max_retry_times": given.max_retries}
         request.meta.update({name: value for name, value in named.items() if value is not None})
         return request.replace(priority=given.priority, dont_filter=True)
 
-    def _warn_of_fields(self, seed: Mapping[str, Any]) -> None:
-        unknown = seed.keys() - set(_Seed.__struct_fields__) - self.ignored_fields
-        if unknown and len(self.ignored_fields) < _MOST_IGNORED:
+    def _warn_of_fields(self, names: frozenset[str]) -> None:
+        unknown = names - self.ignored_fields
+        if unknown and len(self.ignored_fields) < _MAX_IGNORED_FIELDS:
             self.ignored_fields |= unknown
+            shown = ", ".join(sorted(name[:80] for name in unknown))[:MAX_REASON_CHARS]
             told = "Seeds have fields that are ignored: %s; a title's page is asked for in one way only"
-            logger.warning(
-                told, ", ".join(sorted(name[:80] for name in unknown))[:_LONGEST_REASON], extra={"spider": self}
-            )
+            logger.warning(told, shown, extra={"spider": self})
 
     def limit_reached(self) -> bool:
         """Return whether as many titles were asked for as the arguments allow."""
@@ -472,15 +431,4 @@ def _outcome(failure: Failure) -> tuple[str, str]:
     if isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt":
         return "disallowed", "by robots.txt"
     # Of an answer that is no HTTP, all that was read may stand in the error.
-    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:_LONGEST_REASON]
-
-
-def due_of(claim: Claim) -> dict[str, Any]:
-    """Return what a request carries of a claim, as plain data."""
-    return {
-        "title_id": claim.title_id,
-        "boosted": claim.boosted,
-        "ids": claim.ids[1:],
-        "evidence": claim.evidence,
-        "wanted": msgspec.to_builtins(claim.wanted),
-    }
+    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:MAX_REASON_CHARS]

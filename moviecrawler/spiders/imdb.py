@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.datasets.stored_facts import Pass
     from moviecrawler.items import Movie, Page
-    from moviecrawler.spiders.base import Found, Plan
+    from moviecrawler.spiders.plan import Found, Plan
 
 logger = logging.getLogger(__name__)
 

@@ -134,7 +134,7 @@ def test_a_database_that_is_away_loses_nothing(crawl: Crawl, monkeypatch: pytest
     crawl.send(item_settled, item=item, store="postgres", outcome="durable", reason=None)
     away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
     with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder, "_store", away)
+        patched.setattr(crawl.recorder.writer, "_store", away)
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
 
@@ -159,7 +159,7 @@ def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
         raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
 
     with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder, "_store", CatalogueStore(refuse, rejoin))
+        patched.setattr(crawl.recorder.writer, "_store", CatalogueStore(refuse, rejoin))
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
 

@@ -1,0 +1,116 @@
+"""Writing to the catalogue from a crawl: in a thread, in batches, and again after the database was away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.errors import ConfigurationError, TransientStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moviecrawler.catalogue.store import CatalogueStore
+
+logger = logging.getLogger(__name__)
+
+_WRITE_BATCH = 200
+"""Outcomes in one write."""
+_MAX_WAITING_OUTCOMES = 20_000
+"""Outcomes that are kept while the database is away. What is lost beyond makes titles due again, no more."""
+
+T = TypeVar("T")
+
+
+class CatalogueWriter:
+    """Asks the catalogue's store in the one thread that may wait for it, and keeps what can't be written now."""
+
+    def __init__(self, store: CatalogueStore) -> None:
+        self.closed = False
+        """Whether the crawl is over, so that nothing can be asked any more."""
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, "catalogue")
+        self._waiting: deque[Callable[[CatalogueStore], object] | SiteOutcome] = deque()
+        self._writing = asyncio.Lock()
+        self._complained = False
+
+    @property
+    def waiting(self) -> int:
+        """How many outcomes, and other things to do, are not written."""
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Ask nothing any more."""
+        self.closed = True
+        self._thread.shutdown(wait=False)
+
+    async def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run a method of the store in its thread; `function` takes the store first."""
+        if self.closed:
+            raise TransientStoreError("the crawl is over")
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, partial(function, self._store, *args, **kwargs))
+        except ConfigurationError as error:
+            # All was right when the crawl began: the database may be itself again soon.
+            raise TransientStoreError(str(error)) from error
+
+    def add(self, what: Callable[[CatalogueStore], object] | SiteOutcome) -> None:
+        """Have an outcome written, or something else done, with the next batch."""
+        self._waiting.append(what)
+        if len(self._waiting) > _MAX_WAITING_OUTCOMES:
+            self._waiting.popleft()
+
+    def _next_batch(self) -> list[Any]:
+        """Return outcomes that can be written together, or one other thing to write."""
+        batch = [self._waiting.popleft()]
+        while (
+            isinstance(batch[-1], SiteOutcome)
+            and len(batch) < _WRITE_BATCH
+            and self._waiting
+            and isinstance(self._waiting[0], SiteOutcome)
+        ):
+            batch.append(self._waiting.popleft())
+        return batch
+
+    async def flush(self) -> set[int]:
+        """Write what is known by now; return the titles that this ends. Raises nothing: what can't be written is kept."""
+        over: set[int] = set()
+        async with self._writing:
+            while self._waiting:
+                batch = self._next_batch()
+                try:
+                    await self.call(_write, batch)
+                except TransientStoreError as error:
+                    self._waiting.extendleft(reversed(batch))
+                    if not self._complained:
+                        logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
+                        self._complained = True
+                    return over
+                except Exception:  # titles stay claimed, and are due again when that ends
+                    logger.exception("The catalogue refused what a list names")
+                self._complained = False
+                over |= {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow and o.title_id}
+        return over
+
+
+def _write(store: CatalogueStore, batch: list[Any]) -> None:
+    """Write outcomes, or one other thing. Of outcomes, one that can't be written doesn't keep the others from it."""
+    if not isinstance(batch[0], SiteOutcome):
+        batch[0](store)
+        return
+    try:
+        store.record(batch)
+    except (TransientStoreError, ConfigurationError):
+        raise  # all of them are tried again
+    except Exception:
+        if len(batch) == 1:
+            logger.exception("The catalogue refused the outcome of %s; it is due again later", batch[0].asked_id)
+            return
+        for outcome in batch:
+            _write(store, [outcome])
