@@ -4,70 +4,53 @@ from __future__ import annotations
 
 import re
 import socket
+import socketserver
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 
 class _Server:
-    """Listens on a free port while the `with` block runs. Each connection has a thread."""
+    """Listens on a free port while the `with` block runs. Each connection has a thread, in which `_serve` is called."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
         """The same after its end."""
         self._open: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-        self.errors: list[BaseException] = []
-        """What its threads ended with."""
+        self._errors: list[BaseException] = []
 
     def __enter__(self) -> Self:
-        self._listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = self._listener.getsockname()[1]
-        self._run(self._accept)
+        fake = self
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                fake._open.append(self.request)
+                try:
+                    with suppress(OSError):
+                        fake._serve(self.request)
+                except BaseException as error:  # noqa: BLE001 - raised at the end
+                    fake._errors.append(error)
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", self.port), Handler)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Closing alone would not wake the threads that wait for something.
-        for connection in (self._listener, *self._open):
+        self._server.shutdown()
+        for connection in self._open:  # closing alone would not wake the threads that read from them
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        for connection in (self._listener, *self._open):
-            connection.close()
-        assert not self.errors
+        self._server.server_close()
+        assert not self._errors
 
     @property
     def address(self) -> str:
         """As in settings."""
         return f"127.0.0.1:{self.port}"
-
-    def _run(self, what: Callable[..., None], *arguments: Any) -> None:
-        def run() -> None:
-            try:
-                with suppress(OSError):
-                    what(*arguments)
-            except BaseException as error:  # noqa: BLE001 - told at the end
-                self.errors.append(error)
-
-        self._threads.append(threading.Thread(target=run))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            self._open.append(connection)
-            self._run(self._answered, connection)
-
-    def _answered(self, connection: socket.socket) -> None:
-        try:
-            self._serve(connection)
-        finally:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
 
     def _serve(self, connection: socket.socket) -> None:
         raise NotImplementedError
@@ -121,17 +104,18 @@ class FakeTunnel(_Server):
         host, _, port = target.rpartition(":")
         with socket.create_connection((self.hosts.get(host, host), int(port))) as there:
             connection.sendall(b"HTTP/1.0 200 OK\r\nVia: tor/1.0 tor-network (tor 0.4.9.11)\r\n\r\n")
-            self._run(_copy, there, connection)
+            answering = threading.Thread(target=_copy, args=(there, connection))
+            answering.start()
             _copy(connection, there)
+            answering.join()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         while piece := source.recv(65_536):
             target.sendall(piece)
-    finally:
-        with suppress(OSError):
-            target.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
 
 
 class FakeControl(_Server):
