@@ -13,7 +13,7 @@ from tests.extract.fuzz import fuzz, golden_pages, shared_pages
 
 MANY = int(os.environ.get("FUZZ_MUTANTS") or 1000)
 """Mutants of a long test: FUZZ_MUTANTS names another number."""
-SLACK = 4.0
+SLACK = 2.0
 """These tests look for failures, and for pages that take far too long on any machine; the program is strict about 2 s."""
 
 
