@@ -115,24 +115,6 @@ def kind_of(body: bytes, url: str | None = None) -> str | None:
 
 
 @reader
-def movie(body: bytes, url: str | None = None) -> Page:
-    """Read a movie's page. `url`: where it came from; the page's own canonical URL wins. Raises ExtractionError."""
-    return _title_page(body, url, "movie")
-
-
-@reader
-def tv(body: bytes, url: str | None = None) -> Page:
-    """Read a series' page: its scores are the means of its seasons'. Raises ExtractionError, also for one season."""
-    return _title_page(body, url, "tv")
-
-
-@reader
-def movie_trimmed(body: bytes, url: str | None = None) -> Page:
-    """Read a piece of a title page, such as its JSON-LD or its scorecard alone. Raises ExtractionError."""
-    return _title_page(body, url, "movie-trimmed")
-
-
-@reader
 def reviews(body: bytes, url: str | None = None) -> Page:
     """Read what a page of reviews since 2026 says of its title. Raises ExtractionError."""
     check_whole(body)
@@ -150,18 +132,6 @@ def reviews(body: bytes, url: str | None = None) -> Page:
     found.look("credits.director", lambda: _credits("director", ((n, None, None) for n in texts(media, "directors"))))
     found.look("scores.tomatometer", lambda: score("tomatometer", dig(media, "tomatometerScore", "value") or None))
     return Page(site="rottentomatoes", kind="reviews", movie=found.done())
-
-
-READERS: dict[str, Callable[[bytes, str | None], Page]] = {
-    "movie": movie,
-    "tv": tv,
-    "movie-trimmed": movie_trimmed,
-    "reviews": reviews,
-    "browse": browse,
-    "browse-json": browse_json,
-    "chart": chart,
-    "search": search,
-}
 
 
 def _kind_of_path(path: str) -> str | None:
@@ -215,7 +185,13 @@ def _site_id(body: bytes, url: str | None, *data: Any) -> str | None:
     return None
 
 
-def _title_page(body: bytes, url: str | None, kind: str) -> Page:
+@reader
+def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
+    """Read the page of a movie or a series, or a piece of one, such as its scorecard alone (`kind`: movie, tv or movie-trimmed).
+
+    `url` is where it came from; the page's own canonical URL wins. A series' scores are the means of its seasons'. Raises ExtractionError, also for
+    one season.
+    """
     check_whole(body)
     ld = next((item for item in json_ld(body) if _ld_type(item) in _LD_TYPES), {})
     if _ld_type(ld) in {"TVSeason", "TVEpisode"}:
@@ -409,3 +385,19 @@ def _ld_type(ld: dict[str, Any]) -> str | None:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+tv = partial(movie, kind="tv")
+movie_trimmed = partial(movie, kind="movie-trimmed")
+
+READERS: dict[str, Callable[[bytes, str | None], Page]] = {
+    "movie": movie,
+    "tv": tv,
+    "movie-trimmed": movie_trimmed,
+    "reviews": reviews,
+    "browse": browse,
+    "browse-json": browse_json,
+    "chart": chart,
+    "search": search,
+}
+"""What reads each kind of page, by the names that `kind_of` returns."""

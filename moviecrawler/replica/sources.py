@@ -51,42 +51,38 @@ class Generated:
         self._metacritic = metacritic.Pages(catalogue, light=light)
         self._rottentomatoes = rottentomatoes.Pages(catalogue, light=light)
         self._datasets = {name: Dataset(catalogue, name) for name in TABLES}
-        self._routes: dict[Site, list[tuple[re.Pattern[str], Callable[..., Answer | Dataset | None]]]] = {
-            "imdb": [
-                (re.compile(r"/title/(tt\d+)/"), lambda tt, *_: _page(self._imdb.title(tt))),
-                (re.compile(r"(/title/tt\d+(?:/\w+)?)"), _with_slash(308)),
-                (re.compile(r"/chart/top/?"), lambda *_: _page(self._imdb.top())),
-                (re.compile(r"/chart/moviemeter/?"), lambda *_: _page(self._imdb.popular())),
-                (re.compile(r"/chart/boxoffice/?"), lambda *_: _page(self._imdb.box_office())),
-                (re.compile(r"/datasets/([\w.]+)"), lambda name, *_: self._datasets.get(name)),
-            ],
-            "metacritic": [
-                (re.compile(r"/movie/([^/]+)/"), lambda slug, *_: _page(self._metacritic.movie(slug))),
-                (re.compile(r"(/movie/[^/]+)"), _with_slash(301)),
-                (
-                    re.compile(r"/movies\.xml"),
-                    lambda _, host: _index(host, "/movies/", self._metacritic.sitemap_parts()),
+        routes: dict[Site, dict[str, Callable[..., Answer | Dataset | None]]] = {
+            "imdb": {
+                r"/title/(tt\d+)/": lambda tt, *_: _page(self._imdb.title(tt)),
+                r"(/title/tt\d+(?:/\w+)?)": _with_slash(308),
+                r"/chart/top/?": lambda *_: _page(self._imdb.top()),
+                r"/chart/moviemeter/?": lambda *_: _page(self._imdb.popular()),
+                r"/chart/boxoffice/?": lambda *_: _page(self._imdb.box_office()),
+                r"/datasets/([\w.]+)": lambda name, *_: self._datasets.get(name),
+            },
+            "metacritic": {
+                r"/movie/([^/]+)/": lambda slug, *_: _page(self._metacritic.movie(slug)),
+                r"(/movie/[^/]+)": _with_slash(301),
+                r"/movies\.xml": lambda _, host: _index(host, "/movies/", self._metacritic.sitemap_parts()),
+                r"/movies/(\d+)\.xml": lambda n, _, host: _sitemap(host, self._metacritic.sitemap_paths(int(n))),
+                r"/composer/metacritic/pages/movies/([^/]+)/web": self._composed,
+                r"/finder/metacritic/web": self._finder,
+            },
+            "rottentomatoes": {
+                r"/m/([^/]+)/?": self._rottentomatoes_movie,
+                r"/browse/(.+?)/?": lambda name, *_: _page(self._rottentomatoes.browse(name)),
+                r"/cnapi/browse/(.+?)/?": self._browse_json,
+                r"/sitemaps/sitemap\.xml": lambda _, host: _index(
+                    host, "/sitemaps/movie_", self._rottentomatoes.sitemap_parts()
                 ),
-                (
-                    re.compile(r"/movies/(\d+)\.xml"),
-                    lambda part, _, host: _sitemap(host, self._metacritic.sitemap_paths(int(part))),
+                r"/sitemaps/movie_(\d+)\.xml": lambda n, _, host: _sitemap(
+                    host, self._rottentomatoes.sitemap_paths(int(n))
                 ),
-                (re.compile(r"/composer/metacritic/pages/movies/([^/]+)/web"), self._composed),
-                (re.compile(r"/finder/metacritic/web"), self._finder),
-            ],
-            "rottentomatoes": [
-                (re.compile(r"/m/([^/]+)/?"), self._rottentomatoes_movie),
-                (re.compile(r"/browse/(.+?)/?"), lambda name, *_: _page(self._rottentomatoes.browse(name))),
-                (re.compile(r"/cnapi/browse/(.+?)/?"), self._browse_json),
-                (
-                    re.compile(r"/sitemaps/sitemap\.xml"),
-                    lambda _, host: _index(host, "/sitemaps/movie_", self._rottentomatoes.sitemap_parts()),
-                ),
-                (
-                    re.compile(r"/sitemaps/movie_(\d+)\.xml"),
-                    lambda part, _, host: _sitemap(host, self._rottentomatoes.sitemap_paths(int(part))),
-                ),
-            ],
+            },
+        }
+        self._routes = {
+            site: [(re.compile(pattern), respond) for pattern, respond in answers.items()]
+            for site, answers in routes.items()
         }
 
     def answer(self, site: Site, path: str, query: Mapping[str, str], host: str) -> Answer | Dataset | None:
