@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 CAST_SHOWN = 20
 FINDER_ROWS, MOST_FINDER_ROWS = 24, 100
-SITEMAP_PART = 5_000
 _ORDERED_TOGETHER = 10_000
 """The finder orders so many of the most popular movies, then the next so many, and so on."""
 
@@ -70,17 +69,6 @@ class Pages:
         `host` is the scheme and host that the links lead to.
         """
         return Body(_encode(self._finder(order, limit, offset, host)))
-
-    def sitemap_parts(self) -> int:
-        """Return how many parts the movies' sitemap has."""
-        return -(-self._catalogue.count("metacritic") // SITEMAP_PART)
-
-    def sitemap_paths(self, part: int) -> list[str]:
-        """Return the paths of the movies in a part, numbered from 0."""
-        first = part * SITEMAP_PART
-        places = range(first, min(first + SITEMAP_PART, self._catalogue.count("metacritic")))
-        slugs = (self._facts(self._catalogue.nth("metacritic", place)).slug for place in places)
-        return [f"/movie/{slug}/" for slug in slugs]
 
     def _movie(self, slug: str) -> tuple[ReplicaMovie, MetacriticFacts] | None:
         index = self._catalogue.index_of_slug("metacritic", slug)

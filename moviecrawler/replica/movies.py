@@ -296,6 +296,13 @@ class Catalogue:
             banded_ratings=f"{_pick(rng, _BANDS):,}+ Ratings",
         )
 
+    def slug(self, site: SlugSite, index: int) -> str:
+        """Return what a site calls a movie in its addresses. Raises IndexError when it does not have it."""
+        facts = self.metacritic(index) if site == "metacritic" else self.rottentomatoes(index)
+        if facts is None:
+            raise IndexError(f"{site} lacks movie {index}")
+        return facts.slug
+
     def _score(self, index: int, rng: Random, spread: int) -> int:
         """Return a score of 0 to 100 near the movie's rating."""
         rating = self.rating(index)

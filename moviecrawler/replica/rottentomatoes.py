@@ -22,7 +22,6 @@ CAST_SHOWN = 8
 BROWSE_ROWS = 28
 IN_THEATERS = 56
 """How many of the most popular movies are in theaters."""
-SITEMAP_PART = 5_000
 _CRITICS, _AUDIENCE = "Tomatometer", "Popcornmeter"
 _FRESH = 60
 _MILLION = 1_000_000
@@ -79,16 +78,6 @@ class Pages:
         places, info = self._browse_places(name, int(base64.b64decode(after, validate=True)) + 1)
         rows = [_browse_row(*self._at(place)) for place in places]
         return Body(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
-
-    def sitemap_parts(self) -> int:
-        """Return how many parts list movies."""
-        return -(-self._catalogue.count("rottentomatoes") // SITEMAP_PART)
-
-    def sitemap_paths(self, part: int) -> list[str]:
-        """Return the paths of the movies in a part, numbered from 0."""
-        first = part * SITEMAP_PART
-        places = range(first, min(first + SITEMAP_PART, self._catalogue.count("rottentomatoes")))
-        return [f"/m/{self._facts(self._catalogue.nth('rottentomatoes', place)).slug}" for place in places]
 
     def _facts(self, index: int) -> RottenTomatoesFacts:
         facts = self._catalogue.rottentomatoes(index)

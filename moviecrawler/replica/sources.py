@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from xml.sax.saxutils import escape
 
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.movies import Catalogue, SlugSite
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 _XML = "application/xml"
+SITEMAP_PART = 5_000
+"""Movies in one part of a sitemap."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -47,6 +50,7 @@ class Generated:
     """The pages of a catalogue's movies."""
 
     def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
+        self._catalogue = catalogue
         self._imdb = imdb.Pages(catalogue, light=light)
         self._metacritic = metacritic.Pages(catalogue, light=light)
         self._rottentomatoes = rottentomatoes.Pages(catalogue, light=light)
@@ -63,8 +67,8 @@ class Generated:
             "metacritic": {
                 r"/movie/([^/]+)/": lambda slug, *_: _page(self._metacritic.movie(slug)),
                 r"(/movie/[^/]+)": _with_slash(301),
-                r"/movies\.xml": lambda _, host: _index(host, "/movies/", self._metacritic.sitemap_parts()),
-                r"/movies/(\d+)\.xml": lambda n, _, host: _sitemap(host, self._metacritic.sitemap_paths(int(n))),
+                r"/movies\.xml": partial(self._sitemap_index, "metacritic", "/movies/"),
+                r"/movies/(\d+)\.xml": partial(self._sitemap, "metacritic", "/movie/{}/"),
                 r"/composer/metacritic/pages/movies/([^/]+)/web": self._composed,
                 r"/finder/metacritic/web": self._finder,
             },
@@ -72,12 +76,8 @@ class Generated:
                 r"/m/([^/]+)/?": self._rottentomatoes_movie,
                 r"/browse/(.+?)/?": lambda name, *_: _page(self._rottentomatoes.browse(name)),
                 r"/cnapi/browse/(.+?)/?": self._browse_json,
-                r"/sitemaps/sitemap\.xml": lambda _, host: _index(
-                    host, "/sitemaps/movie_", self._rottentomatoes.sitemap_parts()
-                ),
-                r"/sitemaps/movie_(\d+)\.xml": lambda n, _, host: _sitemap(
-                    host, self._rottentomatoes.sitemap_paths(int(n))
-                ),
+                r"/sitemaps/sitemap\.xml": partial(self._sitemap_index, "rottentomatoes", "/sitemaps/movie_"),
+                r"/sitemaps/movie_(\d+)\.xml": partial(self._sitemap, "rottentomatoes", "/m/{}"),
             },
         }
         self._routes = {
@@ -117,6 +117,16 @@ class Generated:
         after = query.get("after")
         return None if after is None else Answer(self._rottentomatoes.browse_json(name, after), JSON)
 
+    def _sitemap_index(self, site: SlugSite, prefix: str, _: Mapping[str, str], host: str) -> Answer:
+        parts = range(-(-self._catalogue.count(site) // SITEMAP_PART))
+        return Answer(_xml("sitemapindex", "sitemap", (f"{host}{prefix}{part}.xml" for part in parts)), _XML)
+
+    def _sitemap(self, site: SlugSite, path: str, part: str, _: Mapping[str, str], host: str) -> Answer | None:
+        first, count = int(part) * SITEMAP_PART, self._catalogue.count(site)
+        indexes = (self._catalogue.nth(site, place) for place in range(first, min(first + SITEMAP_PART, count)))
+        found = [host + path.format(self._catalogue.slug(site, index)) for index in indexes]
+        return Answer(_xml("urlset", "url", found), _XML) if found else None
+
 
 def not_found(site: Site) -> Answer:
     """Return a site's own page for what it does not have."""
@@ -133,15 +143,6 @@ def _with_slash(status: int) -> Callable[..., Answer]:
         return Answer(Body(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
 
     return redirect
-
-
-def _index(host: str, prefix: str, parts: int) -> Answer:
-    locations = (f"{host}{prefix}{part}.xml" for part in range(parts))
-    return Answer(_xml("sitemapindex", "sitemap", locations), _XML)
-
-
-def _sitemap(host: str, paths: list[str]) -> Answer | None:
-    return Answer(_xml("urlset", "url", (host + path for path in paths)), _XML) if paths else None
 
 
 def _xml(root: str, element: str, locations: Iterable[str]) -> Body:

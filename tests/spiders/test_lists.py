@@ -17,7 +17,8 @@ from moviecrawler.items import Site
 from moviecrawler.replica.metacritic import FINDER_ROWS
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.rottentomatoes import BROWSE_ROWS, SITEMAP_PART
+from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
+from moviecrawler.replica.sources import SITEMAP_PART
 from tests.crawling import counts, crawl, reset
 from tests.frontier.workers import Workers
 from tests.waiting import wait_for
