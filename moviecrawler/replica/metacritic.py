@@ -43,7 +43,7 @@ class Pages:
         if found is None:
             return None
         movie, facts = found
-        page = {"components": _components(movie, facts), "meta": _page_meta(movie, facts)}
+        page = {"components": _components(movie, facts)}
         title, address = html.escape(movie.basics.title), title_url("metacritic", f"movie/{facts.slug}")
         head = (
             f'<title>{title} Reviews - Metacritic</title><link rel="canonical" href="{address}">'
@@ -58,9 +58,7 @@ class Pages:
         found = self._movie(slug)
         if found is None:
             return None
-        components, meta = _components(*found), _page_meta(*found)
-        own = b'{"components":' + _encode(components)[:-1], b'],"meta":' + _encode(meta)
-        return _composer_template(light=self._light).fill(*own)
+        return _composer_template(light=self._light).fill(b'{"components":' + _encode(_components(*found))[:-1])
 
     def finder(self, *, order: str, limit: int, offset: int, host: str) -> Body:
         """Return rows of the finder in an order such as "-metaScore", from `offset` on.
@@ -152,8 +150,7 @@ def _composer_template(*, light: bool) -> Template:
     filler = bulk.json_members(300 if light else 170_000, "composer")
     return Template(
         b"",
-        b"," + _encode(related)[:-1] + b',"links":{' + filler + b"}}",
-        b',"header":[],"footer":[]}',
+        b"," + _encode(related)[:-1] + b',"links":{' + filler + b'}}],"meta":{"edition":"us"},"header":[],"footer":[]}',
     )
 
 
@@ -242,13 +239,8 @@ def _component(name: str, kind: str, item: dict[str, Any]) -> dict[str, Any]:
     return {"data": {"item": item}, "links": {}, "meta": {"componentName": name, "componentType": kind}}
 
 
-def _page_meta(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
-    title = f"{movie.basics.title} Reviews"
-    return {"edition": "us", "title": title, "slug": facts.slug, "pageType": "product", "typeName": "movie"}
-
-
 def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
-    basics, credits_ = movie.basics, movie.credits
+    credits_ = movie.credits
     crew = [_person(person, "Directed By", []) for person in credits_.directors]
     crew += [_person(person, "Written By", ["screenplay"]) for person in credits_.writers]
     cast = [
@@ -256,19 +248,8 @@ def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
         for person, character in credits_.cast[:CAST_SHOWN]
     ]
     return {
-        "id": 2_000_000_000 + movie.index,
-        "type": "movie",
-        "title": basics.title,
-        "description": movie.plot,
-        "slug": facts.slug,
-        "premiereYear": facts.year,
-        "releaseDate": facts.release.iso,
-        "image": _image(movie),
+        **_listed(movie, facts),
         "production": {"companies": [], "officialSite": "", "filmingLocations": [], "cast": cast, "crew": crew},
-        "criticScoreSummary": _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
-        "genres": [{"id": 2_300_000_000 + len(genre), "name": genre} for genre in basics.genres],
-        "rating": movie.certificate,
-        "duration": basics.runtime_minutes,
         "imdbId": movie.imdb_id if facts.names_imdb_id else None,
     }
 
@@ -306,6 +287,12 @@ def _image(movie: ReplicaMovie) -> dict[str, Any] | None:
 
 def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
     """Return a row of the finder, where what has no score has 0, and where details have null."""
+    listed = _listed(movie, facts)
+    listed["criticScoreSummary"]["score"] = facts.metascore or 0
+    return {**listed, "userScore": {"score": facts.user_score or 0}}
+
+
+def _listed(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
     basics = movie.basics
     return {
         "id": 2_000_000_000 + movie.index,
@@ -316,14 +303,10 @@ def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
         "releaseDate": facts.release.iso,
         "rating": movie.certificate,
         "image": _image(movie),
-        "criticScoreSummary": {
-            **_summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
-            "score": facts.metascore or 0,
-        },
+        "criticScoreSummary": _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
         "genres": [{"id": None, "name": genre} for genre in basics.genres],
         "description": movie.plot,
         "duration": basics.runtime_minutes,
-        "userScore": {"score": facts.user_score or 0},
     }
 
 
