@@ -19,6 +19,13 @@ def replica() -> Iterator[ReplicaProcess]:
         yield process
 
 
+@pytest.fixture(scope="session")
+def light() -> Iterator[ReplicaProcess]:
+    """The same movies on pages of a few kB."""
+    with ReplicaProcess(titles=TITLES, seed=1, light=True) as process:
+        yield process
+
+
 @pytest.fixture
 def control(replica: ReplicaProcess) -> Iterator[Control]:
     control = Control(replica.urls["imdb"])

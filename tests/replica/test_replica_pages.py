@@ -53,25 +53,16 @@ def assert_says(movie: Movie | None, expected: Movie) -> None:
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_title_pages_say_the_truth(replica: ReplicaProcess, site: Site) -> None:
+def test_title_pages_say_the_truth(replica: ReplicaProcess, light: ReplicaProcess, site: Site) -> None:
     for index in range(0, TITLES, 7):
         expected = truth(CATALOGUE, site, index)
         if expected is not None:
             assert expected.site_id is not None
             reply = ask(title_url(site, expected.site_id, replica.urls[site]), GZIP)
             assert_says(read_page(gzip.decompress(reply.body), expected.url).movie, expected)
-
-
-@pytest.mark.parametrize("site", SITES)
-def test_light_pages_say_the_same(site: Site) -> None:
-    with ReplicaProcess(titles=TITLES, light=True) as replica:
-        for index in range(0, TITLES, 3):
-            expected = truth(CATALOGUE, site, index)
-            if expected is not None:
-                assert expected.site_id is not None
-                body = ask(title_url(site, expected.site_id, replica.urls[site])).body
-                assert_says(read_page(body, expected.url).movie, expected)
-                assert 2_000 < len(body) < 20_000
+            body = ask(title_url(site, expected.site_id, light.urls[site])).body
+            assert_says(read_page(body, expected.url).movie, expected)
+            assert 2_000 < len(body) < 20_000
 
 
 @pytest.mark.parametrize(
