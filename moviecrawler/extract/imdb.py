@@ -185,6 +185,7 @@ def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
     if not is_json(body) and any(map(found.is_open, _ON_EVERY_PAGE)):
         document = attempt(lambda: Document(body, url))
         if document is not None:
+            document.look_for_names(found)
             imdb_titles.look_for_facts(found, document, "data")
     return found.done()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
@@ -89,7 +89,11 @@ class Document:
         self.linked_data = json_ld(body)
         self.url = url
 
-    @property
+    @cached_property
+    def _head(self) -> _Head:
+        return _head(self.root)
+
+    @cached_property
     def title_data(self) -> dict[str, Any]:
         """The JSON-LD object about the title; empty when there is none."""
         return next((item for item in self.linked_data if _schema_kind(item)), {})
@@ -97,11 +101,11 @@ class Document:
     @property
     def address(self) -> str:
         """The page's address as it states it, or else the one that it was fetched from; empty when neither is known."""
-        return next((address for address in self._stated_addresses() if address), self.url or "")
+        return next((address for address in self._stated_addresses if address), self.url or "")
 
     def site_id(self) -> str:
         """Return the id of the title that the page is about, by its own word: where it came from is none."""
-        stated = self._stated_addresses()
+        stated = list(self._stated_addresses)
         page_ids = self.root.xpath("//meta[@property='pageId' or @property='imdb:pageConst']/@content").getall()
         stated += [f"/title/{page_id}" for page_id in page_ids]
         stated.append(dig_text(self.title_data, "url") or "")
@@ -114,6 +118,7 @@ class Document:
             raise ShapeError("site_id", f"the page names {' and '.join(sorted(named)) or 'no title'}")
         return named.pop()
 
+    @cached_property
     def _stated_addresses(self) -> list[str]:
         return self.root.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content").getall()
 
@@ -122,7 +127,7 @@ class Document:
         title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
         # JSON-LD's name is the original title, until 2021 without the one displayed.
         if title is None and self.linked_name:
-            title = dig_text(self.title_data, "alternateName") or _head(self.root).title or self.linked_name
+            title = dig_text(self.title_data, "alternateName") or self._head.title or self.linked_name
         if title is None:
             raise ShapeError("title", "no heading that is known")
         return title
@@ -145,7 +150,7 @@ class Document:
 
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells. Raises ShapeError when nothing tells."""
-        head = _head(self.root)
+        head = self._head
         if head.label.lower() in LABELS:
             return LABELS[head.label.lower()]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
@@ -185,7 +190,7 @@ class Document:
             lambda: other_than(title, self._original_title()),
             lambda: other_than(title, self.linked_name),
         )
-        head = _head(self.root)
+        head = self._head
         beside = release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
         found.look("year", lambda: head.year, lambda: beside[1])
         if found.movie.kind == "series":

@@ -100,7 +100,6 @@ def full_credits(body: bytes, url: str | None) -> Page:
 def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     """Find what a page's markup and its JSON-LD say of the title, of what hasn't been found yet."""
     root, data = document.root, document.title_data
-    document.look_for_names(found)
     found.look("genres", *(partial(_genres_in, root, css) for css in _GENRES), partial(_brief_genres, document))
     found.look("countries", partial(_details, root, "country_of_origin=", "/country/", "/Sections/Countries/"))
     found.look("languages", partial(_details, root, "primary_language=", "/language/", "/Sections/Languages/"))
