@@ -84,7 +84,9 @@ class FailedPages(Publisher):
             yield item
 
     async def publish(self) -> None:
-        """Add the pages that were counted."""
+        """Add the pages that were counted, and finish saving samples."""
+        if self._saving:
+            await asyncio.wait(self._saving)
         counted = Counter(self._counted)
 
         def fill(pipe: Any) -> None:

@@ -132,26 +132,26 @@ class Sign(Enum):
 class _Window:
     """The latest pages that should have a place."""
 
-    __slots__ = ("_groups", "_signs")
+    __slots__ = ("_pages",)
 
     def __init__(self, marks: str = "") -> None:
-        self._signs = deque((sign == "1" for sign in marks[-WINDOW_PAGES:]), maxlen=WINDOW_PAGES)
-        self._groups: deque[str | None] = deque([None] * len(self._signs), maxlen=WINDOW_PAGES)
-        """Of the pages that this process has seen itself."""
+        self._pages: deque[tuple[bool, str | None]] = deque(
+            ((sign == "1", None) for sign in marks), maxlen=WINDOW_PAGES
+        )
+        """Whether each is silent, and the group of those that this process has seen itself."""
 
     def __len__(self) -> int:
-        return len(self._signs)
+        return len(self._pages)
 
     def add(self, is_silent: bool, group: str) -> str | None:
         """Add a page; return the group of the page that falls out, when it was silent and this process has seen it."""
-        out = self._groups[0] if len(self._signs) == WINDOW_PAGES and self._signs[0] else None
-        self._signs.append(is_silent)
-        self._groups.append(group)
-        return out
+        was_silent, out = self._pages[0] if len(self._pages) == WINDOW_PAGES else (False, None)
+        self._pages.append((is_silent, group))
+        return out if was_silent else None
 
     def silent(self, latest: int = WINDOW_PAGES) -> int:
         """Return how many of so many latest pages are silent."""
-        return sum(list(self._signs)[-latest:])
+        return sum(is_silent for is_silent, _ in list(self._pages)[-latest:])
 
     def is_missing(self, is_everywhere: bool) -> bool:
         """Return whether the place is missing; `is_everywhere` says whether each page should have it, value or not."""
