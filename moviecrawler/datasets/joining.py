@@ -17,7 +17,7 @@ from zlib import crc32
 from moviecrawler.datasets.names import Names, People
 from moviecrawler.extract.dataset_charts import most_voted, top_250
 from moviecrawler.extract.dataset_titles import NAMES, Table, TitleReader, people_of
-from moviecrawler.extract.datasets import gunzip, text_or_none
+from moviecrawler.extract.datasets import gunzip, text_or_none, url_of
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ def read_chart(
     """
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
         if chart == "all":
-            table = Table(BASICS, gunzip(basics), on_error)
+            table = Table(BASICS, gunzip(basics, url_of(BASICS)), on_error)
             return list(islice(_movies_and_series(table), limit)), {}
         compute = top_250 if chart == "top" else most_voted
-        movies = compute(gunzip(basics), gunzip(ratings), on_error=on_error)[:limit]
+        blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
+        movies = compute(*blocks, on_error=on_error)[:limit]
         return [movie.site_id or "" for movie in movies], {movie.site_id or "": movie for movie in movies}
 
 
@@ -90,7 +91,10 @@ def read_titles(
     """
     wanted = frozenset(site_id.encode() for site_id in ids)
     with ExitStack() as stack:
-        tables = {name: Table(name, gunzip(stack.enter_context(files[name].open("rb"))), on_error) for name in files}
+        tables = {
+            name: Table(name, gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), on_error)
+            for name in files
+        }
         count = min(_MOST_SHARES, -(-len(wanted) // _SHARE)) or 1
         folder = files[BASICS].parent
         shares: list[IO[bytes]] = [

@@ -21,7 +21,6 @@ import msgspec
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import (
     BASICS,
-    HOME,
     NULL,
     RATINGS,
     check_columns,
@@ -34,6 +33,7 @@ from moviecrawler.extract.datasets import (
     score_of_row,
     text_or_none,
     title_id_of,
+    url_of,
 )
 from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Credit, OtherTitle
@@ -90,7 +90,7 @@ class Table:
         Raises ExtractionError when a column is missing. `on_error` is given the error of each row that has no id.
         """
         self.name = name
-        self.url = f"{HOME}{name}.tsv.gz"
+        self.url = url_of(name)
         self._blocks = iter(blocks)
         self.on_error = on_error
         head = b""

@@ -32,7 +32,7 @@ OnError = Callable[[ExtractionError], object]
 Row = tuple[bytes, ...]
 _T = TypeVar("_T")
 
-HOME = "https://datasets.imdbws.com/"
+_HOME = "https://datasets.imdbws.com/"
 NULL = rb"\N"
 _NOTHING = (NULL, b"")
 """How a value that is not known is written; older files leave some fields empty."""
@@ -50,14 +50,19 @@ _VOTES_SHIFT = 7
 """Bits below the votes in a packed rating: enough for a rating in tenths, 10 to 100."""
 
 
-def gunzip(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the decompressed blocks of a gzip file. Raises ExtractionError when it is damaged or cut short."""
+def url_of(dataset: str) -> str:
+    """Return where IMDb publishes a dataset; its errors name it by this."""
+    return f"{_HOME}{dataset}.tsv.gz"
+
+
+def gunzip(file: BinaryIO, url: str | None = None) -> Iterator[bytes]:
+    """Yield the decompressed blocks of a gzip file. Raises ExtractionError, with its `url`, when it is damaged or cut short."""
     try:
         with igzip.IGzipFile(fileobj=file) as unzipped:  # type: ignore[no-untyped-call] # isal types its C parts only
             while block := unzipped.read(_BLOCK):
                 yield block
     except (EOFError, igzip.BadGzipFile, isal_zlib.error) as error:  # type: ignore[misc] # its stub has no class
-        raise ExtractionError("dataset", None, f"damaged or cut short: {error}") from error
+        raise ExtractionError("dataset", url, f"damaged or cut short: {error}") from error
 
 
 def movies(
@@ -150,7 +155,7 @@ def _read(
     on_error: OnError | None,
 ) -> Iterator[_T]:
     """Yield what `make` returns for the wanted rows, by their first of `columns`; None and rows not wanted are passed by."""
-    url = f"{HOME}{dataset}.tsv.gz"
+    url = url_of(dataset)
     lines = lines_of(blocks, "dataset", url)
     header = next(lines, b"").decode(errors="replace").split("\t")
     pick = check_columns(dataset, url, columns, header)

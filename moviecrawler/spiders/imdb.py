@@ -19,6 +19,7 @@ from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract import imdb
+from moviecrawler.extract.datasets import url_of
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url
@@ -363,9 +364,10 @@ class ImdbSpider(MovieSpider):
                 yield item
             return
         except ExtractionError as error:
-            for download in self.downloads.values():
-                download.discard()
-            for item in self._datasets_missed(f"{error}; they are fetched anew next time"):
+            damaged_files = [name for name in self.downloads if error.url == url_of(name)] or list(self.downloads)
+            for name in damaged_files:
+                self.downloads[name].discard()
+            for item in self._datasets_missed(f"{error}; {', '.join(damaged_files)} is fetched anew next time"):
                 yield item
             return
         if damaged:

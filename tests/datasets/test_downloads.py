@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from moviecrawler.datasets.downloads import DownloadError, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload
 
 FILE = bytes(range(256)) * 40
 PART = 1000
@@ -159,3 +160,27 @@ def test_two_processes_that_fetch_at_once_do_not_mix_their_parts(tmp_path: Path)
     assert (tmp_path / "file").read_bytes() == FILE
     one.close()
     other.close()
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024 - as shutil has it
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(0, 0, 100_000_000))
+    download = RangedDownload(tmp_path / "large.gz", 10)
+    headers = {"content-range": "bytes 0-9/900000000", "etag": '"1"'}
+    with pytest.raises(DownloadError, match=r"large.gz has 900 MB, and 100 MB are free in .*; make room"):
+        download.accept(206, headers, b"0123456789")
+    download.close()
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_progress_is_told_now_and_then_with_the_time_left(tmp_path: Path) -> None:
+    download = RangedDownload(tmp_path / "a.gz", 10)
+    progress = DownloadProgress()
+    headers = {"etag": '"1"'}
+    download.accept(206, {**headers, "content-range": "bytes 0-999999/100000000"}, bytes(1_000_000))
+    assert progress.line([download], 0.0) is None
+    assert progress.line([download], 9.0) is None
+    download.accept(206, {**headers, "content-range": "bytes 1000000-10999999/100000000"}, bytes(10_000_000))
+    assert progress.line([download], 10.0) == "11 of 100 MB, 1.0 MB a second, 1 min left"
+    assert progress.line([download], 11.0) is None
+    download.close()
