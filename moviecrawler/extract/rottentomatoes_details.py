@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 
 from moviecrawler.extract.embedded import ShapeError, decode_text, fold
-from moviecrawler.extract.rottentomatoes_parts import text_of
-from moviecrawler.extract.trees import tree_of
+from moviecrawler.extract.trees import text_of, tree_of
 
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""

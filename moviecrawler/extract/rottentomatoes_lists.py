@@ -17,8 +17,8 @@ from moviecrawler.extract.embedded import (
     script,
 )
 from moviecrawler.extract.findings import attempt, scores_of
-from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score, text_of
-from moviecrawler.extract.trees import tree_of
+from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score
+from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date, parse_year
 
 if TYPE_CHECKING:

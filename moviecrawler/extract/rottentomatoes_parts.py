@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, fold, script
+from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, script
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score
 from moviecrawler.extract.values import check_year, parse_count, parse_runtime
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
@@ -15,7 +15,6 @@ from moviecrawler.urls import id_in_url
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parsel import Selector, SelectorList
 
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
@@ -25,11 +24,6 @@ _DURATION = re.compile(r"^\d+\s*(?:h|m|hr|min)\b", re.IGNORECASE)
 
 ENOUGH_REVIEWS = 5
 """Reviews that a title needs to have a Tomatometer."""
-
-
-def text_of(selection: Selector | SelectorList[Selector]) -> str:
-    """Return the text of (the first of) a selection, white space folded; "" when there is none."""
-    return fold(selection.xpath("string()").get() or "")
 
 
 def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from parsel import Selector
+from parsel import Selector, SelectorList
 
-from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_text, outside_scripts
+from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_text, fold, outside_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,3 +51,8 @@ def _numbers_of_attributes(markup: bytes) -> Iterator[int]:
     for start, end in outside_scripts(markup):
         for tag in _LONG_TAG.finditer(markup, start, end):
             yield len(_ATTRIBUTE.findall(tag[0]))
+
+
+def text_of(selection: Selector | SelectorList[Selector]) -> str:
+    """Return the text of (the first of) a selection, white space folded; "" when there is none."""
+    return fold(selection.xpath("string()").get() or "")

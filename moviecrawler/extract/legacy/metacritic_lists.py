@@ -9,8 +9,9 @@ from urllib.parse import urljoin, urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, fold
 from moviecrawler.extract.findings import attempt, scores_of
-from moviecrawler.extract.legacy.metacritic_titles import text_of, whole_tree, worded_score
+from moviecrawler.extract.legacy.metacritic_titles import whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
+from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_integer
 from moviecrawler.items import Entry, Listing
 from moviecrawler.urls import HOMES

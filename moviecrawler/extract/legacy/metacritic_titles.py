@@ -13,8 +13,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from parsel import Selector
-
 from moviecrawler.extract.embedded import (
     ShapeError,
     check_whole,
@@ -36,13 +34,13 @@ from moviecrawler.extract.metacritic_values import (
     read_poster,
     without_season,
 )
-from moviecrawler.extract.trees import tree_of
+from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import check_runtime, parse_decimal, parse_integer, parse_runtime, parse_year
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from parsel import SelectorList
+    from parsel import Selector, SelectorList
 
     from moviecrawler.items import Credit, Movie, Role, Score, ScoreKind
 
@@ -121,7 +119,7 @@ def look_beside_payload(found: Findings, body: bytes) -> None:
 def _title(page: Selector, linked: dict[str, Any], site_id: str) -> str:
     name = (
         page.css('meta[property="og:title"]::attr(content)').get()
-        or next((text for heading in _HEADINGS if (text := text_of(page.css(heading)[:1]))), None)
+        or next((text for heading in _HEADINGS if (text := text_of(page.css(heading)))), None)
         or dig_text(linked, "name")
     )
     if not name:
@@ -257,7 +255,7 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
     for kind, testid in _NUXT_SCORES.items():
         found.look(f"scores.{kind}", partial(_nuxt2_score, page, kind, testid))
     facts = {
-        text_of(section.css("span")[:1]): text_of(section.css("span")[1:2])
+        text_of(section.css("span")): text_of(section.css("span")[1:2])
         for section in page.css(".c-movieDetails_sectionContainer")
     }
     found.look("runtime_minutes", lambda: parse_runtime(facts["Duration"]))
@@ -345,7 +343,7 @@ def _plot(summary: Selector | None) -> str | None:
     if summary is None:
         return None
     if summary.css(".blurb_collapsed, .toggle_expand"):
-        return text_of(summary.css(".blurb_expanded")[:1]) or None
+        return text_of(summary.css(".blurb_expanded")) or None
     return _fact({"summary": summary}, "summary")
 
 
@@ -415,12 +413,6 @@ def worded_score(kind: ScoreKind, value: str, around: str) -> Score | NoValue:
 
 
 # --- Trees ----------------------------------------------------------------------------------------------------------
-
-
-def text_of(nodes: Selector | Iterable[Selector]) -> str:
-    """Return the text of nodes, white space folded; "" when there is none."""
-    several = [nodes] if isinstance(nodes, Selector) else nodes
-    return fold(" ".join(node.xpath("string()").get("") for node in several))
 
 
 def spaced(node: Selector) -> str:

@@ -11,7 +11,8 @@ from parsel import Selector, SelectorList
 from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, read_at
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt
 from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
-from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score, text_of
+from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score
+from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_year
 
 if TYPE_CHECKING:
