@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.options import NodeOptions
 
-_MEMORY_EVERY = 5
-"""Seconds between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
+_MEMORY_LOOK_SECONDS = 5
+"""Between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
 _NODE = "moviecrawler.cluster"
 """What stands in a job's log before what its node says."""
 STARTED = "Start"
@@ -59,7 +59,7 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
         wanted = int(job.settings.get("MEMUSAGE_LIMIT_MB", options.memory_limit_mb))
         given["MEMUSAGE_LIMIT_MB"] = str(min(wanted, options.memory_limit_mb))
     if "MEMUSAGE_LIMIT_MB" in given:
-        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_EVERY)}
+        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_LOOK_SECONDS)}
     return {**given, "LOG_FILE": str(path)}
 
 

@@ -43,7 +43,7 @@ _OUTPUT_SECONDS = 5.0
 
 
 class SpiderProcess(ProcessProtocol):
-    """Runs one job; `ended` fires, with nothing, when the process is gone and has said written all its output."""
+    """Runs one job; `ended` fires, with nothing, when the process is gone and all its output is read."""
 
     def __init__(
         self,

@@ -404,18 +404,18 @@ def name_of(node: str) -> str:
 
 
 @lru_cache(maxsize=1000)
-def _complain(text: bytes, kind: str) -> None:
-    """Say once of a text that it can't be read."""
+def _log_damaged(text: bytes, kind: str) -> None:
+    """Log once that a text can't be read."""
     shown = redacted(text[:200].decode(errors="replace"))
     journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=shown)
 
 
 def readable(text: bytes, kind: type[T]) -> T | None:
-    """Return what stands in a text of Redis; None when it can't be read, which is said once."""
+    """Return what stands in a text of Redis; None when it can't be read, which is logged once."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        _complain(text, getattr(kind, "__name__", str(kind)).strip("_"))
+        _log_damaged(text, getattr(kind, "__name__", str(kind)).strip("_"))
         return None
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SPIDERS = ("imdb", "metacritic", "rottentomatoes")
-_STOP_WITHIN = 30  # seconds that a spider has to end after it was asked to
+_STOP_SECONDS = 30  # seconds that a spider has to end after it was asked to
 
 
 class Demo(Console):
@@ -90,7 +90,7 @@ async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, 
         if process.returncode is None:
             process.terminate()
             with suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _STOP_WITHIN)
+                await asyncio.wait_for(process.wait(), _STOP_SECONDS)
             if process.returncode is None:
                 process.kill()
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_EVERY = 1.0
+_REFRESH_SECONDS = 1.0
 """Seconds between two looks, on a terminal."""
-_GRACE = 30.0
+_FOLLOW_SECONDS = 30.0
 """Seconds that unfinished crawls without a worker are still followed: workers end to be started anew."""
 _NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
 
@@ -68,7 +68,7 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
         elif sys.stdout.isatty():
             bars = _Bars(rates)
             try:
-                await _follow(look, bars.show, _EVERY)
+                await _follow(look, bars.show, _REFRESH_SECONDS)
             finally:
                 bars.close()
         else:
@@ -92,7 +92,7 @@ async def _follow(look: Callable[[], Any], show: Callable[[list[RunReport]], Non
         now = asyncio.get_running_loop().time()
         if any(report.workers for report in reports):
             seen = now
-        if all(report.state == "finished" for report in reports) or now - seen > _GRACE:
+        if all(report.state == "finished" for report in reports) or now - seen > _FOLLOW_SECONDS:
             return
         await asyncio.sleep(every)
 

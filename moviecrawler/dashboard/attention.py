@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from moviecrawler.dashboard.cards import Card
     from moviecrawler.monitors.alarm_store import Alarm
 
-_LONGEST = 3
+_MAX_NAMED = 3
 """Concerns that the sentence names."""
 
 
@@ -104,7 +104,7 @@ def sentence(found: Sequence[Concern]) -> str:
     if not found:
         return "Nothing needs attention."
     named = list(dict.fromkeys(concern.short for concern in found))
-    more = len(named) - _LONGEST
-    parts = [*named[:_LONGEST], *([f"{more} more"] if more > 0 else [])]
+    more = len(named) - _MAX_NAMED
+    parts = [*named[:_MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
     needs = "One thing needs" if len(named) == 1 else f"{len(named)} things need"
     return f"{needs} attention: {joined(parts)}."

@@ -46,7 +46,7 @@ SECURITY = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
-_LONGEST_VALUE = 16 * 1024
+_MAX_VALUE_LENGTH = 16 * 1024
 """Characters of a field of a form."""
 NOTICES = {
     "scheduled": "The job is queued.",
@@ -250,7 +250,7 @@ class Static(File):
 def _asked(request: Request, here: str) -> Asked:
     base = request.getHeader("x-forwarded-prefix") or ""
     values = {
-        name.decode(errors="replace"): given[0].decode(errors="replace")[:_LONGEST_VALUE]
+        name.decode(errors="replace"): given[0].decode(errors="replace")[:_MAX_VALUE_LENGTH]
         for name, given in (request.args or {}).items()
     }
     method: bytes = request.method

