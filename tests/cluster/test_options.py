@@ -92,3 +92,12 @@ def test_misspelt_option_is_not_passed_over() -> None:
 def test_option_that_would_have_no_effect_is_not_passed_over() -> None:
     with pytest.raises(ConfigurationError, match="sets items_dir, which has no effect"):
         NodeOptions.from_config(Config({"items_dir": "items"}), REDIS)
+    with pytest.raises(ConfigurationError, match="sets poller, which a node of a cluster does not replace"):
+        NodeOptions.from_config(Config({"poller": "elsewhere.Poller"}), REDIS)
+    # As in the file of the version before.
+    NodeOptions.from_config(Config({"poller": "moviecrawler.cluster.poller.RedisPoller"}), REDIS)
+
+
+def test_option_that_is_gone_says_what_to_do() -> None:
+    with pytest.raises(ConfigurationError, match=r"^eggs_bucket is gone: eggs are in Redis; remove it, and deploy"):
+        options(SCRAPYD_EGGS_BUCKET="eggs")
