@@ -9,7 +9,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,11 @@ import pytest
 import redis
 
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import LONGEST, environment, scrapy
-from tests.frontier.workers import Workers
 
 TITLES = 60
-IDS = ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
 KEYS = Keys("imdb", "default")
 MORE = 5
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
 
 
 def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -43,12 +33,25 @@ def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]
 
 
 @pytest.fixture
-def crawled(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> str:
-    """Return the URL of a Redis on which two workers have crawled all titles."""
-    with Workers("imdb", f"ids={IDS}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
-        workers.start(2)
-        assert workers.wait() == [0, 0], workers.log
+def crawled(redis_url: str, redis_client: redis.Redis) -> str:
+    """Return the URL of a Redis that holds what two nodes write that have crawled all titles."""
+    write_run(redis_client, done=TITLES)
     return redis_url
+
+
+def write_run(client: redis.Redis, done: int) -> None:
+    """Write a run of which so many requests are done, as its workers do."""
+    began = round(1000 * (time.time() - 60))
+    state: dict[Any, Any] = {
+        "born": "x",
+        "started_at": began,
+        "ended_at": began + 30_000,
+        "total": TITLES,
+        "done": done,
+    }
+    client.hset(KEYS.state, mapping=state)
+    client.hset(KEYS.nodes, mapping={"node0 done": done // 3, "node1 done": done - done // 3})
+    client.zadd(KEYS.runs, {KEYS.run: began})
 
 
 def begin(client: redis.Redis) -> None:
@@ -135,48 +138,27 @@ def test_terminal_shows_bars_until_the_end_and_nothing_that_a_node_could_do_to_i
     assert "\x1b]0;" not in text
 
 
-def test_spent_budget_is_told(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
-    budgets = json.dumps({"127.0.0.1": {"per_day": 3}})
-    with Workers(
-        *("imdb", f"ids={IDS}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=redis_url,
-        SITE_BUDGETS=budgets,
-        FRONTIER_PATIENCE="0",
-    ) as workers:
-        workers.start()
-        assert workers.wait() == [1]
-        settings = environment(tmp_path, replica)
-    options = ["-s", f"SITE_BUDGETS={budgets}", "-s", f"IMDB_URL={settings['IMDB_URL']}"]
+def test_spent_budget_is_told(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+    write_run(redis_client, done=3)
+    redis_client.hset(KEYS.budget, mapping={"used": 3, "day": int(time.time()) // 86_400})
+    options = ["-s", f"SITE_BUDGETS={json.dumps({'www.imdb.com': {'per_day': 3}})}"]
     [run] = figures(redis_url, tmp_path, *options)
     assert (run["state"], run["used_today"], run["budget"]["per_day"]) == ("budget spent", 3, 3)
     assert run["to_go"] == TITLES - 3
-    told = scrapy("progress", "-s", f"REDIS_URL={redis_url}", *options, data=tmp_path)
+    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", *options, data=tmp_path)
     assert told.output.startswith("imdb (default) budget spent: 3 of 60 requests done")
     assert ", 3 of 3 requests of the day" in told.output
     assert figures(redis_url, tmp_path)[0]["state"] == "no worker"
 
 
 def test_refusal_of_a_site_is_told_with_its_end(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
-    with (
-        ReplicaProcess(titles=TITLES, light=True, faults={"429": 1.0}) as refusing,
-        Workers(
-            *("imdb", f"ids={IDS}", "via=pages"),
-            data=tmp_path,
-            replica=refusing,
-            redis_url=redis_url,
-            FRONTIER_PATIENCE="0",
-        ) as workers,
-    ):
-        workers.start()
-        assert workers.wait() == [1]
+    write_run(redis_client, done=3)
+    until = round(1000 * (time.time() + 3600))
+    redis_client.hset(KEYS.circuit, mapping={"reason": "go\x1b[2J away", "until": until, "trips": 1})
     [run] = figures(redis_url, tmp_path)
-    assert run["state"] == "stopped"
-    assert "refused us" in run["refusal"]
-    assert run["stopped_until"] > run["now"] + 3000
-    redis_client.hset(KEYS.circuit, "reason", "go\x1b[2J away")
-    told = scrapy("progress", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert (run["state"], run["refusal"]) == ("stopped", "go\x1b[2J away")
+    assert run["stopped_until"] == until / 1000
+    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert " UTC: go\\x1b[2J away\n" in told.output
 
 
