@@ -183,8 +183,9 @@ def script(body: bytes, script_id: str) -> bytes | None:
 
     Raises ShapeError when the script is never closed: the page was cut.
     """
-    for quote in (b'"', b"'"):
-        at = body.find(b"id=" + quote + script_id.encode() + quote)
+    name = script_id.encode()
+    for stated in (b'id="%b"' % name, b"id='%b'" % name, b"id=%b>" % name, b"id=%b " % name):
+        at = body.find(stated)
         while at != -1:
             opened = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
             if body[opened : opened + 7].lower() == b"<script":
@@ -193,7 +194,7 @@ def script(body: bytes, script_id: str) -> bytes | None:
                 if not start or end == -1:
                     raise ShapeError(script_id, "the page ends inside this script")
                 return body[start:end].strip()
-            at = body.find(b"id=" + quote + script_id.encode() + quote, at + 1)
+            at = body.find(stated, at + 1)
     return None
 
 

@@ -43,6 +43,15 @@ def test_byte_order_mark_changes_nothing(case: str) -> None:
     assert read_page(b"\xef\xbb\xbf" + body) == read_page(body)
 
 
+@pytest.mark.parametrize("stated", [b"id='%b'", b"type=x id=%b", b"id=%b data-x"])
+def test_data_is_found_however_its_script_is_written(stated: bytes) -> None:
+    for case, name in (("imdb/title-2025-rank-1046", b"__NEXT_DATA__"), ("metacritic/nuxt3-movie", b"__NUXT_DATA__")):
+        body = body_of(case)
+        other = body.replace(b'id="%b"' % name, stated % name)
+        assert other != body
+        assert read_page(other) == read_page(body)
+
+
 @pytest.mark.parametrize("behind", [b"<!-- archived -->", b"<style>p{}</style>\n", b"<script>a()</script><div></div>"])
 def test_what_stands_behind_the_end_of_a_page_changes_nothing(behind: bytes) -> None:
     for case in ("imdb/title-2017", "metacritic/movie-2017", "rottentomatoes/2019-mop-ratings"):
