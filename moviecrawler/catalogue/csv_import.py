@@ -133,7 +133,7 @@ class CsvTitles(FileSource):
 
     def __init__(self, path: Path) -> None:
         """Read the file at `path`: UTF-8; commas, semicolons or tabs; a header that names COLUMNS."""
-        super().__init__()
+        super().__init__(str(path))
         self._path = path
 
     def version(self) -> str:
@@ -141,8 +141,7 @@ class CsvTitles(FileSource):
 
         All rows are looked at, so that nothing is imported of a file with one that can't be right.
         """
-        if not self._path.is_file():
-            raise ConfigurationError(f"{self._path} is not there; name a CSV with the columns {', '.join(COLUMNS)}")
+        self.check_there([self._path], f"a CSV with the columns {', '.join(COLUMNS)}")
         for _ in self.rows():
             pass
         self.measure([self._path])

@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
+from moviecrawler.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from moviecrawler.catalogue.fetching import Fetcher
     from moviecrawler.catalogue.rows import ImportRow
     from moviecrawler.errors import ExtractionError
 
@@ -24,8 +27,13 @@ class FileSource(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self) -> None:
-        """Begin with nothing read."""
+    def __init__(self, origin: str, fetcher: Fetcher | None = None) -> None:
+        """Begin with nothing read. `origin` is a path, or a URL; that needs a fetcher."""
+        if "://" in origin and fetcher is None:
+            raise ValueError("a fetcher is needed for a URL")
+        self._origin = origin
+        self._fetcher = fetcher if "://" in origin else None
+        """None for files of this machine."""
         self.total: int | None = None
         """Bytes of all files, as they lie on disk; None before `version` was called."""
         self.damaged = 0
@@ -49,6 +57,14 @@ class FileSource(ABC):
     @abstractmethod
     def rows(self) -> Iterator[ImportRow]:
         """Yield the rows, in the same order for the same version. Raises ExtractionError when a file is damaged."""
+
+    def check_there(self, paths: Iterable[Path], instead: str) -> None:
+        """Raise ConfigurationError for the first file that is not there, with what to name instead; else measure them."""
+        paths = list(paths)
+        for path in paths:
+            if not path.is_file():
+                raise ConfigurationError(f"{path} is not there; name {instead}")
+        self.measure(paths)
 
     def measure(self, paths: Iterable[Path]) -> None:
         """Take these files for all that is to be read, from the start."""

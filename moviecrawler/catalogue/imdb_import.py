@@ -9,7 +9,6 @@ from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.lanes import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.selection import Selection
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import datasets
 
 if TYPE_CHECKING:
@@ -29,24 +28,17 @@ class ImdbDatasets(FileSource):
         self, origin: str, data_dir: Path, *, selection: Selection | None = None, fetcher: Fetcher | None = None
     ) -> None:
         """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
-        super().__init__()
-        if "://" in origin and fetcher is None:
-            raise ValueError("a fetcher is needed for a URL")
-        self._origin = origin.rstrip("/")
-        self._fetcher = fetcher
-        self._folder = data_dir / "datasets" if fetcher and "://" in origin else Path(origin)
+        super().__init__(origin.rstrip("/"), fetcher)
+        self._folder = data_dir / "datasets" if self._fetcher else Path(origin)
         self._selection = selection or Selection()
 
     def version(self) -> str:
         """Return what changes when the files or the selection do; see `FileSource`."""
         paths = self._paths()
-        if "://" in self._origin and self._fetcher is not None:
+        if self._fetcher is not None:
             for path in paths:
                 self._fetcher.download(f"{self._origin}/{path.name}", path)
-        for path in paths:
-            if not path.is_file():
-                raise ConfigurationError(f"{path} is not there; name the folder that holds {BASICS} and {RATINGS}")
-        self.measure(paths)
+        self.check_there(paths, f"the folder that holds {BASICS} and {RATINGS}")
         return f"{digest(paths)} {self._selection}"
 
     def rows(self) -> Iterator[ImportRow]:

@@ -18,7 +18,7 @@ from moviecrawler.catalogue.file_source import FileSource, digest
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.downloads import DownloadError
-from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of
 
 if TYPE_CHECKING:
@@ -81,22 +81,16 @@ class TmdbExport(FileSource):
 
     def __init__(self, origin: str, data_dir: Path, *, day: date, fetcher: Fetcher | None = None) -> None:
         """Read the file `origin` (.json.gz or .json), or fetch the newest export up to `day` from below the URL `origin`."""
-        super().__init__()
-        if "://" in origin and fetcher is None:
-            raise ValueError("a fetcher is needed for a URL")
-        self._origin = origin.rstrip("/")
+        super().__init__(origin.rstrip("/"), fetcher)
         self._folder = data_dir / "tmdb"
         self._day = day
-        self._fetcher = fetcher
-        self._path = None if "://" in origin else Path(origin)
+        self._path = None if self._fetcher else Path(origin)
 
     def version(self) -> str:
         """Return what changes when the export does; see `FileSource`."""
         if self._path is None:
             self._path = self._fetch()
-        if not self._path.is_file():
-            raise ConfigurationError(f"{self._path} is not there; name an export such as {file_name(self._day)}")
-        self.measure([self._path])
+        self.check_there([self._path], f"an export such as {file_name(self._day)}")
         return digest([self._path])
 
     def rows(self) -> Iterator[ImportRow]:

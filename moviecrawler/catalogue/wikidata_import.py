@@ -154,14 +154,10 @@ class WikidataCrosswalk(FileSource):
 
     def __init__(self, origin: str, data_dir: Path, *, now: datetime, fetcher: Fetcher | None = None) -> None:
         """Read the CSV `origin`, or ask the query service at the URL `origin`, once a day at most."""
-        super().__init__()
-        if "://" in origin and fetcher is None:
-            raise ValueError("a fetcher is needed for a URL")
-        self._origin = origin
-        self._fetcher = fetcher
+        super().__init__(origin, fetcher)
         self._now = now
         folder = data_dir / "wikidata"
-        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if "://" in origin else {}
+        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if self._fetcher else {}
         self._paths = list(self._answers) or [Path(origin)]
 
     def version(self) -> str:
@@ -169,9 +165,8 @@ class WikidataCrosswalk(FileSource):
         for path, column in self._answers.items():
             if not self._is_recent(path):
                 self._ask(column, path)
+        self.check_there(self._paths, f"a CSV saved from {SERVICE}")
         for path in self._paths:
-            if not path.is_file():
-                raise ConfigurationError(f"{path} is not there; name a CSV saved from {SERVICE}")
             self._read(path)
         self.measure(self._paths)
         return digest(self._paths)
