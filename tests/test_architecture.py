@@ -27,7 +27,7 @@ PURE = {
     "catalogue/matching.py": set(),
     "catalogue/people.py": set(),
     "catalogue/slugs.py": {"anyascii"},
-    "catalogue/spelling.py": {"anyascii", "rapidfuzz"},
+    "catalogue/normalise.py": {"anyascii", "rapidfuzz"},
     "catalogue/scoreboard.py": {"msgspec"},
     "catalogue/stored.py": {"msgspec"},
     "errors.py": set(),

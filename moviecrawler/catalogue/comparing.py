@@ -17,8 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from moviecrawler.catalogue.people import same_person
-from moviecrawler.catalogue.spelling import (
+from moviecrawler.catalogue.normalise import (
     contains,
     is_distinctive,
     is_latin,
@@ -28,6 +27,7 @@ from moviecrawler.catalogue.spelling import (
     telling_words,
     without_numbers,
 )
+from moviecrawler.catalogue.people import same_person
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.forms import Title

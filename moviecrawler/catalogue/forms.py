@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from moviecrawler.catalogue.normalise import is_latin, names, parts, similar_key, sound
 from moviecrawler.catalogue.people import name_words
-from moviecrawler.catalogue.spelling import is_latin, names, parts, similar_key, sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -26,7 +26,7 @@ from moviecrawler.catalogue.comparing import (
     weight,
 )
 from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare, sound_keys
-from moviecrawler.catalogue.spelling import contains, is_latin, names, similar, sound, sounds_similar
+from moviecrawler.catalogue.normalise import contains, is_latin, names, similar, sound, sounds_similar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

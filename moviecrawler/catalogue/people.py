@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.spelling import is_latin, similar_words, sound, sounds_similar, split_words
+from moviecrawler.catalogue.normalise import is_latin, similar_words, sound, sounds_similar, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue.matching import SAME_ID, join, match
-from moviecrawler.catalogue.spelling import normalise
+from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, Score
 
 if TYPE_CHECKING:

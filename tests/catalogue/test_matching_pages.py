@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from moviecrawler.catalogue import lanes, people, slugs, spelling, tmdb_import
+from moviecrawler.catalogue import lanes, people, slugs, tmdb_import
+from moviecrawler.catalogue import normalise as normalise_module
 from moviecrawler.catalogue.matching import join, verify
+from moviecrawler.catalogue.normalise import normalise, similar, sound
 from moviecrawler.catalogue.rows import IdSource, Wanted
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
-from moviecrawler.catalogue.spelling import normalise, similar, sound
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
 
 WANTED = Wanted(
@@ -216,7 +217,9 @@ def test_films_and_series_of_one_name_have_different_keys() -> None:
     assert slug_key("m/fargo") not in title_slug_keys(wanted("Fargo", kind="series"))
 
 
-@pytest.mark.parametrize("module", [lanes, people, slugs, spelling, tmdb_import], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [lanes, people, slugs, normalise_module, tmdb_import], ids=lambda module: module.__name__
+)
 def test_examples_are_true(module: ModuleType) -> None:
     ran = doctest.testmod(module)
     assert ran.attempted > 0
