@@ -59,8 +59,9 @@ def set_aside(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis
     return sorted(letters)
 
 
-@pytest.mark.usefixtures("set_aside")
-def test_they_are_listed_with_nothing_that_could_move_a_cursor(redis_url: str, tmp_path: Path) -> None:
+def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_or_dropped_as_named(
+    set_aside: list[str], redis_url: str, tmp_path: Path
+) -> None:
     listed = dead_letters(redis_url, tmp_path)
     assert len(listed.output.splitlines()) == 3
     assert f"{'0' * 32}  imdb (default)  " in listed.output
@@ -78,11 +79,7 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor(redis_url: str, t
     assert not as_json(redis_url, tmp_path, "--site", "metacritic")
     assert not as_json(redis_url, tmp_path, "--run", "other")
     assert dead_letters(redis_url, tmp_path, "--run", "other").output == "there are no dead letters\n"
-
-
-def test_only_what_is_named_is_queued_again_or_dropped_and_only_if_it_can_be(
-    set_aside: list[str], redis_url: str, tmp_path: Path
-) -> None:
+    # Only what is named is queued again or dropped, and only if it can be.
     missing, forged = "1" * 32, "0" * 32
     dropped = dead_letters(redis_url, tmp_path, "drop", set_aside[1], missing)
     assert dropped.code == 1
