@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -14,28 +14,33 @@ from twisted.web.error import Error
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.cluster.boost import boost_titles
-from tests.cluster.nodes import Node, cluster
+from moviecrawler.cluster.boost import Boost, boost_titles
 from tests.services.postgres import execute
 
 
-@pytest.fixture
-def node(tmp_path: Path, redis_url: str, database_url: str) -> Iterator[Node]:
+def boost(*several: tuple[str, str], **parameters: str) -> dict[str, Any]:
+    """Return the answer of `boost.json`."""
+    args: dict[bytes, list[bytes]] = {}
+    for name, value in (*several, *parameters.items()):
+        args.setdefault(name.encode(), []).append(value.encode())
+    request: Any = SimpleNamespace(method=b"POST", args=args, getHeader=lambda _: None)
+    service: Any = Boost(SimpleNamespace())  # type: ignore[arg-type]  # it needs nothing of its node
+    answer: dict[str, Any] = service.answer(request)[1]
+    return answer
+
+
+def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
     rows = [
         ImportRow(imdb_id=f"tt100000{number}", title=f"Title {number}", kind="movie", year=2000, popularity=1.0)
         for number in range(3)
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    with cluster(tmp_path, redis_url, 1, DATABASE_URL=database_url) as running:
-        yield running.nodes[0]
-
-
-def test_boosted_titles_are_due_and_what_is_wrong_is_said(node: Node, database_url: str) -> None:
-    told = node.post("boost.json", ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
-    assert (told.json["status"], told.json["named"], told.json["boosted"]) == ("ok", 3, 2)
-    heavier = node.post("boost.json", id="tt1000002", weight="5")
-    assert heavier.json["boosted"] == 1
+    told = boost(("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
+    assert (told["status"], told["named"], told["boosted"]) == ("ok", 3, 2)
+    heavier = boost(id="tt1000002", weight="5")
+    assert heavier["boosted"] == 1
     due = execute(
         database_url,
         "SELECT imdb_id, boost FROM title_sites JOIN titles USING (title_id)"
@@ -49,10 +54,9 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(node: Node, database_u
         ({"id": "tt1000001", "weight": "nan"}, "weight is 'nan'"),
         ({"id": ",".join(f"tt{1_000_000 + number}" for number in range(1001))}, "1,001 titles are named"),
     ):
-        refused = node.post("boost.json", **parameters).json
+        refused = boost(**parameters)
         assert refused["status"] == "error"
         assert message in refused["message"]
-    assert all(told["memory"] <= 120 * 1024**2 for told in node.get("nodes.json").json["nodes"])
 
 
 @pytest.mark.parametrize(
