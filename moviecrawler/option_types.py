@@ -76,6 +76,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     EMPTY_IS_DEFAULT: ClassVar[bool] = True
     """Whether an empty text means the default."""
 
+    def __repr__(self) -> str:
+        """Say nothing of values, some of which are credentials."""
+        return f"{type(self).__name__}(...)"
+
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings' values, or defaults. Raises ConfigurationError for the first that can't be right."""

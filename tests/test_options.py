@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.site_budgets import Budget, site_budget
 from moviecrawler.options import FrontierOptions, project_settings
+from moviecrawler.pipelines.base import BatchingPipeline
+from moviecrawler.pipelines.csv import CsvPipeline
+from moviecrawler.pipelines.mongo import MongoPipeline
+from moviecrawler.pipelines.postgres import PostgresPipeline
+from moviecrawler.pipelines.s3 import S3Pipeline
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.spiders.imdb import ImdbSpider
 
@@ -139,6 +145,12 @@ def test_scrapy_redis_own_names_are_heeded() -> None:
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
     assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 60.0, Limits().buffer_items)
+
+
+@pytest.mark.parametrize("pipeline", [CsvPipeline, PostgresPipeline, MongoPipeline, S3Pipeline])
+def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline], tmp_path: Path) -> None:
+    with pytest.raises(NotConfigured):
+        pipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
 
 
 @pytest.mark.parametrize(

@@ -116,10 +116,6 @@ class NodeOptions(Options, frozen=True, kw_only=True):
         options.check_access()
         return options
 
-    def __repr__(self) -> str:
-        """Say nothing of credentials."""
-        return f"NodeOptions(node_name={self.node_name!r}, url={self.url!r})"
-
     def check_access(self) -> None:
         """Raise ConfigurationError when others could reach the node without a password."""
         for prefix in ("", "deploy_"):

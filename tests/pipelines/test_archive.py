@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from warcio.archiveiterator import ArchiveIterator
@@ -305,8 +304,3 @@ def test_a_page_is_archived_as_it_was_sent(encoding: str | None) -> None:
 
 def test_parts_of_datasets_are_not_archived() -> None:
     assert through_middleware(received(HTML, None, site="imdb-datasets")) == ([], [HTML])
-
-
-def test_without_a_bucket_nothing_is_archived() -> None:
-    with pytest.raises(NotConfigured):
-        ArchiveMiddleware.from_crawler(get_crawler(Spider))

@@ -24,16 +24,14 @@ from moviecrawler import clock
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.clock import utc_now
 from moviecrawler.extensions.clock import ClockWatch
-from moviecrawler.items import Miss, Movie, Score
-from moviecrawler.pipelines.csv import CsvStore
-from moviecrawler.pipelines.mongo import MongoStore
+from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record, Store
+from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, environment
 from tests.pipelines.runs import make_miss, make_movie
-from tests.services.mongo import mongo_movies
-from tests.services.postgres import execute, postgres_movies
+from tests.pipelines.stored import Stored
+from tests.services.postgres import execute
 
 NOW = utc_now()
 AHEAD = timedelta(days=400)
@@ -140,46 +138,6 @@ def test_a_crawl_with_a_clock_ahead_stores_the_right_time(tmp_path: Path) -> Non
 
 
 # --- What was stored --------------------------------------------------------------------------------------------------
-
-
-class Stored:
-    """A store, and how what is in it is read."""
-
-    def __init__(self, name: str, request: pytest.FixtureRequest, folder: Path) -> None:
-        self.name, self.folder = name, folder
-        self.url = (
-            "" if name == "csv" else request.getfixturevalue({"postgres": "database_url", "mongo": "mongo_url"}[name])
-        )
-
-    def write(self, *items: Movie | Miss) -> None:
-        stores: dict[str, Any] = {"csv": CsvStore, "postgres": PostgresStore, "mongo": MongoStore}
-        store: Store = stores[self.name](self.folder if self.name == "csv" else self.url)
-        with closing(store):
-            store.open()
-            store.write([Record(item, msgspec.json.encode(item), 0.0) for item in items])
-
-    def movie(self) -> Movie:
-        if self.name == "csv":
-            (movie,) = read_movies(self.folder / "movies.csv")
-        else:
-            (movie,) = postgres_movies(self.url) if self.name == "postgres" else mongo_movies(self.url)
-        return movie
-
-    def misses(self) -> int:
-        if self.name == "csv":
-            return len((self.folder / "misses.csv").read_text().splitlines()) - 1
-        if self.name == "postgres":
-            return len(execute(self.url, "SELECT 1 FROM misses"))
-        from pymongo import MongoClient  # noqa: PLC0415 - one of three needs it
-
-        client: MongoClient[Any]
-        with MongoClient(self.url) as client:
-            return client.get_default_database("moviecrawler")["misses"].count_documents({})
-
-
-@pytest.fixture(params=["csv", "postgres", "mongo"])
-def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
-    return Stored(request.param, request, tmp_path)
 
 
 def test_what_was_read_in_the_future_gives_way(stored: Stored) -> None:

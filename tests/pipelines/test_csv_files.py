@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from scrapy.exceptions import CloseSpider, NotConfigured
-from scrapy.settings import Settings
+from scrapy.exceptions import CloseSpider
 
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Amount, Credit, Miss, Movie, Score
-from moviecrawler.pipelines.csv import CsvPipeline, CsvStore, pause_after_export
+from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import make_miss, make_movie, running
@@ -117,17 +116,6 @@ def test_crawling_twice_leaves_one_row_with_the_newer_values(tmp_path: Path) -> 
     assert {movie.year for movie in check_readable(tmp_path).values()} == {2002}
     assert len(rows(tmp_path / "scores.csv")) == 30
     assert rows(tmp_path / "credits.csv") == []
-
-
-def test_a_list_row_does_not_erase_what_the_page_told(tmp_path: Path) -> None:
-    crawl(tmp_path, [make_movie(1, age=60, plot="A keeper trims the lamp.")])
-    listed = make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)])
-    crawl(tmp_path, [listed])
-    (movie,) = check_readable(tmp_path).values()
-    assert movie.plot == "A keeper trims the lamp."
-    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
-    assert movie.list_rank == 4
-    assert len(rows(tmp_path / "credits.csv")) == 3
 
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
@@ -258,11 +246,6 @@ def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path)
     with pytest.raises(CloseSpider) as caught:
         crawl(tmp_path, [])
     assert "newer version" in str(caught.value.__cause__)
-
-
-def test_csv_can_be_switched_off(tmp_path: Path) -> None:
-    with pytest.raises(NotConfigured):
-        CsvPipeline.store_from_settings(Settings({"CSV_ENABLED": "0", "DATA_DIR": str(tmp_path)}))
 
 
 def test_an_unwritable_data_dir_is_told_in_a_sentence(tmp_path: Path) -> None:

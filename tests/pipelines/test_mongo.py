@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import WTimeoutError
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Fetch, Miss, Movie, Score
+from moviecrawler.items import Fetch, Miss, Movie
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
-from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
+from tests.pipelines.runs import BEGIN, make_movie, running
 from tests.services.mongo import documents
 from tests.services.proxy import Proxy
 from tests.waiting import until
@@ -101,41 +100,6 @@ def test_indexes_are_made_at_the_start(mongo_url: str, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("seconds", "wins"),
-    [(HOUR + 1, True), (HOUR, True), (HOUR - 1, False), (1, False), (0, True), (-1, False), (-HOUR, False)],
-)
-def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(
-    mongo_url: str, tmp_path: Path, seconds: float, wins: bool
-) -> None:
-    crawl(mongo_url, tmp_path, make_movie(1, HOUR, title="First"), margin=HOUR)
-    crawl(mongo_url, tmp_path, make_movie(1, HOUR - seconds, title="Second"), margin=HOUR)
-    assert documents(mongo_url, "movies")[KEY]["title"] == ("Second" if wins else "First")
-
-
-def test_a_page_wins_over_a_list_within_the_margin(mongo_url: str, tmp_path: Path) -> None:
-    crawl(mongo_url, tmp_path, make_movie(1, 60, source="list", title="Row"), margin=HOUR)
-    crawl(mongo_url, tmp_path, make_movie(1, title="Page"), margin=HOUR)
-    assert documents(mongo_url, "movies")[KEY]["title"] == "Page"
-
-
-def test_a_list_does_not_erase_what_the_page_told(mongo_url: str, tmp_path: Path) -> None:
-    row = make_movie(1, source="list", credits=[], scores=[Score(kind="imdb", value=8.1)], plot=None)
-    page = make_movie(1, 60, plot="A lamp is lit.")
-    crawl(mongo_url, tmp_path, page, batch_items=1)
-    crawl(mongo_url, tmp_path, row)
-    document = documents(mongo_url, "movies")[KEY]
-    assert (document["plot"], len(document["credits"])) == ("A lamp is lit.", 3)
-    assert document["scores"][0]["value"] == 8.1
-    assert (document["source"], document["scraped_at"]) == ("page", BEGIN)
-
-
-def test_the_newest_of_one_batch_wins(mongo_url: str, tmp_path: Path) -> None:
-    ages = (60, 0, 120)
-    crawl(mongo_url, tmp_path, *(make_movie(1, age, title=str(age)) for age in ages))
-    assert documents(mongo_url, "movies")[KEY]["title"] == "0"
-
-
 def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp_path: Path) -> None:
     async def write(age: int) -> Run:
         folder = tmp_path / str(age)
@@ -153,18 +117,6 @@ def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp
     found = documents(mongo_url, "movies")
     assert len(found) == 200
     assert {document["title"] for document in found.values()} == {"0"}
-
-
-def test_a_miss_stands_until_the_title_is_read(mongo_url: str, tmp_path: Path) -> None:
-    crawl(mongo_url, tmp_path, make_miss(1, 60), make_miss(2, 60), make_miss(2, 90, outcome="failed"))
-    assert {key: miss["outcome"] for key, miss in documents(mongo_url, "misses").items()} == {
-        KEY: "absent",
-        "imdb/tt0000002": "absent",
-    }
-    crawl(mongo_url, tmp_path, make_movie(1), make_movie(2, source="list"))
-    assert set(documents(mongo_url, "misses")) == {"imdb/tt0000002"}
-    crawl(mongo_url, tmp_path, make_miss(1, 30))
-    assert set(documents(mongo_url, "misses")) == {"imdb/tt0000002"}
 
 
 @pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
@@ -246,11 +198,6 @@ def test_a_wrong_url_is_told_before_the_crawl_without_the_password(url: str) -> 
         MongoPipeline.store_from_settings(Settings({"MONGO_URL": url}))
     assert "hu" not in str(caught.value).replace("should", "")
     assert caught.value.__cause__ is None
-
-
-def test_without_a_url_it_is_not_used() -> None:
-    with pytest.raises(NotConfigured):
-        MongoPipeline.store_from_settings(Settings({"MONGO_URL": ""}))
 
 
 def test_what_the_url_says_of_time_outs_and_acknowledgement_stands() -> None:

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psycopg2
 import pytest
-from scrapy.exceptions import NotConfigured
-from scrapy.settings import Settings
 
 from moviecrawler.catalogue.scoreboard import scoreboard
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import RejectedError
 from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
-from moviecrawler.pipelines.postgres import PostgresPipeline, PostgresStore, read_scoreboard
+from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.truth import truth
 from tests.crawling import Finished, scrapy
-from tests.pipelines.runs import BEGIN, make_miss, make_movie, running
+from tests.pipelines.runs import BEGIN, make_movie, running
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:
@@ -173,41 +171,12 @@ def test_the_history_keeps_each_value_that_a_score_had(database_url: str) -> Non
 # --- Freshness --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("seconds", "replaced"), [(-7200, False), (-1, False), (1, False), (3599, False), (3600, True), (7200, True)]
-)
-def test_a_scrape_replaces_one_that_is_older_by_the_margin(database_url: str, seconds: int, replaced: bool) -> None:
-    write(database_url, make_movie(1, title="First"), margin=3600)
-    write(database_url, make_movie(1, age=-seconds, title="Second", credits=[]), margin=3600)
-    assert stored(database_url)["tt0000001"].title == ("Second" if replaced else "First")
-    assert number_of(database_url, "credits") == (0 if replaced else 3)
-
-
-def test_a_page_replaces_a_list_row_at_once_but_never_a_newer_one(database_url: str) -> None:
-    listed = make_movie(1, source="list", credits=[], title="Listed")
-    write(database_url, listed, margin=3600)
-    write(database_url, make_movie(1, age=1, title="Older page"), margin=3600)
-    assert stored(database_url) == {"tt0000001": listed}
-    page = make_movie(1, age=-1, title="Page")
-    write(database_url, page, margin=3600)
-    assert stored(database_url) == {"tt0000001": page}
-
-
 def test_the_same_page_read_again_takes_its_own_place(database_url: str) -> None:
     write(database_url, make_movie(1, title="Misread", year=2002), margin=3600)
     write(database_url, make_movie(1, scores=[Score(kind="imdb", value=8)]), margin=3600)
     movie = stored(database_url)["tt0000001"]
     assert (movie.title, movie.year) == (make_movie(1).title, 2001)
     assert execute(database_url, "SELECT value::float FROM score_history") == [(8,)]
-
-
-def test_a_list_row_does_not_erase_what_the_page_told(database_url: str) -> None:
-    write(database_url, make_movie(1, age=60, plot="A keeper trims the lamp."))
-    write(database_url, make_movie(1, source="list", credits=[], list_rank=4, scores=[Score(kind="imdb", value=9.1)]))
-    movie = stored(database_url)["tt0000001"]
-    assert (movie.plot, movie.list_rank, movie.source) == ("A keeper trims the lamp.", 4, "page")
-    assert movie.scores == [Score(kind="imdb", value=9.1, count=1001)]
-    assert len(movie.credits) == 3
 
 
 def test_one_batch_may_name_a_title_many_times(database_url: str) -> None:
@@ -221,23 +190,6 @@ def test_one_batch_may_name_a_title_many_times(database_url: str) -> None:
     movie = stored(database_url)["tt0000001"]
     assert (movie.title, movie.plot) == ("Newer", "A keeper trims the lamp.")
     assert number_of(database_url, "records") == 2
-
-
-def test_a_miss_stands_until_its_title_is_read(database_url: str) -> None:
-    def missed() -> list[tuple[object, ...]]:
-        return execute(database_url, "SELECT site_id, outcome, reason, checked_at FROM misses")
-
-    write(database_url, make_miss(1, age=50), make_miss(1, age=60, outcome="failed"))
-    row = ("tt0000001", "absent", "HTTP status 404", BEGIN - timedelta(seconds=50))
-    assert missed() == [row]
-    write(database_url, make_movie(1, age=40, source="list"), make_movie(1, age=55))
-    assert missed() == [row]
-    write(database_url, make_movie(1, age=30))
-    assert missed() == []
-    write(database_url, make_miss(1, age=35))
-    assert missed() == []
-    write(database_url, make_miss(1, age=20, outcome="blocked"))
-    assert len(missed()) == 1
 
 
 # --- What can't be stored ---------------------------------------------------------------------------------------------
@@ -484,8 +436,3 @@ def test_main_actors_are_the_first_five_in_billing_order(database_url: str) -> N
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------
-
-
-def test_without_a_url_there_is_no_store() -> None:
-    with pytest.raises(NotConfigured):
-        PostgresPipeline.store_from_settings(Settings({"DATABASE_URL": ""}))

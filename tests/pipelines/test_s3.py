@@ -17,12 +17,10 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from scrapy.exceptions import NotConfigured
-from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie
-from moviecrawler.pipelines.s3 import Bucket, S3Pipeline, S3Store
+from moviecrawler.pipelines.s3 import Bucket, S3Store
 from tests.pipelines.runs import make_miss, make_movie, running
 from tests.services.proxy import Proxy
 from tests.services.s3 import objects, s3_movies
@@ -210,8 +208,3 @@ def test_an_endpoint_that_refuses_is_tried_again(s3_url: str) -> None:
     assert s3_url
     with pytest.raises(TransientStoreError):
         Bucket("some-bucket", endpoint_url="http://127.0.0.1:1").open()
-
-
-def test_without_a_bucket_it_is_not_used() -> None:
-    with pytest.raises(NotConfigured):
-        S3Pipeline.store_from_settings(Settings({"S3_BUCKET": ""}))
