@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from moviecrawler.cluster.jobs import check_job
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.report import read_current_runs, read_runs
 from moviecrawler.redis_client import connect, redis_parameters
@@ -31,6 +32,19 @@ class Node:
         self.state = state
         self.eggs = eggs
         self.launcher = launcher
+
+    def schedule(self, job: Job) -> None:
+        """Queue a job whose spider there is.
+
+        Raises ConfigurationError for what may not be in a job, UnknownVersionError, QueueFullError and redis.RedisError.
+        """
+        check_job(job)
+        if job.spider not in self.eggs.find(job.project, job.version).spiders:
+            raise ConfigurationError(f"spider '{job.spider}' not found")
+        if not self.state.schedule(job):
+            raise ConfigurationError(
+                f"job '{job.id}' is pending or running already, with other arguments; leave out jobid"
+            )
 
     def log_url(self, job: Job) -> str:
         """Return where any node gives a job's log."""

@@ -19,7 +19,7 @@ from twisted.web.error import Error
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from moviecrawler.cluster.jobs import Job, check_job
+from moviecrawler.cluster.jobs import Job
 from moviecrawler.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
@@ -189,11 +189,7 @@ class Schedule(ClusterResource):
             arguments=arguments,
             priority=urgency,
         )
-        check_job(job)
-        if spider not in self.node.eggs.find(project, version).spiders:
-            raise error_response(f"spider '{spider}' not found")
-        if not self.node.state.schedule(job):
-            raise error_response(f"job '{job.id}' is pending or running already, with other arguments; leave out jobid")
+        self.node.schedule(job)
         return {"jobid": job.id}
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from moviecrawler.cluster.jobs import Job, QueueFullError, check_job
+from moviecrawler.cluster.jobs import Job
 from moviecrawler.dashboard.jobs import log_tail
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from moviecrawler.dashboard.sources import Frontier
@@ -112,8 +111,6 @@ class Crawls(Page):
     def _job(self, asked: Asked) -> Job:
         """Queue what a form says."""
         project, _, spider = asked.value("spider").partition("/")
-        if spider not in self.sources.eggs.find(project, None).spiders:
-            raise RefusedError("choose one of the spiders")
         try:
             priority = float(asked.value("priority") or 0)
         except ValueError:
@@ -126,11 +123,7 @@ class Crawls(Page):
             arguments=_pairs("argument", asked.value("arguments")),
             priority=priority,
         )
-        try:
-            check_job(job)
-            self.sources.state.schedule(job)
-        except (ConfigurationError, QueueFullError) as error:
-            raise RefusedError(str(error)) from None
+        self.sources.node.schedule(job)
         return job
 
 
