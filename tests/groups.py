@@ -6,6 +6,7 @@ it. Tests marked `shared` run wherever the folder that they read is.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run test files that are named one by one in this process: servers of each process cost more than they save."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run two processes a core, as tests mostly wait for servers; and test files that are named one by one in this process."""
     named = [Path(argument.split("::")[0]) for argument in config.args]
-    return 0 if len(named) <= 2 and all(path.is_file() for path in named) else None
+    if len(named) <= 2 and all(path.is_file() for path in named):
+        return 0  # servers of each process cost more than they save
+    return 2 * len(os.sched_getaffinity(0))
