@@ -35,8 +35,8 @@ _NO_CLUSTER = "Redis Cluster is not supported; set REDIS_URL to a single Redis o
 def redis_parameters(settings: BaseSettings | Mapping[str, Any]) -> dict[str, Any]:
     """Return REDIS_PARAMS: the further arguments of redis-py's clients. Raises ConfigurationError.
 
-    `sentinels` ([[host, port], …]) and `service_name` are our own: with them, Sentinel says where the server is, and REDIS_URL
-    gives database and credentials only.
+    `sentinels` ([[host, port], …]), `service_name` and `sentinel_kwargs` are redis-py's for Sentinel: with them, Sentinel says
+    where the server is, and REDIS_URL gives database and credentials only.
     """
     given = settings.get("REDIS_PARAMS") or {}
     try:
@@ -86,15 +86,21 @@ def _made(url: str, given: dict[str, Any], single: Any, sentinel: Any, over_sent
     sentinels, service_name = given.pop("sentinels", None), given.pop("service_name", None)
     try:
         if not sentinels:
-            return single.from_url(url, **given)
+            client = single.from_url(url, **given)
+            client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)  # opens nothing
+            return client
         from_url = {name: value for name, value in parse_url(url).items() if name not in {"host", "port", "path"}}
         from_url.pop("connection_class", None)
         named = {"ssl": True} if url.startswith("rediss:") else {}
-        return sentinel(sentinels, sentinel_kwargs=_TIMEOUTS, **named, **from_url, **given).master_for(
-            service_name, redis_class=over_sentinel
-        )
+        to_sentinels = {**_TIMEOUTS, **given.pop("sentinel_kwargs", {})}
+        asked = sentinel(sentinels, sentinel_kwargs=to_sentinels, **named, **from_url, **given)
+        return asked.master_for(service_name, redis_class=over_sentinel)
     except ValueError as error:
         raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+    except TypeError as error:
+        raise ConfigurationError(
+            f"REDIS_PARAMS has what redis-py's client does not take: {str(error).partition('()')[2].strip()}"
+        ) from None
 
 
 class _ClientOverSentinel(redis.asyncio.Redis):

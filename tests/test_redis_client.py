@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import redis
 
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import connect, connect_blocking, describe_error, redis_parameters
 from tests.services.redis import RedisServer, executable
 
@@ -28,6 +29,12 @@ def test_redis_that_is_away_is_a_redis_error_without_its_password() -> None:
         asyncio.run(ask())
     assert "hunter2" not in str(error.value)
     assert describe_error(error.value, "; start it").endswith("; start it")
+
+
+def test_a_parameter_that_no_client_takes_is_named_before_anything_is_opened() -> None:
+    for make in (connect, connect_blocking):
+        with pytest.raises(ConfigurationError, match=r"^REDIS_PARAMS has what .* 'socket_timeuot'$"):
+            make(NOWHERE, socket_timeuot=3)
 
 
 def test_redis_cluster_is_refused_in_a_sentence() -> None:
