@@ -74,5 +74,5 @@ def _check_newer(newer: Mapping[int, bool], known: Collection[int]) -> None:
             f" knows {max(known)}, and it can't work with version {first}; update moviecrawler, or go back as"
             " moviecrawler/pipelines/README.md says"
         )
-    told = "The database has schema version %d, of which this version of moviecrawler knows %d; it works with what came since"
-    logger.warning(told, max(newer), max(known))
+    message = "The database has schema version %d, of which this version of moviecrawler knows %d; it works with what came since"
+    logger.warning(message, max(newer), max(known))

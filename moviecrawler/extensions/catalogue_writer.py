@@ -37,7 +37,7 @@ class CatalogueWriter:
         self._thread = ThreadPoolExecutor(1, "catalogue")
         self._waiting: deque[Callable[[CatalogueStore], object] | SiteOutcome] = deque()
         self._writing = asyncio.Lock()
-        self._complained = False
+        self._has_warned = False
 
     @property
     def waiting(self) -> int:
@@ -88,13 +88,13 @@ class CatalogueWriter:
                     await self.call(_write, batch)
                 except TransientStoreError as error:
                     self._waiting.extendleft(reversed(batch))
-                    if not self._complained:
+                    if not self._has_warned:
                         logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
-                        self._complained = True
+                        self._has_warned = True
                     return over
                 except Exception:  # titles stay claimed, and are due again when that ends
                     logger.exception("The catalogue refused what a list names")
-                self._complained = False
+                self._has_warned = False
                 over |= {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow and o.title_id}
         return over
 

@@ -64,12 +64,12 @@ class ClockWatch:
                 try:
                     before = datetime.now(UTC)
                     async with asyncio.timeout(_TIMEOUT_SECONDS):
-                        told = await ask(settings[name])
+                        message = await ask(settings[name])
                     after = datetime.now(UTC)
                 except (MovieCrawlerError, OSError, TimeoutError) as error:
                     logger.debug("%s can't be asked for the time: %s", name, error)
                     continue
-                ahead = before + (after - before) / 2 - told
+                ahead = before + (after - before) / 2 - message
                 if abs(ahead) >= clock.TOLERANCE:
                     self._correct(ahead, "that of Redis" if name == "REDIS_URL" else "that of Postgres")
                 return
@@ -97,8 +97,8 @@ class ClockWatch:
         self._corrected = True
         clock.correct(datetime.now(UTC) - ahead)
         self._crawler.stats.set_value("clock/ahead", round(ahead.total_seconds(), 1))
-        told = "The clock of this machine is %s %s %s: what is stored gets the time of the latter. Set this machine's clock (NTP)"
-        logger.error(told, _in_words(abs(ahead)), "ahead of" if ahead > timedelta() else "behind", whose)
+        message = "The clock of this machine is %s %s %s: what is stored gets the time of the latter. Set this machine's clock (NTP)"
+        logger.error(message, _in_words(abs(ahead)), "ahead of" if ahead > timedelta() else "behind", whose)
 
     async def _ask_redis(self, url: str) -> datetime:
         import redis.exceptions  # noqa: PLC0415 - only a crawl with a Redis needs its client
@@ -128,8 +128,8 @@ def _postgres_time(url: str) -> datetime:
         with closing(connect(url)) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = '5s'")
             cursor.execute("SELECT clock_timestamp()")
-            told: datetime = cursor.fetchall()[0][0]
-            return told
+            message: datetime = cursor.fetchall()[0][0]
+            return message
     except psycopg2.Error as error:
         raise OSError(str(error)) from error
 
@@ -140,8 +140,8 @@ def _ahead_of(response: Response) -> timedelta | None:
     if date is None or "cached" in response.flags:
         return None
     try:
-        told = parsedate_to_datetime(date.decode("latin-1")) + timedelta(seconds=int(age))  # of a copy on its way
-        return datetime.now(UTC) - told
+        message = parsedate_to_datetime(date.decode("latin-1")) + timedelta(seconds=int(age))  # of a copy on its way
+        return datetime.now(UTC) - message
     except (TypeError, ValueError, OverflowError):  # of a date without a zone, or that is none
         return None
 

@@ -173,7 +173,7 @@ class Metrics:
         self._started = time.time()
         self._reason: str | None = None
         self._task: asyncio.Task[None] | None = None
-        self._complained: set[str] = set()
+        self._has_warned: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -236,12 +236,12 @@ class Metrics:
         try:
             await asyncio.to_thread(write, *arguments)
         except (OSError, HTTPException) as error:  # the latter of a gateway that speaks no HTTP
-            if name not in self._complained:
-                told = f"HTTP status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
-                logger.warning("Metrics could not be written to %s (%s), and will be tried again", name, told)
-            self._complained.add(name)
+            if name not in self._has_warned:
+                message = f"HTTP status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
+                logger.warning("Metrics could not be written to %s (%s), and will be tried again", name, message)
+            self._has_warned.add(name)
         else:
-            self._complained.discard(name)
+            self._has_warned.discard(name)
 
     # --- Figures ------------------------------------------------------------------------------------------------------
 

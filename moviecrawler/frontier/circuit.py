@@ -55,9 +55,9 @@ class SharedCircuit(ProcessCircuit):
         self.reason: str | None = None
         self.probing = False
         """Whether this worker has the one request that may try whether the site answers again."""
-        self.tell_refusal: tuple[str, int] | None = None
+        self.pending_refusal: tuple[str, int] | None = None
         """Reason and pause (ms) that Redis has yet to be told."""
-        self.tell_answered = False
+        self.pending_answer = False
         """Whether Redis has yet to be told that the site answers again."""
         self._site = site
         self._changed = changed
@@ -72,12 +72,12 @@ class SharedCircuit(ProcessCircuit):
             super().refused(site, reason, pause)
         elif self.reason is None:
             self.reason, self.probing = reason, False
-            self.tell_refusal = reason, round(pause * 1000)
+            self.pending_refusal = reason, round(pause * 1000)
             self._changed()
 
     def answered(self, site: str) -> None:
         """Open the site to all nodes again when it was this worker that tried."""
         if site == self._site and self.probing:
             self.probing = False
-            self.tell_answered = True
+            self.pending_answer = True
             self._changed()

@@ -119,8 +119,8 @@ async def page_of_dead_letters(
         while True:
             cursor, letters = await client.hscan(keys.dead_letters, cursor, count=size)
             for letter_id, letter in letters.items():
-                told = _dead_letter(keys, letter_id, letter)
-                found[keys, told.id] = told
+                message = _dead_letter(keys, letter_id, letter)
+                found[keys, message.id] = message
             if not cursor:
                 break
             if len(found) >= size:
@@ -131,15 +131,15 @@ async def page_of_dead_letters(
 def _dead_letter(keys: Keys, letter_id: bytes, letter: bytes) -> DeadLetter:
     head, _, entry = letter.partition(b"\n")
     try:
-        told = msgspec.json.decode(head, type=_Head)
+        message = msgspec.json.decode(head, type=_Head)
     except (msgspec.DecodeError, RecursionError):
-        told = _Head(reason="set aside by another program")
+        message = _Head(reason="set aside by another program")
     return DeadLetter(
         site=keys.site,
         run=keys.run,
         id=letter_id.decode(errors="backslashreplace"),
-        reason=told.reason,
-        at=None if told.at is None else told.at / 1000,
+        reason=message.reason,
+        at=None if message.at is None else message.at / 1000,
         entry=entry.decode(errors="backslashreplace"),
     )
 

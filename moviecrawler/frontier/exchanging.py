@@ -115,7 +115,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             await asyncio.sleep(COALESCE_SECONDS)
             self._wake.clear()
             try:
-                await self._turn()
+                await self._step()
                 failing_since, pause = None, _FIRST_RETRY_SECONDS
             except RunGoneError as error:
                 self._end("frontier_gone", f"{error}: what this crawl had queued is lost; start it again")
@@ -138,11 +138,11 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         while True:
             # Pub/sub only shortens the wait; the exchange itself reports Redis errors.
             with suppress(redis.exceptions.RedisError, OSError):
-                await self.shared.listen(self._heard)
+                await self.shared.listen(self._woken)
             self._listening = False
             await asyncio.sleep(_LONGEST_RETRY_SECONDS)
 
-    def _heard(self) -> None:
+    def _woken(self) -> None:
         self._listening = True
         if self._is_idle():
             self._wakeup_received = True
@@ -166,7 +166,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             return POLL_SECONDS
         return max(_EMPTY_POLL_SECONDS if self._in_vain else COALESCE_SECONDS, min(POLL_SECONDS, reply.start / 1000))
 
-    async def _turn(self) -> None:
+    async def _step(self) -> None:
         """Do what is due."""
         now = self._loop.time()
         if self.crawler.engine.running:
@@ -180,7 +180,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
                     self._log(logging.WARNING, "Giving back %d requests in flight", len(self.tracker.leases))
                     self._give_back_all()
                 self._slot.abandon()
-        elif self._too_old(now):
+        elif self._is_recyclable(now):
             self._end("recycled")
         if self._exchange_due(now):
             await self._exchange(Batch(want=self._want(), regardless=self.spider.has_other_source))
@@ -217,20 +217,20 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
 
     def _exchange_due(self, now: float) -> bool:
         beat = min(self._poll() if self._is_idle() else _HEARTBEAT_SECONDS, self.options.lease / 4)
-        to_tell = self.queue.pushes or self.queue.ends or self.circuit.tell_refusal or self.circuit.tell_answered
+        to_tell = self.queue.pushes or self.queue.ends or self.circuit.pending_refusal or self.circuit.pending_answer
         return bool(to_tell) or self._wakeup_received or self._more_due() or now - self._last_exchange >= beat
 
     async def _exchange(self, batch: Batch) -> None:
         circuit = self.circuit
-        batch.refusal, batch.answered = circuit.tell_refusal, circuit.tell_answered
+        batch.refusal, batch.answered = circuit.pending_refusal, circuit.pending_answer
         began = self._loop.time()
         self._wakeup_received = False
         reply = await self.queue.exchange(batch)
         now = self._last_exchange = self._loop.time()
         self.stats.max_value("frontier/longest", round(now - began, 4))
-        if circuit.tell_refusal is batch.refusal:
-            circuit.tell_refusal = None
-        circuit.tell_answered = circuit.tell_answered and not batch.answered
+        if circuit.pending_refusal is batch.refusal:
+            circuit.pending_refusal = None
+        circuit.pending_answer = circuit.pending_answer and not batch.answered
         self._asked_at, self._in_vain = began, bool(batch.want and not reply.handed_out)
         if reply.open:
             self._done_since = None
@@ -247,12 +247,12 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             self.tracker.forget()
         self.stats.inc_value("frontier/handed_out", len(reply.handed_out))
         self.stats.inc_value("dupefilter/filtered", reply.dropped)
-        self._heed(reply)
+        self._apply_limits(reply)
         for worker in reply.gone:
             back, dead = await self.shared.reap(worker)
             if back or dead:
-                told = "Worker %s is gone: %d of its requests are queued again, %d are dead letters"
-                self._log(logging.WARNING, told, worker, back, dead)
+                message = "Worker %s is gone: %d of its requests are queued again, %d are dead letters"
+                self._log(logging.WARNING, message, worker, back, dead)
         if self.queue.pushes or reply.lost:
             self._wake.set()
 
@@ -260,13 +260,13 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         self._exchanged.clear()
         await self._exchanged.wait()
 
-    def _heed(self, reply: Reply) -> None:
+    def _apply_limits(self, reply: Reply) -> None:
         """Stop asking a site that has refused us or whose budget is spent; end when that takes longer than our patience.
 
         What was handed out before the budget was spent is a part of it, so that it is done first.
         """
         circuit = self.circuit
-        if circuit.tell_refusal is not None or circuit.tell_answered:
+        if circuit.pending_refusal is not None or circuit.pending_answer:
             return  # Redis does not know yet what we know
         refused = bool(reply.shut) and not (reply.spent or reply.probing)
         circuit.probing, circuit.reason = reply.probing, reply.reason if refused else None
@@ -323,7 +323,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         # What was asked before may be from a time when nothing was queued yet.
         return self._seeded_at is not None and self._asked_at > self._seeded_at
 
-    def _too_old(self, now: float) -> bool:
+    def _is_recyclable(self, now: float) -> bool:
         pages, seconds = self.options.max_pages, self.options.max_seconds
         return bool((pages and self._pages >= pages) or (seconds and now - self._started >= seconds))
 

@@ -111,8 +111,8 @@ class FrontierScheduler(ExchangingScheduler):
             await self._exchange(Batch())
             policy = await self.shared.eviction()
             if policy is not None:
-                told = "Redis throws keys away when it is full (%s), and with them what is queued; set maxmemory-policy to noeviction"
-                self._log(logging.WARNING, told, policy)
+                message = "Redis throws keys away when it is full (%s), and with them what is queued; set maxmemory-policy to noeviction"
+                self._log(logging.WARNING, message, policy)
         except redis.exceptions.RedisError as error:
             why = describe_error(error, "; start it, or remove REDIS_URL")
             self._log(logging.ERROR, "Redis at REDIS_URL can't be used: %s", why)
@@ -219,8 +219,8 @@ class FrontierScheduler(ExchangingScheduler):
         if revived:
             self._log(logging.INFO, "Trying %d requests once more that have failed before", revived)
         elif answer == "done":
-            told = "Run %r has done all of this since this crawl was asked for, so nothing is left for this worker"
-            self._log(logging.INFO, told, self.options.run)
+            message = "Run %r has done all of this since this crawl was asked for, so nothing is left for this worker"
+            self._log(logging.INFO, message, self.options.run)
 
     def _mark_seeded(self) -> None:
         self._seeded_at = self._loop.time()

@@ -91,8 +91,8 @@ class Seeds:
     def _warn_of_kind(self, kind: str) -> None:
         wrong = None if kind in _KINDS else kind
         if wrong is not None and wrong != self._wrong_kind:
-            told = "Seeds can't be taken from the key %r, as it is a %s; make it a list, a set or a sorted set (REDIS_START_URLS_KEY names it)"
-            logger.warning(told, self._keys.start_urls, wrong, extra={"spider": self._spider})
+            message = "Seeds can't be taken from the key %r, as it is a %s; make it a list, a set or a sorted set (REDIS_START_URLS_KEY names it)"
+            logger.warning(message, self._keys.start_urls, wrong, extra={"spider": self._spider})
         self._wrong_kind = wrong
 
 

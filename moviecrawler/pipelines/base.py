@@ -254,8 +254,10 @@ class BatchingPipeline:
                 path = await asyncio.to_thread(self._spool_files.write, items)
                 logger.warning("%s did not take %d items in time: kept in %s", self.store.name, len(fresh), path)
         except OSError as error:
-            told = "%s: %d items are lost, as they could be neither stored nor spooled (%s); ask for their titles again"
-            logger.error(told, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
+            message = (
+                "%s: %d items are lost, as they could be neither stored nor spooled (%s); ask for their titles again"
+            )
+            logger.error(message, self.store.name, len(fresh), error)  # noqa: TRY400 - the disk's message says it all
             self.settle(fresh, "lost", f"neither stored nor spooled: {error}")
             self.settle([record for record in records if record.spool is not None], "spooled")
         else:
@@ -304,8 +306,8 @@ class BatchingPipeline:
             return
         if was_stuck:
             return
-        told = "%s can neither be written nor spooled (%s): the crawl waits until there is room in %s"
-        logger.error(told, self.store.name, error, self._data_dir)
+        message = "%s can neither be written nor spooled (%s): the crawl waits until there is room in %s"
+        logger.error(message, self.store.name, error, self._data_dir)
         self._stats.inc_value(self._stat("stuck"))
         if self._crawler is not None and self._crawler.settings.get("REDIS_URL"):
             self._loop.call_later(_STUCK_SECONDS, self._end_if_stuck)

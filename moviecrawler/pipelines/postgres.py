@@ -205,8 +205,8 @@ class PostgresStore(Store):
                 self._join(records[:middle])
                 self._join(records[middle:])
                 return
-            told = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
-            logger.warning(told, records[0].movie.site, records[0].movie.site_id, in_one_line(str(error)))
+            message = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
+            logger.warning(message, records[0].movie.site, records[0].movie.site_id, in_one_line(str(error)))
             with self._connected() as connection, connection.cursor() as cursor:
                 _lock_titles(cursor)
                 settle(cursor, (), [records[0].record_id])

@@ -263,8 +263,8 @@ class MovieSpider(scrapy.Spider):
         if unknown and len(self.ignored_fields) < _MAX_IGNORED_FIELDS:
             self.ignored_fields |= unknown
             shown = ", ".join(sorted(name[:80] for name in unknown))[:MAX_REASON_CHARS]
-            told = "Seeds have fields that are ignored: %s; a title's page is asked for in one way only"
-            logger.warning(told, shown, extra={"spider": self})
+            message = "Seeds have fields that are ignored: %s; a title's page is asked for in one way only"
+            logger.warning(message, shown, extra={"spider": self})
 
     def limit_reached(self) -> bool:
         """Return whether as many titles were asked for as the arguments allow."""

@@ -282,19 +282,6 @@ def test_dataset_is_fetched_in_parts(tmp_path: Path) -> None:
     assert finished.stat("titles/stored") == len(movies) > 19_000
 
 
-def test_damaged_dataset_is_told_and_forgotten(replica: ReplicaProcess, tmp_path: Path) -> None:
-    whole = crawl("imdb", "via=datasets", data=tmp_path, replica=replica).movies
-    (kept,) = (tmp_path / "datasets").glob("title.basics.tsv.gz")
-    kept.write_bytes(kept.read_bytes()[:-100])
-    damaged = crawl("imdb", "via=datasets", data=tmp_path, replica=replica)
-    assert damaged.code == 1
-    assert "damaged" in damaged.log
-    mended = crawl("imdb", "via=datasets", data=tmp_path, replica=replica)
-    assert mended.code == 0
-    assert ids(mended.movies) == ids(whole)
-    assert mended.movies[0].scraped_at != whole[0].scraped_at
-
-
 def test_title_that_no_dataset_has_is_absent(replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl("imdb", f"ids=tt0000001,{CATALOGUE.imdb_id(2)}", "via=datasets", data=tmp_path, replica=replica)
     assert ids(finished.movies) == [CATALOGUE.imdb_id(2)]
