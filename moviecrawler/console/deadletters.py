@@ -64,7 +64,7 @@ class DeadLetters(Console):
             self.fail(f"{letter.id} can't be queued again: {letter.reason}")
 
     async def _drop(self, client: Any, letter: DeadLetter) -> None:
-        if await drop(client, letter):
+        if await drop(client, letter.keys, letter.id):
             print(printable(f"{letter.id} is dropped from {letter.site} ({letter.run})"))
 
 

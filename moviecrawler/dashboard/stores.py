@@ -12,7 +12,7 @@ from moviecrawler.dashboard.pages import Asked, Page, RefusedError
 from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_place, page_of_rejected
 from moviecrawler.extensions.rejected_items import KEPT
 from moviecrawler.extensions.store_stats import SILENT_SECONDS
-from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
+from moviecrawler.frontier.dead_letters import Place, drop, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import requeue
 from moviecrawler.texts import printable
@@ -132,7 +132,7 @@ class Stores(Page):
         async def change(client: Any) -> bool:
             if action == "requeue":
                 return await requeue(client, keys, letter)
-            return bool(await client.hdel(keys.dead_letters, letter))
+            return await drop(client, keys, letter)
 
         done = self.sources.ask_frontier(change)
         return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-letter"

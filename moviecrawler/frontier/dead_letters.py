@@ -144,6 +144,6 @@ def _dead_letter(keys: Keys, letter_id: bytes, letter: bytes) -> DeadLetter:
     )
 
 
-async def drop(client: Any, letter: DeadLetter) -> bool:
+async def drop(client: Any, keys: Keys, letter_id: str) -> bool:
     """Forget a dead letter; return whether it was there. What it was for stays counted as failed."""
-    return bool(await client.hdel(letter.keys.dead_letters, letter.id))
+    return bool(await client.hdel(keys.dead_letters, letter_id))
