@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from moviecrawler.datasets.stored_facts import StoredFacts
-from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,14 +38,13 @@ class DatasetFacts:
         has_csv = Path(crawler.settings["DATA_DIR"], "movies.sqlite3").exists()
         self._begins_anew = crawler.settings.getbool("CSV_ENABLED") and not has_csv
         """Whether somebody has removed the CSV files, who wants them anew."""
-        self._stores: set[str] = set()
-        self._following: dict[int, tuple[Movie, set[str]]] = {}
+        self._following: dict[int, Movie] = {}
         self._pass: tuple[str, int, list[str]] | None = None
         self._is_whole = True
         """Whether all that was given to the stores is durable in each of them."""
-        crawler.signals.connect(self._store_opened, store_opened)
-        crawler.signals.connect(self._settled, item_settled)
+        crawler.signals.connect(self._completed, item_completed)
         crawler.signals.connect(self._dropped, signals.item_dropped)
+        crawler.signals.connect(self._dropped, signals.item_error)
         crawler.signals.connect(self._closed, signals.spider_closed)
 
     @property
@@ -70,27 +69,21 @@ class DatasetFacts:
         """Return whether all stores have a title as it is; if not, follow it until they have."""
         if self._facts.has(movie):
             return True
-        self._following[id(movie)] = (movie, set())
+        self._following[id(movie)] = movie
         return False
 
     def end_pass(self, name: str, titles: int, absent: list[str]) -> None:
         """Note a pass by its version once all of it is stored, when the crawl is over."""
         self._pass = (name, titles, absent)
 
-    def _store_opened(self, store: str) -> None:
-        self._stores.add(store)
-
-    def _settled(self, item: Any, store: str, outcome: Outcome) -> None:
-        followed = self._following.get(id(item))
-        if followed is None:
+    def _completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        movie = self._following.pop(id(item), None)
+        if movie is None:
             return
-        if outcome != "durable":
-            self._dropped(item)
-            return
-        followed[1].add(store)
-        if followed[1] >= self._stores:
-            del self._following[id(item)]
-            self._facts.add(followed[0])
+        if outcomes == {"durable"}:
+            self._facts.add(movie)
+        else:
+            self._is_whole = False
 
     def _dropped(self, item: Any) -> None:
         if self._following.pop(id(item), None) is not None:
@@ -99,7 +92,7 @@ class DatasetFacts:
     def _closed(self) -> None:
         if self._opened is None:
             return
-        if self._pass is not None and self._is_whole and not self._following and self._stores:
+        if self._pass is not None and self._is_whole and not self._following:
             self._facts.add_pass(*self._pass)
         self._opened.close()
 
