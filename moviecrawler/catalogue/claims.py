@@ -12,6 +12,7 @@ from moviecrawler.catalogue.outcomes import BY_WEIGHT, Outcomes, SiteOutcome
 from moviecrawler.catalogue.slugs import title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
+from moviecrawler.errors import TransientStoreError
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -61,9 +62,11 @@ class Claims(Outcomes):
     ) -> list[Claim]:
         """Claim at most `size` titles whose id on the site is known, in the order in which to fetch them.
 
-        None are returned only when none is due. Of workers that claim at once, each gets other titles.
+        None are returned only when none is due. Of workers that claim at once, each gets other titles. Raises TransientStoreError
+        when all that are due are locked, such as by an import.
         """
         claimed: list[Claim] = []
+        chosen: list[int] = []
         with self.transaction() as cursor:
             for _ in range(_ROUNDS):
                 missing = size - len(claimed)
@@ -94,6 +97,8 @@ class Claims(Outcomes):
                 self._record(cursor, [_worn_out(site, row, now) for row in worn])
                 if len(claimed) >= size:
                     break
+        if chosen and not claimed:
+            raise TransientStoreError("another program is writing to all titles that are due")
         return claimed
 
     def claim_unfound(

@@ -46,6 +46,8 @@ class RangedDownload:
         self.part = part
         self.total: int | None = None
         """Bytes of the whole file; None until the server has told."""
+        self.have = 0
+        """Bytes of it that were fetched, as of the last answer that was taken in. Files may be renamed at any moment."""
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, thread_local=False)
@@ -97,11 +99,6 @@ class RangedDownload:
             self._check_room()
         return self._append(body, headers.get("etag"), total=int(given[3]))
 
-    @property
-    def have(self) -> int:
-        """Bytes that were fetched so far of the file as the server has it; all, once it is whole."""
-        return self._have() or (self.total or 0)
-
     def _check_room(self) -> None:
         free, needed = shutil.disk_usage(self.path.parent).free, self.total or 0
         if needed + _SPARE > free:
@@ -127,7 +124,8 @@ class RangedDownload:
             os.fsync(file.fileno())
         if etag:
             _etag_path(self._partial).write_text(json.dumps(etag), encoding="ascii")
-        if self._partial.stat().st_size < total:
+        self.have = self._partial.stat().st_size
+        if self.have < total:
             if not etag:
                 raise DownloadError(f"{self.path.name}: the server names no ETag, so its parts can't be told to fit")
             return False

@@ -265,7 +265,20 @@ class ImdbSpider(MovieSpider):
         )
 
     async def parse_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
-        """Keep a part of a dataset; yield the request for the next, and when all are here, the movies."""
+        """Keep a part of a dataset; yield the request for the next, and when all are here, the movies.
+
+        Whatever goes wrong ends the pass: what waits for it would wait for ever.
+        """
+        try:
+            async for found in self._part_of_dataset(response, name):
+                yield found
+        except Exception as error:
+            logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+            self.crawler.stats.inc_value("extraction/errors/dataset")
+            for item in self._datasets_missed(f"{type(error).__name__}: {error}"):
+                yield item
+
+    async def _part_of_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
         download = self.downloads.get(name)
         if download is None:
             return  # another dataset could not be had, which has ended the pass
@@ -289,7 +302,7 @@ class ImdbSpider(MovieSpider):
                 async for item in self.movies_of_datasets():
                     yield item
             finally:
-                self.pass_done.set()
+                self.pass_done.set()  # also when the crawl is closed in the middle
 
     def dataset_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a dataset that could not be fetched, unless another one's failure has ended the pass."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg2
 import pytest
@@ -23,6 +23,7 @@ from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.database.sql import migrations
+from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Credit
 from tests.catalogue import model
 from tests.catalogue.catalogued import (
@@ -42,9 +43,6 @@ from tests.catalogue.catalogued import (
 from tests.catalogue.model import SiteState
 from tests.services.postgres import execute
 
-if TYPE_CHECKING:
-    pass
-
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
 
@@ -52,6 +50,16 @@ def test_never_fetched_titles_are_claimed_most_popular_first_and_once(store: Cat
     bring_in(store, row(3), row(1), row(2))
     assert claim(store, 2) == ["tt1000001", "tt1000002"]
     assert claim(store, 2, worker="other") == ["tt1000003"]
+    assert claim(store) == []
+
+
+def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, row(1), row(2))
+    with closing(psycopg2.connect(database_url)) as importing, importing.cursor() as cursor:
+        cursor.execute("SELECT FROM title_sites FOR UPDATE")
+        with pytest.raises(TransientStoreError, match="another program is writing to all titles that are due"):
+            claim(store)
+    assert len(claim(store)) == 2
     assert claim(store) == []
 
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from typing import TYPE_CHECKING
 
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from moviecrawler import settings as project
+from moviecrawler.datasets.downloads import RangedDownload
 from moviecrawler.extract.dataset_titles import COLUMNS
+from moviecrawler.items import Miss
+from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import FAST, Finished, scrapy
 from tests.datasets.served import serving
 
@@ -97,3 +107,27 @@ def test_a_damaged_file_is_reported_and_erases_nothing(tmp_path: Path) -> None:
         assert movie.scores[0].value == 1.0
         (known,) = (movie for movie in before if movie.site_id == "tt0900001")
         assert movie.people("director") == known.people("director")
+
+
+def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bool:
+        raise RuntimeError("not foreseen")
+
+    monkeypatch.setattr(RangedDownload, "accept", broken)
+
+    async def run() -> list[object]:
+        values = {name: value for name, value in vars(project).items() if name.isupper()}
+        crawler = get_crawler(ImdbSpider, {**values, "DATA_DIR": str(tmp_path)})
+        spider = ImdbSpider.from_crawler(crawler, ids="tt0900001", via="datasets")
+        requests = [request async for request in spider.start()]
+        answer = Response(requests[0].url, request=Request(requests[0].url))
+        found = [item async for item in spider.parse_dataset(answer, **requests[0].cb_kwargs)]
+        assert spider.pass_done.is_set()  # else `lane=due` would wait for ever
+        spider.close_downloads()
+        return found
+
+    (miss,) = asyncio.run(run())
+    assert isinstance(miss, Miss)
+    assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
