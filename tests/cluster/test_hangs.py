@@ -102,7 +102,8 @@ def test_page_that_hangs_is_set_aside_and_all_others_are_stored(
         with cluster(tmp_path / "nodes", server.url, 1, **options) as running:
             [node] = running.nodes
             assert node.deploy(hanging_egg.read_bytes(), "moviecrawler", "1").json["status"] == "ok"
-            settings = {**FAST, "FRONTIER_RUN": "hostile", "FRONTIER_LEASE": "2", "STORE_BATCH_SECONDS": "0.2"}
+            # A lease outlives a hang until its node has counted it: else a third process gets the page meanwhile.
+            settings = {**FAST, "FRONTIER_RUN": "hostile", "FRONTIER_LEASE": "6", "STORE_BATCH_SECONDS": "0.2"}
             jobs = [node.schedule("imdb", "moviecrawler", settings, ids=",".join(ids)) for _ in range(1 + shared)]
             assert {end["reason"] for end in node.wait_for_end(*jobs)} == {"finished"}
             assert 'moviecrawler_jobs_total{event="hung"} 2.0' in node.get("metrics").text
