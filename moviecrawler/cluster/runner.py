@@ -28,7 +28,7 @@ _COUNT = 8
 """Bytes of the count, at the beginning of the memory."""
 _BEATS = 24
 """In the time after which the process counts as hung."""
-_HANG_TIMES, _HANG_EXTRA_SECONDS = 1.5, 30.0
+_HANG_TIMES, _HANG_EXTRA_SECONDS = 1.5, 20.0
 """Times that, and seconds, after which the process ends itself if no node has."""
 _END_SECONDS = 15.0
 """Seconds that a spider whose node is gone may take to end; less than that node's lease."""
