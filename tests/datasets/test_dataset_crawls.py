@@ -98,6 +98,13 @@ def test_a_damaged_file_is_reported_and_erases_nothing(tmp_path: Path) -> None:
             left = {path.name for path in (data / "datasets").glob("*.tsv.gz")}
             assert left == {f"{name}.tsv.gz" for name in COLUMNS if name != "title.principals"}
             assert cut.movies == before
+        # Once the file is whole again, so is what it tells.
+        (files / "title.principals.tsv.gz").write_bytes(whole)
+        mended = crawl(url, data)
+        assert mended.code == 0
+        assert [movie.site_id for movie in mended.movies] == [movie.site_id for movie in before]
+        (movie,) = (movie for movie in mended.movies if movie.site_id == "tt0900001")
+        assert movie.scores[0].value == 1.0
         # A row with too few columns costs what it tells, and no more.
         put(files, "title.principals", "tt0900001|1|nm0900002|actress")
         row = crawl(url, data)

@@ -38,9 +38,6 @@ WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 ENTRYPOINT = PROJECT / "scrapyd" / "entrypoint.sh"
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-RUNNING = sorted(
-    name for name, service in SERVICES.items() if service.get("restart") == "unless-stopped" or name == "replica"
-)
 DEPLOYMENT: dict[str, Any] = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text("utf-8"))
 POD: dict[str, Any] = DEPLOYMENT["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]

@@ -13,7 +13,6 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import crawl
 from tests.monitors.receivers import Webhook
 from tests.services.postgres import execute
-from tests.waiting import wait_for
 
 IDS = ",".join(Catalogue(1, 40).imdb_id(index) for index in range(40))
 
@@ -22,13 +21,6 @@ IDS = ",".join(Catalogue(1, 40).imdb_id(index) for index in range(40))
 def replica() -> Iterator[ReplicaProcess]:
     with ReplicaProcess(titles=40, light=True) as running:
         yield running
-
-
-def until(hook: Webhook, alarm: str, status: str) -> None:
-    wait_for(
-        lambda: any(message["alarm"] == alarm and message["status"] == status for message in hook.messages),
-        told=lambda: hook.messages,
-    )
 
 
 def test_silence_is_told_once_and_then_reminded_of(tmp_path: Path) -> None:

@@ -48,7 +48,15 @@ def send(given: dict[str, Any], statuses: Sequence[Any] = ("opened",)) -> bool:
 
 
 def test_every_kind_of_alarm_has_a_monitor() -> None:
-    assert len(list(AlarmSuite().all_monitors)) == 7
+    assert sorted(monitor.method_name for monitor in AlarmSuite().all_monitors) == [
+        "test_dead_letters_do_not_grow",
+        "test_pages_can_be_read",
+        "test_places_of_fields_are_there",
+        "test_site_does_not_refuse",
+        "test_stores_take_batches",
+        "test_titles_are_fresh",
+        "test_work_that_is_due_is_done",
+    ]
 
 
 def test_webhook_gets_json_that_chat_programs_show() -> None:

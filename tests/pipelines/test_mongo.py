@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tests.pipelines.runs import Run
 
 KEY = "imdb/tt0000001"
-HOUR = 3600.0
 
 
 def crawl(url: str, folder: Path, *items: Movie | Miss, margin: float = 0, **limits: Any) -> Run:
