@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("site", "site_id", "title", "original_title", "year", "release_date", "runtime_minutes", "directors", "votes"),
 )
-"""What a CSV's header has to name, in any order."""
-MORE_COLUMNS = ("other_titles", "kind")
-"""What it may name as well. Other columns are passed over."""
+"""What a CSV's header has to name, in any order. It may name `other_titles` and `kind` as well; other columns are passed over."""
 _NEVER_EMPTY = ("site", "site_id", "title")
 _BETWEEN = "|"
 """Stands between the values of a list in one cell."""

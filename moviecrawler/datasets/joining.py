@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterator, Mapping
     from pathlib import Path
 
-    from moviecrawler.extract.datasets import OnError
+    from moviecrawler.extract.datasets import Damage
     from moviecrawler.items import Movie
 
 BASICS: Final = "title.basics"
@@ -54,7 +54,7 @@ def dataset_names(words: str) -> tuple[str, ...]:
 
 
 def read_chart(
-    files: Mapping[str, Path], chart: str, limit: int | None, on_error: OnError
+    files: Mapping[str, Path], chart: str, limit: int | None, damage: Damage
 ) -> tuple[list[str], dict[str, Movie]]:
     """Return the ids of a chart, and its movies without credits where their places count.
 
@@ -63,11 +63,11 @@ def read_chart(
     """
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
         if chart == "all":
-            table = Table(BASICS, gunzip(basics, url_of(BASICS)), on_error)
+            table = Table(BASICS, gunzip(basics, url_of(BASICS)), damage.add)
             return list(islice(_movies_and_series(table), limit)), {}
         compute = top_250 if chart == "top" else most_voted
         blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
-        movies = compute(*blocks, on_error=on_error)[:limit]
+        movies = compute(*blocks, on_error=damage.add)[:limit]
         return [movie.site_id or "" for movie in movies], {movie.site_id or "": movie for movie in movies}
 
 
@@ -75,24 +75,25 @@ def _movies_and_series(table: Table) -> Iterator[str]:
     for part in table.parts():
         try:
             kind = TITLE_KINDS.get(text_or_none(table.rows(part.rows)[0][1]) or "")
-        except ValueError:
-            continue  # it is reported where the title is read
+        except ValueError as error:
+            table.on_error(table.damage(part.key, error))
+            continue
         if kind in {"movie", "series"}:
             yield part.key.decode()
 
 
 def read_titles(
-    files: Mapping[str, Path], ids: Collection[str], on_error: OnError, check: Callable[[], object] = lambda: None
+    files: Mapping[str, Path], ids: Collection[str], damage: Damage, check: Callable[[], object] = lambda: None
 ) -> Iterator[Movie]:
     """Yield the titles of these ids that are in title.basics, each with all that the files tell of it.
 
-    files: the datasets' files by name, such as `title.crew`; the more of them, the fuller the movies. `check` is called now
-    and then, and may raise what ends the pass. Raises ExtractionError for damaged files: then nothing was yielded yet.
+    files: the datasets' files by name, such as `title.crew`; the more of them, the fuller the movies. Damaged rows are added
+    to `damage`. `check` is called now and then, and may raise what ends the pass. Raises ExtractionError for damaged files: then nothing was yielded yet.
     """
     wanted = frozenset(site_id.encode() for site_id in ids)
     with ExitStack() as stack:
         tables = {
-            name: Table(name, gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), on_error)
+            name: Table(name, gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), damage.add)
             for name in files
         }
         count = min(_MOST_SHARES, -(-len(wanted) // _SHARE)) or 1
@@ -102,7 +103,7 @@ def read_titles(
             for _ in range(count)
         ]
         people = People()
-        reader = TitleReader(tables, on_error)
+        reader = TitleReader(tables, damage.add)
         series: set[bytes] = set()
         for number, name in enumerate(_ORDER):
             if name not in tables:
@@ -124,7 +125,7 @@ def read_titles(
         reader.name_of = _read_names(tables.get(NAMES), people).of
         for share in shares:
             check()
-            yield from _put_together(share, reader)
+            yield from _put_together(share, reader, damage)
 
 
 def _read_names(table: Table | None, people: People) -> Names:
@@ -140,7 +141,7 @@ def _read_names(table: Table | None, people: People) -> Names:
     return names
 
 
-def _put_together(share: IO[bytes], reader: TitleReader) -> Iterator[Movie]:
+def _put_together(share: IO[bytes], reader: TitleReader, damage: Damage) -> Iterator[Movie]:
     """Yield the titles of a share."""
     titles: dict[bytes, dict[str, bytes]] = {}
     share.seek(0)
@@ -152,6 +153,9 @@ def _put_together(share: IO[bytes], reader: TitleReader) -> Iterator[Movie]:
     share.close()
     while titles:
         key = next(iter(titles))
-        movie = reader.movie(key, titles.pop(key))
+        rows = titles.pop(key)
+        movie = reader.movie(key, rows)
         if movie is not None:
             yield movie
+        elif BASICS in rows:
+            damage.titles.add(key.decode())

@@ -84,14 +84,14 @@ class StoredFacts:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was added."""
+        """Write what was added. What can't be written is forgotten, and so is stored again by a later pass."""
         waiting, self._waiting = self._waiting, []
-        self._connection.execute("BEGIN IMMEDIATE")
-        for row in waiting:
-            before = self._connection.execute("SELECT stored_at FROM titles WHERE site_id = ?", row[:1]).fetchone()
-            if before is None or row[3] - before[0] >= self._margin:
-                self._connection.execute(_UPSERT, row)
-        self._connection.execute("COMMIT")
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for row in waiting:
+                before = self._connection.execute("SELECT stored_at FROM titles WHERE site_id = ?", row[:1]).fetchone()
+                if before is None or row[3] - before[0] >= self._margin:
+                    self._connection.execute(_UPSERT, row)
 
     def known_pass(self, version: str) -> Pass | None:
         """Return a pass of this version whose titles are all stored; None when there was none."""
@@ -101,20 +101,20 @@ class StoredFacts:
     def add_pass(self, version: str, titles: int, absent: Iterable[str]) -> None:
         """Note that all that a pass gave is stored; passes over older files are forgotten."""
         self.flush()
-        self._connection.execute("BEGIN IMMEDIATE")
-        # The first part of a version is that of the files.
-        self._connection.execute(
-            "DELETE FROM passes WHERE substr(version, 1, instr(version, ' ')) <> ?", (version.partition(" ")[0] + " ",)
-        )
-        self._connection.execute(
-            "INSERT OR REPLACE INTO passes VALUES (?, ?, ?)", (version, titles, json.dumps(list(absent)))
-        )
-        self._connection.execute("COMMIT")
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            # The first part of a version is that of the files.
+            older = "DELETE FROM passes WHERE substr(version, 1, instr(version, ' ')) <> ?"
+            self._connection.execute(older, (version.partition(" ")[0] + " ",))
+            row = (version, titles, json.dumps(list(absent)))
+            self._connection.execute("INSERT OR REPLACE INTO passes VALUES (?, ?, ?)", row)
 
     def close(self) -> None:
         """Write what was added, and close the file."""
-        self.flush()
-        self._connection.close()
+        try:
+            self.flush()
+        finally:
+            self._connection.close()
 
 
 def _votes(movie: Movie) -> int | None:

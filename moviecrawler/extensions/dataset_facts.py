@@ -92,9 +92,11 @@ class DatasetFacts:
     def _closed(self) -> None:
         if self._opened is None:
             return
-        if self._pass is not None and self._is_whole and not self._following:
-            self._facts.add_pass(*self._pass)
-        self._opened.close()
+        try:
+            if self._pass is not None and self._is_whole and not self._following:
+                self._facts.add_pass(*self._pass)
+        finally:
+            self._opened.close()
 
 
 def _stores(settings: BaseSettings) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -48,6 +49,21 @@ _LONGEST_LINE = 1 << 20
 _RATING = re.compile(rb"(\d{1,2})\.(\d)")
 _VOTES_SHIFT = 7
 """Bits below the votes in a packed rating: enough for a rating in tenths, 10 to 100."""
+
+
+@dataclass(slots=True)
+class Damage:
+    """What was damaged in some datasets: millions of rows may be, so that only the first error is kept."""
+
+    count: int = 0
+    first: ExtractionError | None = None
+    titles: set[str] = field(default_factory=set)
+    """The ids of titles that were asked for, and can't be read as their row in `title.basics` is damaged."""
+
+    def add(self, error: ExtractionError) -> None:
+        """Count the error of a damaged row."""
+        self.count += 1
+        self.first = self.first or error
 
 
 def url_of(dataset: str) -> str:

@@ -19,7 +19,7 @@ from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract import imdb
-from moviecrawler.extract.datasets import url_of
+from moviecrawler.extract.datasets import Damage, url_of
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url
@@ -49,6 +49,7 @@ REFUSED = frozenset({"disallowed", "blocked"})
 CLAIMED_FOR_DATASETS = 20_000
 """Titles that one pass over the datasets is made for, at most."""
 _NOT_THERE = "not in IMDb's datasets"
+_DAMAGED = "its row in IMDb's title.basics is damaged"
 _AT_A_TIME = 500
 """Movies read from the datasets between two turns of the event loop."""
 
@@ -99,6 +100,7 @@ class ImdbSpider(MovieSpider):
         spider.refused_titles = {}
         spider.refused_list = None
         spider.downloads = {}
+        spider.pass_number = 0
         spider.progress = DownloadProgress()
         spider.pass_done = asyncio.Event()
         # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
@@ -161,6 +163,8 @@ class ImdbSpider(MovieSpider):
     refused_list: str | None
     downloads: dict[str, RangedDownload]
     """By the names of datasets, such as `title.crew`."""
+    pass_number: int
+    """Requests of a pass carry its number: answers that come after its end belong to no other pass."""
     progress: DownloadProgress
     stored: DatasetFacts | None
     """Knows which titles the stores have as they are; None where all that is read is stored."""
@@ -246,6 +250,7 @@ class ImdbSpider(MovieSpider):
             name: RangedDownload(folder / f"{name}.tsv.gz", self.settings.getint("DATASET_PART"))
             for name in dataset_names(self.settings["IMDB_DATASETS"])
         }
+        self.pass_number += 1
         self.unfinished = set(self.downloads)
         self.progress = DownloadProgress()
         for name in self.downloads:
@@ -258,39 +263,42 @@ class ImdbSpider(MovieSpider):
             headers=self.downloads[name].headers(),
             callback=self.parse_dataset,
             errback=self.dataset_failed,
-            cb_kwargs={"name": name},
+            cb_kwargs={"name": name, "pass_number": self.pass_number},
             meta={"expects": "other", "site": "imdb-datasets", "handle_httpstatus_list": [206, 304, 416]},
             dont_filter=True,
             priority=LIST_PRIORITY,
         )
 
-    async def parse_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
+    async def parse_dataset(self, response: Response, name: str, pass_number: int) -> AsyncIterator[Any]:
         """Keep a part of a dataset; yield the request for the next, and when all are here, the movies.
 
         Whatever goes wrong ends the pass: what waits for it would wait for ever.
         """
         try:
-            async for found in self._part_of_dataset(response, name):
-                yield found
+            if pass_number == self.pass_number:
+                async for found in self._part_of_dataset(response, name):
+                    yield found
         except Exception as error:
             logger.exception("IMDb's datasets can't be read", extra={"spider": self})
             self.crawler.stats.inc_value("extraction/errors/dataset")
-            for item in self._datasets_missed(f"{type(error).__name__}: {error}"):
-                yield item
+            if pass_number == self.pass_number:
+                for item in self._datasets_missed(f"{type(error).__name__}: {error}"):
+                    yield item
 
     async def _part_of_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
-        download = self.downloads.get(name)
-        if download is None:
-            return  # another dataset could not be had, which has ended the pass
+        download, pass_number = self.downloads[name], self.pass_number
         headers = {
             key.decode("latin-1").lower(): values[0].decode("latin-1") for key, values in response.headers.items()
         }
         try:
             done = await asyncio.to_thread(download.accept, response.status, headers, response.body)
         except (DownloadError, OSError) as error:
-            for item in self._datasets_missed(str(error)):
-                yield item
+            if pass_number == self.pass_number:
+                for item in self._datasets_missed(str(error)):
+                    yield item
             return
+        if pass_number != self.pass_number:
+            return  # another dataset could not be had meanwhile, which has ended the pass
         if (text := self.progress.line(self.downloads.values(), time.monotonic())) is not None:
             logger.info("IMDb's datasets: %s", text, extra={"spider": self})
         if not done:
@@ -306,7 +314,7 @@ class ImdbSpider(MovieSpider):
 
     def dataset_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a dataset that could not be fetched, unless another one's failure has ended the pass."""
-        if not self.downloads:
+        if failure.request.cb_kwargs["pass_number"] != self.pass_number:  # type: ignore[attr-defined]
             return iter(())
         return self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
 
@@ -320,6 +328,7 @@ class ImdbSpider(MovieSpider):
 
     def _pass_ended(self, read: Iterable[str]) -> None:
         """Keep for another pass what was refused since this one began, when the catalogue names the titles."""
+        self.pass_number += 1
         if self.plan.lane is not None:
             self.close_downloads()
             self.downloads = {}
@@ -331,7 +340,7 @@ class ImdbSpider(MovieSpider):
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
         """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
-        damaged: list[ExtractionError] = []
+        damage = Damage()
         missing = dict(self.refused_titles)
         asked = dict(self.refused_titles)
         files = {name: download.path for name, download in self.downloads.items()}
@@ -352,13 +361,12 @@ class ImdbSpider(MovieSpider):
         count = 0
         try:
             if self.refused_list is not None:
-                listed, charted = await asyncio.to_thread(
-                    read_chart, files, self.refused_list, self.plan.limit, damaged.append
-                )
+                listed, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
             wanted = dict.fromkeys([*listed, *asked])
-            async for movie in _off_the_event_loop(read_titles(files, wanted, damaged.append, self._check_running)):
+            async for movie in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
                 site_id = movie.site_id or ""
                 found = missing.pop(site_id, None)
+                self.refused_titles.pop(site_id, None)  # of what is yielded, a pass that breaks off later tells nothing
                 if found is not None:
                     movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
                 elif site_id in charted:
@@ -383,13 +391,14 @@ class ImdbSpider(MovieSpider):
             for item in self._datasets_missed(f"{error}; {', '.join(damaged_files)} is fetched anew next time"):
                 yield item
             return
-        if damaged:
-            self.crawler.stats.inc_value("extraction/errors/dataset", len(damaged))
-            logger.error("%d damaged rows, the first: %s", len(damaged), damaged[0], extra={"spider": self})
+        if damage.count:
+            self.crawler.stats.inc_value("extraction/errors/dataset", damage.count)
+            logger.error("%d damaged rows, the first: %s", damage.count, damage.first, extra={"spider": self})
         elif self.stored is not None:
             self.stored.end_pass(version, count, list(missing))
         for site_id, found in missing.items():
-            for item in super().title_missed(site_id, found, "absent", _NOT_THERE, utc_now()):
+            outcome = ("failed", _DAMAGED) if site_id in damage.titles else ("absent", _NOT_THERE)
+            for item in super().title_missed(site_id, found, *outcome, utc_now()):
                 yield item
         self._pass_ended(asked if self.plan.lane is not None else ())
 

@@ -23,6 +23,7 @@ BEGIN = """
 import sys
 from pathlib import Path
 from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
+from moviecrawler.extract.datasets import Damage
 folder = Path(sys.argv[1])
 words = "basics,ratings,crew,principals,names,akas,episode"
 files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(words)}
@@ -30,15 +31,15 @@ files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(words)}
 OURS_250 = (
     BEGIN
     + """
-ids, _ = read_chart(files, "top", 250, print)
-print(sum(len(movie.credits) for movie in read_titles(files, ids, print)))
+ids, _ = read_chart(files, "top", 250, Damage())
+print(sum(len(movie.credits) for movie in read_titles(files, ids, Damage())))
 """
 )
 OURS_ALL = (
     BEGIN
     + """
-ids, _ = read_chart(files, "all", None, print)
-print(sum(len(movie.credits) for movie in read_titles(files, ids, print)))
+ids, _ = read_chart(files, "all", None, Damage())
+print(sum(len(movie.credits) for movie in read_titles(files, ids, Damage())))
 """
 )
 OURS_SCORES = """

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from typing import TYPE_CHECKING
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
 
 from moviecrawler import settings as project
 from moviecrawler.datasets.downloads import RangedDownload
+from moviecrawler.datasets.joining import read_titles
+from moviecrawler.datasets.stored_facts import StoredFacts
+from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.dataset_titles import COLUMNS
-from moviecrawler.items import Miss
-from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.items import Miss, Movie
+from moviecrawler.spiders import imdb as imdb_spider
+from moviecrawler.spiders.imdb import CrawlEndedError, ImdbSpider
+from moviecrawler.urls import title_url
 from tests.crawling import FAST, Finished, scrapy
 from tests.datasets.served import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from scrapy import Request
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}
 ASKED = ",".join([*RATINGS, "tt0900009"])
@@ -116,6 +128,23 @@ def test_a_damaged_file_is_reported_and_erases_nothing(tmp_path: Path) -> None:
         assert movie.people("director") == known.people("director")
 
 
+def spider_of(folder: Path, **arguments: str) -> ImdbSpider:
+    values = {name: value for name, value in vars(project).items() if name.isupper()}
+    crawler = get_crawler(ImdbSpider, {**values, "DATA_DIR": str(folder)})
+    crawler.crawling = True
+    return ImdbSpider.from_crawler(crawler, via="datasets", **arguments)
+
+
+async def answered(spider: ImdbSpider, files: Path, requests: Iterable[Request]) -> list[Any]:
+    """Answer the requests for datasets with the files of a folder, and return all items."""
+    items = []
+    for request in requests:
+        body = (files / request.url.rpartition("/")[2]).read_bytes()
+        answer = Response(request.url, body=body, request=request)
+        items += [item async for item in spider.parse_dataset(answer, **request.cb_kwargs)]
+    return items
+
+
 def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,14 +152,11 @@ def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
         raise RuntimeError("not foreseen")
 
     monkeypatch.setattr(RangedDownload, "accept", broken)
+    put_all(tmp_path / "files")
 
-    async def run() -> list[object]:
-        values = {name: value for name, value in vars(project).items() if name.isupper()}
-        crawler = get_crawler(ImdbSpider, {**values, "DATA_DIR": str(tmp_path)})
-        spider = ImdbSpider.from_crawler(crawler, ids="tt0900001", via="datasets")
-        requests = [request async for request in spider.start()]
-        answer = Response(requests[0].url, request=Request(requests[0].url))
-        found = [item async for item in spider.parse_dataset(answer, **requests[0].cb_kwargs)]
+    async def run() -> list[Any]:
+        spider = spider_of(tmp_path, ids="tt0900001")
+        found = await answered(spider, tmp_path / "files", [request async for request in spider.start()])
         assert spider.pass_done.is_set()  # else `lane=due` would wait for ever
         spider.close_downloads()
         return found
@@ -138,3 +164,110 @@ def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
     (miss,) = asyncio.run(run())
     assert isinstance(miss, Miss)
     assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
+
+
+@pytest.mark.parametrize("end", [CrawlEndedError("ended"), RuntimeError("oh"), ExtractionError("dataset", None, "cut")])
+def test_a_pass_that_breaks_off_accounts_for_each_title_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Exception
+) -> None:
+    def breaking(*arguments: Any) -> Iterator[Movie]:
+        yield from islice(read_titles(*arguments), 2)
+        raise end
+
+    monkeypatch.setattr(imdb_spider, "read_titles", breaking)
+    monkeypatch.setattr(imdb_spider, "_AT_A_TIME", 2)
+    put_all(tmp_path / "files")
+
+    async def run() -> list[Any]:
+        spider = spider_of(tmp_path, ids=ASKED)
+        return await answered(spider, tmp_path / "files", [request async for request in spider.start()])
+
+    items = asyncio.run(run())
+    assert sorted(item.site_id for item in items) == sorted(ASKED.split(","))
+    assert [type(item) for item in items] == [Movie, Movie, Miss, Miss]
+    assert {item.outcome for item in items[2:]} == {"failed"}
+
+
+def test_answers_of_a_pass_that_has_failed_are_no_part_of_the_next(tmp_path: Path) -> None:
+    put_all(tmp_path / "files")
+
+    async def run() -> list[Any]:
+        spider = spider_of(tmp_path, ids="tt0900001")
+        first = [request async for request in spider.start()]
+        failure = Failure(TimeoutError("slow"))  # type: ignore[no-untyped-call]
+        failure.request = first[0]  # type: ignore[attr-defined]
+        items = list(spider.dataset_failed(failure))
+        spider.refused_titles = {"tt0900002": None}
+        spider.close_downloads()
+        second = list(spider.dataset_requests())
+        # The others of the first pass come late: they neither end the second one, nor are they a part of it.
+        items += await answered(spider, tmp_path / "files", first[1:])
+        failure.request = first[1]  # type: ignore[attr-defined]
+        items += spider.dataset_failed(failure)
+        assert len(items) == 1
+        assert spider.unfinished == set(COLUMNS)
+        items += await answered(spider, tmp_path / "files", second)
+        spider.close_downloads()
+        return items
+
+    (miss, movie) = asyncio.run(run())
+    assert (miss.site_id, miss.outcome, movie.site_id, type(movie)) == ("tt0900001", "failed", "tt0900002", Movie)
+
+
+def test_a_title_whose_row_is_damaged_has_failed_and_only_the_first_damage_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = tmp_path / "files"
+    put_all(files)
+    put(files, "title.basics", "tt0900001|movie", r"tt0900002|movie|Kettle|\N|soon|\N|118|Drama")
+
+    async def run(**arguments: str) -> list[Any]:
+        spider = spider_of(tmp_path / arguments["ids"], **arguments)
+        items = await answered(spider, files, [request async for request in spider.start()])
+        assert spider.crawler.stats is not None
+        assert spider.crawler.stats.get_value("extraction/errors/dataset") == 2
+        return items
+
+    items = asyncio.run(run(ids=ASKED))
+    assert {item.site_id: item.outcome for item in items} == {
+        **dict.fromkeys(("tt0900001", "tt0900002"), "failed"),
+        **dict.fromkeys(("tt0900003", "tt0900009"), "absent"),
+    }
+    assert "2 damaged rows, the first:" in caplog.text
+    assert "the rows of tt0900001: 2 columns instead of 8" in caplog.text
+
+
+def test_facts_that_could_not_be_kept_keep_no_later_ones_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "stored.sqlite3"
+    movies = [movie_of(number) for number in range(3)]
+    facts = StoredFacts(path, least_change=0.01, margin=timedelta(0))
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON titles WHEN new.site_id = 'tt0900001'"
+            " BEGIN SELECT raise(ABORT, 'disk full'); END"
+        )
+    for movie in movies[:2]:
+        facts.add(movie)
+    with pytest.raises(sqlite3.IntegrityError):
+        facts.flush()
+    facts.add(movies[2])
+    facts.add_pass("files asked", 1, [])
+    assert [facts.has(movie) for movie in movies] == [False, False, True]
+    assert facts.known_pass("files asked") is not None
+    facts.add(movies[1])
+    with pytest.raises(sqlite3.IntegrityError):
+        facts.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        facts.has(movies[0])
+
+
+def movie_of(number: int) -> Movie:
+    site_id = f"tt090000{number}"
+    return Movie(
+        site="imdb",
+        site_id=site_id,
+        url=title_url("imdb", site_id),
+        title=f"Kettle {number}",
+        kind="movie",
+        scraped_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
