@@ -52,6 +52,7 @@ def _number(text: str) -> int:
 COLUMNS: dict[str, Callable[[str], Any]] = {
     "imdb_id": lambda text: parse_title_id("imdb", text),
     "tmdb_id": _number,
+    "tmdb_series_id": _number,
     "title": str,
     "original_title": str,
     "kind": _kind,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _LOAD = read_sql("load.sql")
 _INCOMING = read_sql("incoming.sql")
 _COPY = (
-    "COPY incoming (n, imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, popularity, popularity_source,"
-    " metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
+    "COPY incoming (n, imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes, popularity,"
+    " popularity_source, metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
 )
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """For COPY; a NUL is one thing that no text in Postgres holds."""
@@ -103,6 +103,7 @@ def _copy_line(n: int, row: ImportRow) -> str:
         n,
         row.imdb_id,
         row.tmdb_id,
+        row.tmdb_series_id,
         _escaped(row.title),
         _escaped(row.original_title),
         row.kind,

@@ -34,6 +34,8 @@ class ImportRow:
 
     imdb_id: str | None = None
     tmdb_id: int | None = None
+    """Of a film. TMDB numbers films and series each from 1."""
+    tmdb_series_id: int | None = None
     title: str | None = None
     original_title: str | None = None
     kind: TitleKind | None = None

@@ -47,6 +47,8 @@ class ScoreboardRow:
     imdb_id: str | None
     metacritic_id: str | None
     rottentomatoes_id: str | None
+    tmdb_id: int | None
+    """TMDB's id: of a series under themoviedb.org/tv/, of everything else under themoviedb.org/movie/."""
     matched_by: list[str]
     """Why the sites' titles are taken for one."""
 
@@ -106,6 +108,7 @@ def _row(joined: JoinedTitle) -> ScoreboardRow:
         imdb_id=imdb.site_id if imdb else next((movie.imdb_id for movie in movies if movie.imdb_id), None),
         metacritic_id=metacritic.site_id if metacritic else None,
         rottentomatoes_id=tomatoes.site_id if tomatoes else None,
+        tmdb_id=None,  # which the catalogue knows
         matched_by=[", ".join(match.reasons) for match in joined.matches],
     )
 

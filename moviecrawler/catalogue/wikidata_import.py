@@ -1,4 +1,6 @@
-"""The ids of one film on several sites, from Wikidata: P345 (IMDb), P1258 (Rotten Tomatoes), P1712 (Metacritic), P4947 (TMDB).
+"""The ids of one film on several sites, from Wikidata.
+
+P345 is IMDb's, P1258 Rotten Tomatoes', P1712 Metacritic's; P4947 is TMDB's of a film, P4983 that of a series.
 
 Read from its query service, or from a CSV that was saved there (BY_HAND_QUERY). The service is an API for programs, but its
 robots.txt disallows it to robots, so it is asked only where the operator has switched ROBOTSTXT_OBEY off. A query that runs
@@ -31,12 +33,13 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 SERVICE = "https://query.wikidata.org/sparql"
-PROPERTIES = {"rottentomatoes": "P1258", "metacritic": "P1712", "tmdb": "P4947"}
+PROPERTIES = {"rottentomatoes": "P1258", "metacritic": "P1712", "tmdb": "P4947", "tmdb_series": "P4983"}
 """What is asked for beside P345, by the name of its column."""
 BY_HAND_QUERY = """\
-SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb WHERE {
+SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb ?tmdb_series WHERE {
   ?film wdt:P345 ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
   { ?film wdt:P1258 ?rottentomatoes } UNION { ?film wdt:P1712 ?metacritic } UNION { ?film wdt:P4947 ?tmdb }
+  UNION { ?film wdt:P4983 ?tmdb_series }
 }
 """
 """What to run at https://query.wikidata.org, to be saved as CSV."""
@@ -139,7 +142,7 @@ def _valid(column: str, value: str) -> str | None:
     value = value.strip()
     if not value.isprintable() or len(value) > _LONGEST_ID:
         return None
-    if column == "tmdb":
+    if column.startswith("tmdb"):
         return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
     try:
         return parse_title_id("imdb" if column == "imdb" else _SITES[column], value)
@@ -181,6 +184,8 @@ class WikidataCrosswalk(FileSource):
                 )
                 if link.column == "tmdb":
                     row.tmdb_id = int(link.value)
+                elif link.column == "tmdb_series":
+                    row.tmdb_series_id = int(link.value)
                 elif link.column == "metacritic":
                     row.metacritic_id = link.value
                 else:

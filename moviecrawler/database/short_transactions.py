@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
-from moviecrawler.database.connection import connect
+from moviecrawler.database.connection import connect, in_one_line
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ShortTransactions:
         except psycopg2.errors.QueryCanceled:
             raise AwayError("the database took too long to answer") from None
         except psycopg2.Error as error:
-            raise AwayError(f"the database failed: {' '.join(str(error).split())}") from error
+            raise AwayError(f"the database failed: {in_one_line(str(error))}") from error
         finally:
             self._busy.discard(connection)
             connection.close()
@@ -77,7 +77,7 @@ class ShortTransactions:
         try:
             connection = connect(f"{self._url}{'&' if '?' in self._url else '?'}{_CONNECT_PARAMETERS}")
         except (ConfigurationError, TransientStoreError) as error:
-            self._away_because = f"the database can't be reached: {error}"
+            self._away_because = f"the database can't be reached: {in_one_line(str(error))}"
             self._away_until = time.monotonic() + _AWAY_SECONDS
             raise AwayError(self._away_because) from None
         with connection, connection.cursor() as cursor:

@@ -38,17 +38,20 @@ def saved(tmp_path: Path, text: str) -> WikidataCrosswalk:
 def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
     source = saved(
         tmp_path,
-        "imdb,rottentomatoes,metacritic,tmdb\r\n"
-        "tt0000001,m/salt_harbour,movie/salt-harbour,11\r\n"
-        "tt0000002,tv/brewick,,\r\n",
+        "imdb,rottentomatoes,metacritic,tmdb,tmdb_series\r\n"
+        "tt0000001,m/salt_harbour,movie/salt-harbour,11,\r\n"
+        "tt0000002,tv/brewick,,,11\r\n",
     )
     assert source.version()
     rows = list(source.rows())
-    assert [(row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in rows] == [
-        ("tt0000001", "m/salt_harbour", None, None),
-        ("tt0000001", None, "movie/salt-harbour", None),
-        ("tt0000001", None, None, 11),
-        ("tt0000002", "tv/brewick", None, None),
+    assert [
+        (row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id, row.tmdb_series_id) for row in rows
+    ] == [
+        ("tt0000001", "m/salt_harbour", None, None, None),
+        ("tt0000001", None, "movie/salt-harbour", None, None),
+        ("tt0000001", None, None, 11, None),
+        ("tt0000002", "tv/brewick", None, None, None),
+        ("tt0000002", None, None, None, 11),
     ]
     assert {(row.id_source, row.id_confidence) for row in rows} == {("wikidata", 2.0)}
     assert source.position == source.total
@@ -149,7 +152,7 @@ def test_the_service_is_asked_for_each_site_and_at_most_once_a_day(server: FileS
     source = asking(server, tmp_path)
     first = source.version()
     rows = list(source.rows())
-    assert len(rows) == 4_003
+    assert len(rows) == 4_005
     assert [row.tmdb_id for row in rows if row.tmdb_id] == [7, 8]
     asked = len(server.paths)
     assert asked == 3 * len(PROPERTIES)
@@ -167,7 +170,7 @@ def test_an_answer_with_fewer_rows_than_counted_is_refused_and_the_last_one_kept
     later = asking(server, tmp_path, timedelta(days=2))
     with pytest.raises(ExtractionError, match="3950 rows of rottentomatoes, where 4000 were counted"):
         later.version()
-    assert len(list(later.rows())) == 4_003
+    assert len(list(later.rows())) == 4_005
     assert sorted(path.name for path in (tmp_path / "wikidata").iterdir()) == sorted(
         f"{name}.csv" for name in PROPERTIES
     )

@@ -25,6 +25,7 @@ from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.database.sql import migrations
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Credit
+from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue import model
 from tests.catalogue.catalogued import (
     DAY,
@@ -642,6 +643,24 @@ def test_tmdbs_popularity_reaches_titles_by_their_tmdb_id(store: CatalogueStore,
     )
     assert (counted.added, counted.changed) == (0, 1)
     assert state(database_url, "tt1000001")["popularity"] == 70
+
+
+def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: CatalogueStore, database_url: str) -> None:
+    """Wikidata's rows tell one id each, in any order; TMDB's popularity of a film is none of the series with its number."""
+    for number, kind in ((1, "movie"), (2, "series")):
+        bring_in(store, row(number, popularity=None, kind=kind))
+        imdb_id = f"tt{1_000_000 + number}"
+        write(database_url, page("imdb", imdb_id, f"Title {number}", imdb_id=imdb_id, kind=kind))
+        counted = bring_in(
+            store,
+            ImportRow(imdb_id=imdb_id, tmdb_id=602 + number),
+            ImportRow(imdb_id=imdb_id, tmdb_series_id=601 + number),
+            ImportRow(imdb_id=imdb_id, metacritic_id=f"movie/title-{number}", id_source="wikidata"),
+        )
+        assert (counted.changed, counted.ids) == (1, 1)
+    bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
+    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(database_url)] == [("movie", 603), ("series", 603)]
+    assert [state(database_url, f"tt100000{number}")["popularity"] for number in (1, 2)] == [70, 0]
 
 
 def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: CatalogueStore, database_url: str) -> None:

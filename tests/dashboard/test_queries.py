@@ -19,7 +19,7 @@ from moviecrawler.dashboard.counts import count
 from moviecrawler.dashboard.search import popular, read_title, tsquery
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.database.connection import open_database
-from moviecrawler.database.short_transactions import ShortTransactions
+from moviecrawler.database.short_transactions import AwayError, ShortTransactions
 from tests.dashboard.filling import fill
 from tests.services.postgres import execute, new_database
 
@@ -59,6 +59,21 @@ def test_query_is_answered_by_indexes(url: str, name: str) -> None:
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= SMALL, plan
     assert "Index" in plan or "Bitmap" in plan
+
+
+def test_an_error_of_several_lines_is_told_in_one(url: str) -> None:
+    with (
+        pytest.raises(
+            AwayError, match=r'^the database failed: invalid input syntax for type integer: "one" LINE 2: [^\n]+$'
+        ),
+        ShortTransactions(url).transaction() as cursor,
+    ):
+        cursor.execute("SELECT\n1 WHERE 1 = 'one'")
+    with (
+        pytest.raises(AwayError, match=r"^the database can't be reached: [^\n]+$"),
+        ShortTransactions("postgresql://nobody@127.0.0.1:1/none").transaction(),
+    ):
+        pass
 
 
 def test_search_finds_what_a_plain_query_finds(url: str) -> None:

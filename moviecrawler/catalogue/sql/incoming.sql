@@ -2,7 +2,8 @@
 CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
     n                 bigint NOT NULL,
     imdb_id           text,
-    tmdb_id           integer,
+    tmdb_id           integer,  -- of a film
+    tmdb_series_id    integer,
     title             text,
     original_title    text,
     kind              title_kind,

@@ -10,22 +10,24 @@ WITH given AS (
     SELECT DISTINCT ON (imdb_id) * FROM incoming
     WHERE imdb_id IS NOT NULL AND title IS NOT NULL AND kind IS NOT NULL ORDER BY imdb_id, n DESC
 ), upserted AS (
-    INSERT INTO titles AS t (imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, popularity,
-        popularity_source, votes_popularity)
-    SELECT imdb_id, tmdb_id, title, original_title, kind, year, runtime_minutes, coalesce(popularity, 0),
+    INSERT INTO titles AS t (imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes,
+        popularity, popularity_source, votes_popularity)
+    SELECT imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes, coalesce(popularity, 0),
         CASE WHEN popularity IS NOT NULL THEN popularity_source END,
         CASE WHEN popularity_source = 'votes' THEN popularity END
     FROM given ORDER BY n
     ON CONFLICT (imdb_id) WHERE imdb_id IS NOT NULL DO UPDATE
-    SET tmdb_id = coalesce(excluded.tmdb_id, t.tmdb_id), title = excluded.title,
+    SET tmdb_id = coalesce(excluded.tmdb_id, t.tmdb_id),
+        tmdb_series_id = coalesce(excluded.tmdb_series_id, t.tmdb_series_id), title = excluded.title,
         original_title = excluded.original_title, kind = excluded.kind, year = coalesce(excluded.year, t.year),
         runtime_minutes = coalesce(excluded.runtime_minutes, t.runtime_minutes),
         votes_popularity = coalesce(excluded.votes_popularity, t.votes_popularity),
         popularity = popularity_of(excluded.popularity, excluded.popularity_source, t.popularity, t.popularity_source,
             coalesce(excluded.votes_popularity, t.votes_popularity), t.tmdb_popularity),
         popularity_source = greatest(excluded.popularity_source, t.popularity_source)
-    WHERE (t.tmdb_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes)
-            IS DISTINCT FROM (coalesce(excluded.tmdb_id, t.tmdb_id), excluded.title, excluded.original_title, excluded.kind,
+    WHERE (t.tmdb_id, t.tmdb_series_id, t.title, t.original_title, t.kind, t.year, t.runtime_minutes)
+            IS DISTINCT FROM (coalesce(excluded.tmdb_id, t.tmdb_id), coalesce(excluded.tmdb_series_id, t.tmdb_series_id),
+                              excluded.title, excluded.original_title, excluded.kind,
                               coalesce(excluded.year, t.year), coalesce(excluded.runtime_minutes, t.runtime_minutes))
         OR excluded.popularity_source = 'given' AND (t.popularity, t.popularity_source) IS DISTINCT FROM (excluded.popularity, 'given')
         OR excluded.votes_popularity IS DISTINCT FROM t.votes_popularity AND excluded.votes_popularity IS NOT NULL
@@ -41,13 +43,18 @@ WHERE l.is_new;
 
 -- What only completes a title that is known.
 WITH given AS (
-    SELECT DISTINCT ON (t.title_id) t.title_id, i.tmdb_id, i.popularity, i.popularity_source
+    -- A source may tell one thing a row: of each thing the last row that tells it counts.
+    SELECT t.title_id,
+        (array_agg(i.tmdb_id ORDER BY i.n DESC) FILTER (WHERE i.tmdb_id IS NOT NULL))[1] AS tmdb_id,
+        (array_agg(i.tmdb_series_id ORDER BY i.n DESC) FILTER (WHERE i.tmdb_series_id IS NOT NULL))[1] AS tmdb_series_id,
+        (array_agg(i.popularity ORDER BY i.n DESC) FILTER (WHERE i.popularity IS NOT NULL))[1] AS popularity,
+        (array_agg(i.popularity_source ORDER BY i.n DESC) FILTER (WHERE i.popularity IS NOT NULL))[1] AS popularity_source
     FROM incoming i JOIN titles t ON t.imdb_id = i.imdb_id
     WHERE i.title IS NULL OR i.kind IS NULL
-    ORDER BY t.title_id, i.n DESC
+    GROUP BY t.title_id
 ), changed AS (
     UPDATE titles t
-    SET tmdb_id = coalesce(g.tmdb_id, t.tmdb_id),
+    SET tmdb_id = coalesce(g.tmdb_id, t.tmdb_id), tmdb_series_id = coalesce(g.tmdb_series_id, t.tmdb_series_id),
         votes_popularity = coalesce(CASE WHEN g.popularity_source = 'votes' THEN g.popularity END, t.votes_popularity),
         popularity = CASE WHEN g.popularity IS NULL THEN t.popularity ELSE
             popularity_of(g.popularity, g.popularity_source, t.popularity, t.popularity_source,
@@ -58,6 +65,7 @@ WITH given AS (
     FROM given g
     WHERE t.title_id = g.title_id
         AND (t.tmdb_id IS DISTINCT FROM coalesce(g.tmdb_id, t.tmdb_id)
+            OR t.tmdb_series_id IS DISTINCT FROM coalesce(g.tmdb_series_id, t.tmdb_series_id)
             OR g.popularity_source = 'given' AND t.popularity <> g.popularity
             OR g.popularity_source = 'votes' AND t.votes_popularity IS DISTINCT FROM g.popularity AND g.popularity IS NOT NULL)
     RETURNING t.title_id, t.imdb_id, t.popularity

@@ -1,7 +1,8 @@
 -- The rows of `scrapy scoreboard`: IMDb's lists first, in their order, then what most people voted on. What is equal in
 -- all that stands in the order of catalogue.scoreboard: by the first site that has it, its list, and first storing.
 SELECT s.title, s.year, s.kind, s.imdb_rating::float, s.imdb_votes, s.metascore::float, s.metacritic_user_score::float,
-    s.tomatometer::float, s.popcornmeter::float, s.imdb_id, s.metacritic_id, s.rottentomatoes_id, s.matched_by
+    s.tomatometer::float, s.popcornmeter::float, s.imdb_id, s.metacritic_id, s.rottentomatoes_id, s.tmdb_id,
+    s.matched_by
 FROM scoreboard s
 JOIN records f ON f.title_id = s.title_id AND f.site = CASE
     WHEN s.imdb_fetched_at IS NOT NULL THEN 'imdb'::site
