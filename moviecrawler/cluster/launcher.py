@@ -241,8 +241,7 @@ class ClusterLauncher(Service):
             last_error=last_error,
             cancelled=bool(held.cancels),
             stopped=held.stopped or self.draining,
-            # It may have ended itself for that, on a machine that is so busy that its node was too late.
-            hung=held.hung or held.silent > _LOOKS,
+            hung=held.hung,
         )
         return await self._blame(job, process.work) if reason == HUNG else (how, reason)
 
@@ -320,7 +319,7 @@ class ClusterLauncher(Service):
         What counts is looks without a heartbeat, and not time: when it is this node that stood still, it has not looked.
         """
         for held in list(self._held.values()):
-            if held.process is None or held.hung:
+            if held.process is None or held.process.ended.called or held.hung:
                 continue
             heartbeats = held.process.heartbeats
             if heartbeats != held.heartbeats:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import redis
+from twisted.internet.defer import Deferred, maybeDeferred
 
 from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.launcher import ClusterLauncher, _Held
+from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import alive, cluster, toy_egg
@@ -36,6 +43,48 @@ def _hang(self, response):
 
 ImdbSpider.read_title = _hang
 """
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> ClusterLauncher:
+    """Return a launcher whose jobs are processes of a test's, and whose event loop is not needed."""
+    options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
+    eggs = EggStore(options)
+    monkeypatch.setattr("moviecrawler.cluster.eggs.list_spiders", lambda _: ["slow"])
+    eggs.put(io.BytesIO(toy_egg()), "toy", "1")
+    made = ClusterLauncher(options, eggs)
+    made._fetching.run = maybeDeferred  # type: ignore[method-assign]
+    made._beat_soon = lambda: None  # type: ignore[method-assign]
+    return made
+
+
+def test_slow_start_that_fails_by_itself_is_no_hang(launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: Deferred[None] = Deferred()
+    signals: list[object] = []
+    process = SimpleNamespace(
+        start=lambda: None,
+        send=signals.append,
+        ended=ended,
+        heartbeats=0,
+        pid=1,
+        report=None,
+        signal=None,
+        exit_code=1,
+        last_error="no such table",
+        work=None,
+    )
+    monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: process)
+    held = _Held(job=Job(project="toy", spider="slow", id="a1"), started_at=0.0)
+    launcher._held[held.job.key] = held
+    ends: list[object] = []
+    Deferred.fromCoroutine(launcher._crawl(held, 0)).addCallback(ends.append)
+    for _ in range(20):  # more looks than a spider at work may be silent for
+        launcher._look()
+    ended.callback(None)
+    assert ends == [("finished", "exit code 1: no such table")]
+    for _ in range(200):  # while Redis is away, say, the job is still this node's
+        launcher._look()
+    assert (held.hung, signals) == (False, [])
 
 
 def pid_of(notes: Path, spider: str) -> int:
