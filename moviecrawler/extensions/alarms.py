@@ -212,12 +212,11 @@ class Alarms:
         from moviecrawler.monitors.suite import notify  # noqa: PLC0415 - takes longer to import than a small crawl takes
 
         try:
-            is_delivered = notify(self.crawler, self._receivers, verdicts, changed)
+            undelivered = notify(self.crawler, self._receivers, verdicts, changed)
         except Exception as error:  # noqa: BLE001 - Spidermon raises many, when an action is made; its text may hold a secret
             logger.error("People could not be notified of alarms: %s", type(error).__name__)  # noqa: TRY400 - as above
-            is_delivered = False
-        if not is_delivered:
-            with suppress(AlarmStoreError):
-                for one in changed:
-                    if one.status != "recovered":
-                        self._store.notification_failed(one.alarm.name)
+            undelivered = changed
+        with suppress(AlarmStoreError):
+            for one in undelivered:
+                if one.status != "recovered":
+                    self._store.notification_failed(one.alarm.name)

@@ -18,20 +18,35 @@ from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.monitors.receivers import MailServer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
 
+    from moviecrawler.monitors.notifications import Notification
+
 TIMEOUT_SECONDS = 10.0
-_OK = 200
 
 
 class DeliveryError(MovieCrawlerError):
     """A message was not delivered. The text holds no secret."""
 
 
-class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
-    """Posts each notification as JSON to ALARM_WEBHOOK."""
+class OneByOneAction(Action):  # type: ignore[misc]  # Spidermon has no types
+    """Sends one message for each notification; when it is run again, it goes on with the one that failed."""
 
     data: Any
+    sent = 0
+    """Notifications that were delivered."""
+
+    def send_all(self, send: Callable[[Notification], object]) -> None:
+        """Send what is not sent yet; raise for the first that was not taken."""
+        for notification in self.data.notifications[self.sent :]:
+            send(notification)
+            self.sent += 1
+
+
+class PostWebhook(OneByOneAction):
+    """Posts each notification as JSON to ALARM_WEBHOOK."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -43,17 +58,17 @@ class PostWebhook(Action):  # type: ignore[misc]  # Spidermon has no types
         return {"url": crawler.settings["ALARM_WEBHOOK"]}
 
     def run_action(self) -> None:
-        """Post all; raise for the first that was not taken."""
-        for one in self.data.notifications:
-            answer = requests.post(self._url, json=one.as_json(), timeout=TIMEOUT_SECONDS, allow_redirects=False)
-            if answer.status_code // 100 * 100 != _OK:
-                raise DeliveryError(f"HTTP status {answer.status_code}")
+        """Post them."""
+        self.send_all(self._post)
+
+    def _post(self, notification: Notification) -> None:
+        answer = requests.post(self._url, json=notification.as_json(), timeout=TIMEOUT_SECONDS, allow_redirects=False)
+        if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - the statuses of success
+            raise DeliveryError(f"HTTP status {answer.status_code}")
 
 
-class SendMail(Action):  # type: ignore[misc]  # Spidermon has no types
+class SendMail(OneByOneAction):
     """Mails each notification to ALARM_MAIL_TO."""
-
-    data: Any
 
     def __init__(self, server: MailServer, sender: str, to: list[str]) -> None:
         super().__init__()
@@ -67,7 +82,7 @@ class SendMail(Action):  # type: ignore[misc]  # Spidermon has no types
         return {"server": server, "sender": settings["ALARM_MAIL_FROM"], "to": settings.getlist("ALARM_MAIL_TO")}
 
     def run_action(self) -> None:
-        """Send all; raise for the first that was not taken."""
+        """Send them over one connection."""
         server, context = self._server, ssl.create_default_context()
         client = (
             smtplib.SMTP_SSL(server.host, server.port, timeout=TIMEOUT_SECONDS, context=context)
@@ -83,8 +98,7 @@ class SendMail(Action):  # type: ignore[misc]  # Spidermon has no types
                     raise DeliveryError("the mail server offers no TLS, so that no password is sent to it")
             if server.user and server.password:
                 client.login(server.user, server.password)
-            for one in self.data.notifications:
-                client.send_message(one.as_mail(self._sender, self._to))
+            self.send_all(lambda notification: client.send_message(notification.as_mail(self._sender, self._to)))
         except smtplib.SMTPResponseException as error:
             raise DeliveryError(f"SMTP status {error.smtp_code}") from None
         finally:

@@ -84,8 +84,8 @@ class AlarmSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
 
 def notify(
     crawler: Crawler, receivers: Sequence[Receiver], verdicts: Sequence[Verdict], notifications: Sequence[Notification]
-) -> bool:
-    """Run the suite with the actions of the receivers, and again with those that failed; return whether each has succeeded.
+) -> Sequence[Notification]:
+    """Run the suite with the actions of the receivers, and again with those that failed; return what one of them did not deliver.
 
     It blocks for as long as the actions do: call it in a thread.
     """
@@ -116,7 +116,8 @@ def notify(
         left = [one.item for one in failed]
     for one in failed:
         logger.warning("%s could not notify people (%s); it is tried again", one.item.name, _reason(one.error))
-    return not left
+    # Spidermon's own actions send all of them in one message.
+    return notifications[min((getattr(action, "sent", 0) for action in left), default=len(notifications)) :]
 
 
 def _action(crawler: Crawler, receiver: Receiver) -> Action:

@@ -38,13 +38,15 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "_PAUSE_SECONDS", (0, 0.01, 0.01))
 
 
-def send(given: dict[str, Any], statuses: Sequence[Any] = ("opened",)) -> bool:
+def send(given: dict[str, Any], statuses: Sequence[Any] = ("opened",)) -> list[str]:
+    """Return the statuses of what was not delivered."""
     values = {name: getattr(project, name) for name in dir(project) if name.startswith(("ALARM_", "COVERAGE_", "SPID"))}
     crawler = get_crawler(type("Films", (Spider,), {"name": "films"}), {**values, **given})
     receivers = read_receivers(crawler.settings)
     at = datetime(2026, 11, 1, tzinfo=UTC)
     changed = [Notification(status=status, alarm=ALARM, at=at, node="node7") for status in statuses]
-    return notify(crawler, receivers, [STANDS] if "opened" in statuses else [], changed)
+    undelivered = notify(crawler, receivers, [STANDS] if "opened" in statuses else [], changed)
+    return [one.status for one in undelivered]
 
 
 def test_every_kind_of_alarm_has_a_monitor() -> None:
@@ -61,7 +63,7 @@ def test_every_kind_of_alarm_has_a_monitor() -> None:
 
 def test_webhook_gets_json_that_chat_programs_show() -> None:
     with Webhook() as hook:
-        assert send({"ALARM_WEBHOOK": hook.url}, ["opened", "recovered"])
+        assert send({"ALARM_WEBHOOK": hook.url}, ["opened", "recovered"]) == []
     opened, recovered = hook.messages
     assert opened == {
         "text": "Alarm: blocks/imdb: imdb refused_us",
@@ -79,7 +81,7 @@ def test_webhook_gets_json_that_chat_programs_show() -> None:
 
 def test_mail_says_the_same() -> None:
     with MailServer() as server:
-        assert send({"ALARM_SMTP_URL": server.url, **MAIL})
+        assert send({"ALARM_SMTP_URL": server.url, **MAIL}) == []
     (mail,) = server.mails
     assert mail["Subject"] == "moviecrawler: Alarm: blocks/imdb"
     assert mail["To"] == "ops@example.org, other@example.org"
@@ -98,7 +100,7 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
             "SPIDERMON_TELEGRAM_SENDER_TOKEN": "t0ken",
             "SPIDERMON_DISCORD_WEBHOOK_URL": f"{hook.url}/discord",
         }
-        assert send(given, ["opened", "recovered"])
+        assert send(given, ["opened", "recovered"]) == []
     sent = dict(zip((path.partition("s3cret-token")[2] for _, path, _ in hook.requests), hook.bodies, strict=True))
     posted = sent["/slack/chat.postMessage"].decode()
     assert "movies" in posted
@@ -112,17 +114,26 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
 def test_sentry_gets_what_is_wrong_and_no_recovery() -> None:
     with Webhook() as hook:
         given = {"SPIDERMON_SENTRY_DSN": f"http://key@127.0.0.1:{hook.port}/1"}
-        assert send(given)
-        assert send(given, ["recovered"])
+        assert send(given) == []
+        assert send(given, ["recovered"]) == []
     assert hook.requests[0][1].startswith("/api/1/envelope/")
     assert len(hook.requests) == 1
 
 
 def test_only_the_way_that_failed_is_tried_again() -> None:
     with Webhook(500, 503) as hook, MailServer() as server:
-        assert send({"ALARM_WEBHOOK": hook.url, "ALARM_SMTP_URL": server.url, **MAIL})
+        assert send({"ALARM_WEBHOOK": hook.url, "ALARM_SMTP_URL": server.url, **MAIL}) == []
     assert len(hook.bodies) == 3
     assert len(server.mails) == 1
+
+
+def test_message_that_was_delivered_is_not_sent_again_when_the_next_one_fails() -> None:
+    with Webhook(200, 500) as hook:
+        assert send({"ALARM_WEBHOOK": hook.url}, ["opened", "recovered"]) == []
+    assert [message["status"] for message in hook.messages] == ["opened", "recovered", "recovered"]
+    with Webhook(200, 500, 500, 500) as hook:
+        assert send({"ALARM_WEBHOOK": hook.url}, ["opened", "reminder"]) == ["reminder"]
+    assert [message["status"] for message in hook.messages] == ["opened", *["reminder"] * 3]
 
 
 def test_failure_is_logged_without_the_secret(
@@ -131,13 +142,13 @@ def test_failure_is_logged_without_the_secret(
     monkeypatch.setattr(actions, "TIMEOUT_SECONDS", 0.2)
     caplog.set_level(logging.DEBUG)
     with Webhook(500, 500, 500) as hook:
-        assert not send({"ALARM_WEBHOOK": hook.url})
-    assert not send({"ALARM_WEBHOOK": hook.url})
-    assert not send({"SPIDERMON_DISCORD_WEBHOOK_URL": hook.url})
-    assert not send({"ALARM_SMTP_URL": f"smtp://user:hunter2@127.0.0.1:{hook.port}", **MAIL})
+        assert send({"ALARM_WEBHOOK": hook.url}) == ["opened"]
+    assert send({"ALARM_WEBHOOK": hook.url}) == ["opened"]
+    assert send({"SPIDERMON_DISCORD_WEBHOOK_URL": hook.url}) == ["opened"]
+    assert send({"ALARM_SMTP_URL": f"smtp://user:hunter2@127.0.0.1:{hook.port}", **MAIL}) == ["opened"]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        assert not send({"ALARM_WEBHOOK": f"http://{where}/", "ALARM_SMTP_URL": f"smtp://{where}", **MAIL})
+        assert send({"ALARM_WEBHOOK": f"http://{where}/", "ALARM_SMTP_URL": f"smtp://{where}", **MAIL}) == ["opened"]
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [text.partition(";")[0] for text in warnings] == [
         "PostWebhook could not notify people (HTTP status 500)",
