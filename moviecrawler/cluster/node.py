@@ -7,9 +7,11 @@ import os
 import time
 from contextlib import aclosing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from moviecrawler.cluster.cron import read_schedules
 from moviecrawler.cluster.jobs import check_job
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.report import read_current_runs, read_runs
@@ -27,7 +29,9 @@ class Node:
     """This node: its options, its part of the cluster's state, and what runs its jobs."""
 
     def __init__(self, options: NodeOptions, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
+        """Take its parts, and read `schedules_file`. Raises ConfigurationError."""
         self.options = options
+        self.schedules = read_schedules(Path(options.schedules_file)) if options.schedules_file else []
         self.name = options.node_name
         self.state = state
         self.eggs = eggs

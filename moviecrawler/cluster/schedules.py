@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -15,7 +14,6 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
-from moviecrawler.cluster.cron import read_schedules
 from moviecrawler.cluster.jobs import UnknownVersionError
 from moviecrawler.cluster.threads import pause
 from moviecrawler.cluster.webservice import ClusterResource
@@ -143,12 +141,10 @@ class CronScheduler:
 
 
 class Schedules(Service):
-    """The node's part in that: reads `schedules_file` at the start, and looks at the clock until it is stopped."""
+    """Looks at the clock until the node is stopped."""
 
     def __init__(self, node: Node) -> None:
-        """Read the file. Raises ConfigurationError."""
-        schedules = read(node)
-        self._cron = CronScheduler(node.state, schedules, node.eggs.find) if schedules else None
+        self._cron = CronScheduler(node.state, node.schedules, node.eggs.find) if node.schedules else None
         self._looking: Deferred[None] | None = None
         self._pausing: Deferred[None] | None = None
 
@@ -185,22 +181,12 @@ class Schedules(Service):
                 self._pausing = None
 
 
-def read(node: Node) -> list[Schedule]:
-    """Return the schedules of a node's file. Raises ConfigurationError."""
-    path = node.options.schedules_file
-    return read_schedules(Path(path)) if path else []
-
-
 class ScheduleList(ClusterResource):
     """`schedules.json`: what recurs, when it comes next, and its last job."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        self._schedules = read(node)
-
     def render_GET(self, request: Request) -> dict[str, Any]:
         now = self.node.state.now()
-        return {"schedules": [self._row(schedule, now) for schedule in self._schedules]}
+        return {"schedules": [self._row(schedule, now) for schedule in self.node.schedules]}
 
     def _row(self, schedule: Schedule, now: float) -> dict[str, Any]:
         state = self.node.state

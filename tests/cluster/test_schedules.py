@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions
 from tests.cluster.nodes import cluster, toy_egg
+from tests.conftest import PROJECT as THIS_PROJECT
 from tests.waiting import wait_for
 
 PROJECT = "moviecrawler"
@@ -426,6 +428,16 @@ def test_two_real_nodes_run_a_missed_job_once(redis_url: str, tmp_path: Path) ->
     assert datetime.fromisoformat(listed["next"]) == schedule.next_tick(state.now())
     assert len(list(notes.iterdir())) == 1
     assert state.counters()["scheduled"] == 1
+
+
+def test_node_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, '[schedules.a]\ncron = "0 3 * * *"\nspider = "imdb"\n')
+    read: list[str] = []
+    monkeypatch.setattr("tomllib.loads", lambda text, load=tomllib.loads: (read.append(text), load(text))[1])
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("SCRAPYD_SCHEDULES_FILE", str(path))
+    application(Config(extra_sources=[str(THIS_PROJECT / "scrapyd" / "scrapyd.conf")]))
+    assert len(read) == 1
 
 
 def test_node_does_not_start_with_a_wrong_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ def test_user_deploys_where_there_is_no_deployer() -> None:
 
 def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> None:
     form = b"project=toy&spider=slow"
+    before = node.get("daemonstatus.json").json["pending"]
     for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
@@ -115,7 +116,11 @@ def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> No
         {"Origin": f"http://127.0.0.1:{node.port + 1}"},
     ):
         assert node.request("schedule.json", form, headers).code == 403
-        assert node.request("crawls", form, headers).code == 403
+        answer = node.request("crawls", form, headers)
+        assert answer.code == 403
+        assert "A page of another site sent this." in answer.text
+    assert node.request("crawls", form, {"Authorization": "Basic Og=="}).code == 401
+    assert node.get("daemonstatus.json").json["pending"] == before
     assert node.request("cancel.json", b"project=toy&job=x", {"Origin": node.url}).json["prevstate"] is None
     assert "Access-Control-Allow-Origin" not in node.get("listprojects.json").headers
 

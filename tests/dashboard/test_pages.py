@@ -333,17 +333,6 @@ FORM = {
 }
 
 
-def test_form_of_another_site_s_page_or_without_a_password_does_nothing(world: Operated) -> None:
-    before = world.node.get("daemonstatus.json").json["pending"]
-    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-        answer = post(world.node, "/crawls", headers, **FORM)
-        assert answer.code == 403
-        assert "A page of another site sent this." in text_of(answer.text)
-    nobody = {"Authorization": "Basic Og=="}
-    assert world.node.request("crawls", urllib.parse.urlencode(FORM).encode(), nobody).code == 401
-    assert world.node.get("daemonstatus.json").json["pending"] == before
-
-
 def test_job_is_scheduled_and_cancelled_by_forms_on_different_nodes(world: Operated) -> None:
     one, two = world.cluster.nodes
     form = {**FORM, "arguments": "ids=tt0000001\nlimit=1\n", "settings": "FRONTIER_RUN=by-hand", "priority": "-5"}
