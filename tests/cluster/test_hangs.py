@@ -53,8 +53,8 @@ def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("moviecrawler.cluster.eggs.list_spiders", lambda _: ["slow"])
     eggs.put(io.BytesIO(toy_egg()), "toy", "1")
     made = ClusterLauncher(options, eggs)
-    made._fetching.run = maybeDeferred  # type: ignore[method-assign]
-    made._beat_soon = lambda: None  # type: ignore[method-assign]
+    monkeypatch.setattr(made._fetching, "run", maybeDeferred)
+    monkeypatch.setattr(made, "_beat_soon", lambda: None)
     return made
 
 
