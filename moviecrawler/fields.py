@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
-from moviecrawler.items import Amount, Role, ScoreKind
+from moviecrawler.items import Amount, Relation, Role, ScoreKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,6 +19,7 @@ PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),
     "scores": ("kind", get_args(ScoreKind)),
     "amounts": ("kind", get_args(get_type_hints(Amount)["kind"])),
+    "related": ("relation", get_args(Relation)),
 }
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute that tells them apart, and its values."""
 
@@ -50,8 +51,27 @@ ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
 }
 """What only other pages than a title's own tell: a title's page that is silent of it has been read whole."""
 
-_UNCOUNTED: Final = frozenset({("imdb", "metascore")})
-"""Scores of which a site's pages never tell the number of reviews."""
+SCORE_FACTS: Final = (
+    "count",
+    "average",
+    "reviews",
+    "liked",
+    "neutral",
+    "disliked",
+    "certified",
+    "sentiment",
+    "histogram",
+)
+"""What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
+
+_FACTS_TOLD: Final[dict[tuple[Site, ScoreKind], tuple[str, ...]]] = {
+    ("imdb", "imdb"): ("count",),
+    ("metacritic", "metascore"): ("count",),
+    ("metacritic", "metacritic_user"): ("count",),
+    ("rottentomatoes", "tomatometer"): ("count",),
+    ("rottentomatoes", "popcornmeter"): ("count",),
+}
+"""What the pages of a site tell of a score."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """What no page tells, so that every page is silent of it without naming it."""
@@ -73,8 +93,7 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     """Return the names of the fields that the pages of a site tell of titles of this kind, whichever page tells it.
 
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
-    (site_id, url, title, kind) isn't: without it there is no movie. The number of votes of a score is `scores.imdb.count`;
-    only a movie that has the score can be silent of it, so it isn't among them either.
+    (site_id, url, title, kind) isn't: without it there is no movie. What a score has beside its value isn't either: see `score_facts_told`.
     """
     told = set(_TOLD[site])
     if kind == "series":
@@ -89,16 +108,29 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     return frozenset(told)
 
 
+def score_facts_told(movie: Movie) -> set[str]:
+    """Return the names of what the site tells of the scores that a movie has, such as `scores.imdb.count`.
+
+    Only a movie that has a score can be silent of what stands beside its value.
+    """
+    return {
+        f"scores.{score.kind}.{fact}"
+        for score in movie.scores
+        for fact in _FACTS_TOLD.get((movie.site, score.kind), ())
+    }
+
+
 def present_in(movie: Movie) -> set[str]:
     """Return the names of the fields that a movie has a value for; `scores.imdb.count` is among them."""
-    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in (None, [])}
-    found |= {f"credits.{credit.role}" for credit in movie.credits}
-    found |= {f"amounts.{amount.kind}" for amount in movie.amounts}
+    found = {name for name in PLAIN_NAMES if getattr(movie, name) not in _NOTHING}
+    for name, (attribute, _) in PARTS.items():
+        found |= {f"{name}.{getattr(part, attribute)}" for part in getattr(movie, name)}
     for score in movie.scores:
-        found.add(f"scores.{score.kind}")
-        if score.count is not None:
-            found.add(f"scores.{score.kind}.count")
+        found |= {f"scores.{score.kind}.{fact}" for fact in SCORE_FACTS if getattr(score, fact) not in _NOTHING}
     return found
+
+
+_NOTHING: Final[tuple[object, ...]] = (None, [], {})
 
 
 PLAIN_NAMES: Final = tuple(
@@ -106,6 +138,8 @@ PLAIN_NAMES: Final = tuple(
         {name for fields in _TOLD.values() for name in fields if "." not in name}
         | ONLY_IN_DATASETS
         | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "series_id", "series_title", "season", "episode"}
+        | {"offers", "keywords", "interests", "taglines", "awards", "consensus", "external_ids"}
+        | {"poster_width", "poster_height"}
     )
 )
 """The fields of `Movie` that a source may be silent of and that have no parts."""
@@ -116,8 +150,7 @@ def silent_beside(movie: Movie, stated: Collection[str] = ()) -> list[str]:
 
     A row of a list states no absence.
     """
-    counts = {f"scores.{score.kind}.count" for score in movie.scores if (movie.site, score.kind) not in _UNCOUNTED}
-    told = told_by(movie.site, movie.kind) | counts
+    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
     return sorted(told - present_in(movie) - frozenset(stated))
 
 

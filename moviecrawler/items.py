@@ -21,7 +21,16 @@ Source = Literal["page", "list", "dataset"]
 
 Role = Literal["director", "writer", "creator", "cast"]
 
-ScoreKind = Literal["imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter"]
+ScoreKind = Literal[
+    "imdb",
+    "metascore",
+    "metacritic_user",
+    "tomatometer",
+    "popcornmeter",
+    "tomatometer_top",
+    "popcornmeter_all",
+    "popcornmeter_verified",
+]
 
 SCORE_SCALES: dict[ScoreKind, int] = {
     "imdb": 10,
@@ -29,21 +38,64 @@ SCORE_SCALES: dict[ScoreKind, int] = {
     "metacritic_user": 10,
     "tomatometer": 100,
     "popcornmeter": 100,
+    "tomatometer_top": 100,
+    "popcornmeter_all": 100,
+    "popcornmeter_verified": 100,
 }
 """The highest value of each score; the lowest is 1 for `imdb` and 0 for the others."""
+
+SCOREBOARD_KINDS: tuple[ScoreKind, ...] = ("imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter")
+"""The scores that each site shows as its own; the other kinds stand beside them."""
+
+AVERAGE_SCALES: dict[ScoreKind, int] = {
+    "metascore": 100,
+    "tomatometer": 10,
+    "tomatometer_top": 10,
+    "popcornmeter": 5,
+    "popcornmeter_all": 5,
+    "popcornmeter_verified": 5,
+}
+"""The highest `Score.average` of each score that has one."""
+
+HISTOGRAM_BARS = 10
+"""Values of `Score.histogram`."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Score:
-    """One score of a title, as the site shows it."""
+    """One score of a title, as the site shows it, and what it says of how sure that is."""
 
     kind: ScoreKind
     """`imdb` and `metacritic_user` are users' means; `metascore` and `tomatometer` are critics';
-    `popcornmeter` is Rotten Tomatoes' audience score, under whatever name the page's age gave it."""
+    `popcornmeter` is Rotten Tomatoes' audience score, under whatever name the page's age gave it.
+    `tomatometer_top` is of top critics only. The audience score is that of the whole audience or, since 2019, of those who
+    are known to have bought a ticket: `popcornmeter_all` and `popcornmeter_verified` are the two."""
     value: float
-    """0 to `scale`. A title without a score has no `Score` at all."""
+    """0 to `scale`. A title without a score has no `Score` at all, whatever else the site counts."""
     count: int | None = None
-    """Votes, ratings or reviews behind the value; None when the page gives none or only a band ("250,000+")."""
+    """Votes, ratings or reviews behind the value, 1 and up; None when the page gives none or only a band ("250,000+")."""
+    average: float | None = None
+    """0 to `average_scale`: the mean rating behind a share of likes (`tomatometer`, `popcornmeter` and theirs),
+    or the Metascore before it was rounded."""
+    reviews: int | None = None
+    """Users' written reviews, 0 and up, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
+    liked: int | None = None
+    """Positive reviews or ratings, 0 and up. The site's own line: fresh, 3.5 stars, a Metascore of 61."""
+    neutral: int | None = None
+    """Mixed reviews or ratings, 0 and up: Metacritic only."""
+    disliked: int | None = None
+    """Negative reviews or ratings, 0 and up."""
+    certified: bool | None = None
+    """Whether the site has marked the title: Certified Fresh, Verified Hot, Metacritic's must-see."""
+    sentiment: str | None = None
+    """The site's word for the value: POSITIVE or NEGATIVE, "Universal acclaim"."""
+    histogram: list[int] = field(default_factory=list)
+    """Votes for 1, 2, … 10, of `imdb`; empty where the page shows none."""
+
+    @property
+    def average_scale(self) -> int | None:
+        """The highest average that this score can have; None for a score that is an average itself."""
+        return AVERAGE_SCALES.get(self.kind)
 
     @property
     def scale(self) -> int:
@@ -88,6 +140,58 @@ class OtherTitle:
     """ISO 639, such as fr."""
     kind: str | None = None
     """IMDb's types: original, alternative, working, dvd, video, tv, festival, imdbDisplay; several joined by ", "."""
+
+
+OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Offer:
+    """Where a title can be watched, when its page was fetched. At most one for each provider, kind, country and quality."""
+
+    provider: str
+    """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb, `amazon-prime-video-us` on Rotten Tomatoes."""
+    kind: OfferKind
+    """`free` costs nothing, `ads` is paid for by advertising, `subscription` is part of what a subscriber has."""
+    country: str | None = None
+    """ISO 3166, such as US: where the offer holds."""
+    price: float | None = None
+    """In `currency`, above 0; only for `rent` and `buy`."""
+    currency: str | None = None
+    """ISO 4217; None exactly when `price` is."""
+    quality: str | None = None
+    """SD, HD or 4K, as the page writes it."""
+    url: str | None = None
+    """Where the provider has the title, without what follows its visitors."""
+    source: str | None = None
+    """Whose data this is, and who must be named: `JustWatch`; None where it is the site's own."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Award:
+    """How often a title has won and was nominated."""
+
+    event: str | None
+    """The award or who gives it, such as Oscar; None for all of them together."""
+    wins: int
+    """0 and up."""
+    nominations: int
+    """0 and up, as the site counts them: on IMDb without those that were won, on Metacritic with them."""
+
+
+Relation = Literal["similar", "connection"]
+
+
+@dataclass(slots=True, kw_only=True)
+class RelatedTitle:
+    """Another title of the same site that a page names beside its own."""
+
+    relation: Relation
+    """`similar` is the site's own recommendation; `connection` is a fact about the two."""
+    site_id: str
+    title: str
+    connection: str | None = None
+    """What the other title is to this one, in IMDb's words: "Follows", "Referenced in"; only of a `connection`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,6 +250,9 @@ class Movie:
     plot: str | None = None
     poster_url: str | None = None
     """A real poster; a site's placeholder picture is None."""
+    poster_width: int | None = None
+    """Pixels, 1 and up, of the picture that the site keeps."""
+    poster_height: int | None = None
     credits: list[Credit] = field(default_factory=list)
     """Directors, writers, creators and cast, each role in page order, nobody twice in a role."""
     scores: list[Score] = field(default_factory=list)
@@ -154,6 +261,23 @@ class Movie:
     """In IMDb's order, the movie's own title among them; only IMDb's datasets tell them."""
     amounts: list[Amount] = field(default_factory=list)
     """Budget and box office; at most one of each kind."""
+    offers: list[Offer] = field(default_factory=list)
+    """Where to watch it, in page order."""
+    keywords: list[str] = field(default_factory=list)
+    """What it is about, most telling first; a title's page on IMDb shows five. Metacritic's are its tags."""
+    interests: list[str] = field(default_factory=list)
+    """IMDb's finer genres, such as "Dark Comedy"; plain genres stand among them."""
+    taglines: list[str] = field(default_factory=list)
+    """What its posters say."""
+    awards: list[Award] = field(default_factory=list)
+    """At most one for each event; empty when it has neither won nor been nominated."""
+    related: list[RelatedTitle] = field(default_factory=list)
+    """The site's recommendations and connections, in page order; no title twice in a relation."""
+    consensus: str | None = None
+    """Rotten Tomatoes' critics' consensus: one sentence, without markup."""
+    external_ids: dict[str, str] = field(default_factory=dict)
+    """Other ids that a page gives the title, by whose they are: `ems` and `rottentomatoes` (the number behind the slug) on Rotten
+    Tomatoes, `metacritic` (likewise) and `justwatch` (a path) on Metacritic. What stands in `site_id` or `imdb_id` isn't here."""
     imdb_top250_rank: int | None = None
     """1 to 250 in IMDb's Top 250 movies."""
     imdb_top250_tv_rank: int | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, present_in, told_by
+from moviecrawler.fields import ONLY_IN_DATASETS, PARTS, SCORE_FACTS, present_in, told_by
 from moviecrawler.items import Role, Score, Source
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def complete(movie: Movie, known: Movie) -> Movie:
         wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
-    changes["scores"] = [_with_count(score, known, silent) for score in changes["scores"]]
+    changes["scores"] = [_with_facts(score, known, silent) for score in changes["scores"]]
     kept_scores = {f"scores.{score.kind}" for score in known.scores} & silent
     still = {name for name in silent - told if name in known.silent or _lacks_score(name, known)}
-    still |= {name for name in known.silent if name.removesuffix(".count") in kept_scores}
+    still |= {name for name in known.silent if _score_of(name) in kept_scores}
     if source != "dataset":
         still -= ONLY_IN_DATASETS
     return replace(movie, **changes, silent=sorted(still), source=source)
@@ -100,13 +100,18 @@ def _people(movie: Movie, role: Role) -> set[str | None]:
     return {credit.person_id or credit.name for credit in movie.people(role)}
 
 
-def _with_count(score: Score, known: Movie, silent: set[str]) -> Score:
-    """Return a score with the number of votes that is known of it, where its reading is silent of that."""
-    before = known.score(score.kind) if f"scores.{score.kind}.count" in silent else None
-    return score if before is None else replace(score, count=before.count)
+def _with_facts(score: Score, known: Movie, silent: set[str]) -> Score:
+    """Return a score with what is known of it beside its value, where its reading is silent of that."""
+    before = known.score(score.kind)
+    unsaid = [fact for fact in SCORE_FACTS if f"scores.{score.kind}.{fact}" in silent] if before is not None else []
+    return replace(score, **{fact: getattr(before, fact) for fact in unsaid}) if unsaid else score
+
+
+def _score_of(name: str) -> str:
+    """Return the name of the score that a field belongs to: `scores.imdb` for `scores.imdb.count`."""
+    return ".".join(name.split(".")[:2])
 
 
 def _lacks_score(name: str, known: Movie) -> bool:
-    """Return whether a name is that of the votes of a score that isn't known: then nothing is known of its votes."""
-    part, _, last = name.rpartition(".")
-    return last == "count" and all(f"scores.{score.kind}" != part for score in known.scores)
+    """Return whether a name is that of a fact of a score that isn't known: then nothing is known of the fact."""
+    return name.count(".") > 1 and all(f"scores.{score.kind}" != _score_of(name) for score in known.scores)

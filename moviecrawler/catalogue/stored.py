@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moviecrawler.fields import present_in, silent_beside, silent_in_datasets, told_by
+from moviecrawler.fields import present_in, score_facts_told, silent_beside, silent_in_datasets, told_by
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
@@ -50,5 +50,5 @@ def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:
     present = present_in(movie)
     if movie.source == "dataset":
         return sorted(set(silent_in_datasets(movie.kind)) - present)
-    may_be_silent = told_by(movie.site, movie.kind) | {f"scores.{score.kind}.count" for score in movie.scores}
+    may_be_silent = told_by(movie.site, movie.kind) | score_facts_told(movie)
     return sorted(set(unsure) & may_be_silent - present)

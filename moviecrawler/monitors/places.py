@@ -198,7 +198,7 @@ class Places:
         new.having.update(having)
         group = group_of(movie)
         if group in self._baselines or len(self._baselines) < _MOST_GROUPS:
-            for name in shown | {name for name in having | silent if name.endswith(".count")}:
+            for name in shown | {name for name in having | silent if name.count(".") > 1}:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
                 self._look(group, name, sign, example, new)
         self.unread = 0

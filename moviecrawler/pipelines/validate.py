@@ -13,8 +13,25 @@ from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import ONLY_IN_DATASETS, present_in, told_by
-from moviecrawler.items import SCORE_SCALES, Amount, Credit, Miss, Movie, OtherTitle, Role, Score, Source, TitleKind
+from moviecrawler.fields import ONLY_IN_DATASETS, present_in, score_facts_told, told_by
+from moviecrawler.items import (
+    HISTOGRAM_BARS,
+    SCORE_SCALES,
+    Amount,
+    Award,
+    Credit,
+    Miss,
+    Movie,
+    Offer,
+    OfferKind,
+    OtherTitle,
+    RelatedTitle,
+    Relation,
+    Role,
+    Score,
+    Source,
+    TitleKind,
+)
 from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
@@ -40,6 +57,7 @@ _LONGEST = {
     **dict.fromkeys(("title", "original_title", "series_title"), 500),
     **dict.fromkeys(("site_id", "series_id", "imdb_id"), 300),
     **dict.fromkeys(("url", "poster_url", "fetch"), 4_000),
+    **dict.fromkeys(("offers", "consensus", "taglines"), 4_000),
     "plot": 20_000,
     "reason": 1_000,
     "credits": 10_000,  # an actor of many small parts
@@ -47,7 +65,7 @@ _LONGEST = {
 """Characters. Titles are compared word by word with each other: the longest known has less than 250."""
 _LONGEST_TEXT = 500
 """Characters of any other field."""
-_LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000}
+_LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000, "keywords": 5_000, "related": 5_000}
 """Members; the longest cast known has 5,000 or so."""
 _LONGEST_OTHER_LIST = 500
 _LONGEST_REASON = 500
@@ -60,12 +78,27 @@ _RANGES = {
     "imdb_top250_rank": (1, 250),
     "imdb_top250_tv_rank": (1, 250),
     "popularity_rank": (1, _MOST),
+    "poster_width": (1, 100_000),
+    "poster_height": (1, 100_000),
     "season": (0, _MOST),
     "episode": (0, _MOST),
     "list_rank": (1, _MOST),
 }
-_TEXTS = ("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name")
-_TEXT_LISTS = ("genres", "countries", "languages")
+_TEXTS = (
+    *("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name"),
+    "consensus",
+)
+_TEXT_LISTS = ("genres", "countries", "languages", "keywords", "interests", "taglines")
+_PAID: tuple[OfferKind, ...] = ("rent", "buy")
+_NAMER = re.compile("[a-z_]{1,30}")
+_PARTS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "credits": (Credit, ("name", "character", "person_id")),
+    "other_titles": (OtherTitle, ("title",)),
+    "offers": (Offer, ("provider", "quality", "url", "source")),
+    "awards": (Award, ("event",)),
+    "related": (RelatedTitle, ("title", "connection")),
+}
+"""Lists of objects, and their texts that are cleaned."""
 _OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
 _AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 
@@ -126,16 +159,15 @@ def clean_texts(movie: Movie) -> None:
         texts = getattr(movie, name)
         if isinstance(texts, list):
             texts[:] = [on_one_line(text) if isinstance(text, str) else text for text in texts]
-    for credit in movie.credits if isinstance(movie.credits, list) else ():
-        if isinstance(credit, Credit):
-            for name in ("name", "character", "person_id"):
-                _clean(credit, name, on_one_line)
-    for other in movie.other_titles if isinstance(movie.other_titles, list) else ():
-        if isinstance(other, OtherTitle):
-            _clean(other, "title", on_one_line)
+    for field, (kind, names) in _PARTS.items():
+        parts = getattr(movie, field)
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, kind):
+                for name in names:
+                    _clean(part, name, on_one_line)
 
 
-def _clean(item: Movie | Credit | OtherTitle, name: str, clean: Callable[[str], str]) -> None:
+def _clean(item: object, name: str, clean: Callable[[str], str]) -> None:
     text = getattr(item, name)
     if isinstance(text, str) and not text.isprintable():  # which nearly all are
         setattr(item, name, clean(text))
@@ -179,6 +211,10 @@ def check_movie(movie: Movie) -> None:
                 _check_text("other_titles", text)
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
+    _check_offers(_check_list("offers", movie.offers, Offer))
+    _check_awards(_check_list("awards", movie.awards, Award))
+    _check_related(_check_list("related", movie.related, RelatedTitle), movie.site)
+    _check_external_ids(movie.external_ids)
     _check_silent(movie)
     if movie.fetch is not None:
         _check_text("fetch", movie.fetch.url)
@@ -247,15 +283,75 @@ def _check_credits(credits_: list[Credit]) -> None:
 def _check_scores(scores: list[Score]) -> None:
     for score in scores:
         _check_choice("scores", score.kind, SCORE_SCALES)
-        value = score.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InvalidItemError("scores", f"{score.kind} of {value!r} is not a number")
-        least = 1 if score.kind == "imdb" else 0
-        if not least <= value <= score.scale:
-            raise InvalidItemError("scores", f"{score.kind} of {value} is not within {least} to {score.scale}")
-        if score.count is not None:
-            _check_integer("scores", score.count, 1, _MOST)
+        _check_number("scores", score.value, 1 if score.kind == "imdb" else 0, score.scale)
+        _check_score_facts(score)
     _check_unique("scores", [score.kind for score in scores])
+
+
+def _check_score_facts(score: Score) -> None:
+    if score.count is not None:
+        _check_integer("scores", score.count, 1, _MOST)
+    for number in (score.reviews, score.liked, score.neutral, score.disliked):
+        if number is not None:
+            _check_integer("scores", number, 0, _MOST)
+    if score.average is not None and score.average_scale is None:
+        raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
+    if score.average is not None:
+        _check_number("scores", score.average, 0, score.average_scale or 0)
+    if score.certified is not None and not isinstance(score.certified, bool):
+        raise InvalidItemError("scores", f"certified is {score.certified!r}, which is not a boolean")
+    if score.sentiment is not None:
+        _check_text("scores", score.sentiment)
+    if _check_list("scores", score.histogram, int) and len(score.histogram) != HISTOGRAM_BARS:
+        raise InvalidItemError("scores", f"a histogram of {len(score.histogram)} values, not {HISTOGRAM_BARS}")
+    for votes in score.histogram:
+        _check_integer("scores", votes, 0, _MOST)
+
+
+def _check_offers(offers: list[Offer]) -> None:
+    for offer in offers:
+        _check_choice("offers", offer.kind, get_args(OfferKind))
+        _check_text("offers", offer.provider)
+        for text in (offer.country, offer.currency, offer.quality, offer.url, offer.source):
+            if text is not None:
+                _check_text("offers", text)
+        if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
+            raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
+        if offer.price is not None:
+            _check_number("offers", offer.price, 0, _MOST_MONEY)
+        if offer.url is not None and not offer.url.startswith(("https://", "http://")):
+            raise InvalidItemError("offers", f"{offer.url!r} is not an address of the web")
+    _check_unique("offers", [(offer.provider, offer.kind, offer.country, offer.quality) for offer in offers])
+
+
+def _check_awards(awards: list[Award]) -> None:
+    for award in awards:
+        if award.event is not None:
+            _check_text("awards", award.event)
+        for number in (award.wins, award.nominations):
+            _check_integer("awards", number, 0, _MOST)
+    _check_unique("awards", [award.event for award in awards])
+
+
+def _check_related(titles: list[RelatedTitle], site: Site) -> None:
+    for title in titles:
+        _check_choice("related", title.relation, get_args(Relation))
+        for text in (title.site_id, title.title):
+            _check_text("related", text)
+        if not _is_id(site, title.site_id):
+            raise InvalidItemError("related", f"{title.site_id!r} is not an id of {site}")
+        if title.connection is not None:
+            _check_text("related", title.connection)
+    _check_unique("related", [(title.relation, title.site_id) for title in titles])
+
+
+def _check_external_ids(ids: object) -> None:
+    if not isinstance(ids, dict):
+        raise InvalidItemError("external_ids", f"{ids!r} is not a dict")
+    for namer, text in ids.items():
+        if not isinstance(namer, str) or not _NAMER.fullmatch(namer):
+            raise InvalidItemError("external_ids", f"{namer!r} is not a name such as ems")
+        _check_text("external_ids", text)
 
 
 def _check_amounts(amounts: list[Amount]) -> None:
@@ -272,10 +368,8 @@ def _check_silent(movie: Movie) -> None:
     names = _check_list("silent", movie.silent, str)
     if names != sorted(set(names)):
         raise InvalidItemError("silent", f"{names!r} is not sorted, or names a field twice")
-    counts = {f"scores.{score.kind}.count" for score in movie.scores}
-    unknown = (
-        set(names) - told_by(movie.site, movie.kind) - counts - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
-    )
+    told = told_by(movie.site, movie.kind) | score_facts_told(movie)
+    unknown = set(names) - told - (ONLY_IN_DATASETS if movie.site == "imdb" else set())
     if unknown:
         raise InvalidItemError("silent", f"{min(unknown)!r} is nothing that {movie.site} tells of a {movie.kind}")
     present = present_in(movie).intersection(names)
@@ -309,6 +403,13 @@ def _check_integer(field: str, value: object, least: int, most: int) -> None:
         raise InvalidItemError(field, f"{value} is not within {least} to {most}")
 
 
+def _check_number(field: str, value: object, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidItemError(field, f"{value!r} is not a number")
+    if not least <= value <= most:
+        raise InvalidItemError(field, f"{value} is not within {least} to {most}")
+
+
 def _check_list(field: str, value: object, kind: type) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidItemError(field, f"{value!r} is not a list")
@@ -321,7 +422,7 @@ def _check_list(field: str, value: object, kind: type) -> list[Any]:
     return value
 
 
-def _check_unique(field: str, kinds: list[str]) -> None:
-    for kind in kinds:
-        if kinds.count(kind) > 1:
-            raise InvalidItemError(field, f"{kind} stands there twice")
+def _check_unique(field: str, keys: list[Any]) -> None:
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidItemError(field, f"{twice} stands there twice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, movie_row, neutralise, read_movies, restore, write_row
 from moviecrawler.errors import TableError
-from moviecrawler.items import Amount, Credit, Movie, Score, ScoreKind
+from moviecrawler.items import SCOREBOARD_KINDS, Amount, Credit, Movie, Score
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ MOVIES = st.builds(
     genres=ITEMS,
     credits=st.builds(lambda a, b: credits_of(("director", a), ("writer", b)), ITEMS, ITEMS),
     scores=st.dictionaries(
-        st.sampled_from(get_args(ScoreKind)), st.tuples(st.floats(1, 10), st.none() | st.integers(1, 10**9))
+        st.sampled_from(SCOREBOARD_KINDS), st.tuples(st.floats(1, 10), st.none() | st.integers(1, 10**9))
     ).map(lambda found: [Score(kind=k, value=v, count=c) for k, (v, c) in sorted(found.items())]),
     amounts=st.lists(st.integers(1, 10**15), max_size=1).map(
         lambda found: [Amount(kind="worldwide", value=value, currency="EUR") for value in found]

@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
-from moviecrawler.items import Amount, Credit, Fetch, Movie, Score
+from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
 from tests.pipelines.runs import make_miss, make_movie
@@ -97,6 +97,42 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="$")]}),
     ("amounts", {"amounts": [Amount(kind="budget", value=1, currency="US1")]}),
     ("amounts", {"amounts": [Amount(kind="rent", value=1, currency="USD")]}),  # type: ignore[arg-type]
+    *(
+        ("scores", {"scores": [Score(kind="tomatometer", value=94, **facts)]})
+        for facts in (
+            {"average": 10.5},
+            {"liked": -1},
+            {"disliked": "3"},
+            {"certified": "yes"},
+            {"sentiment": ""},
+            {"histogram": [1, 2]},
+            {"histogram": [-1] * 10},
+        )
+    ),
+    ("scores", {"scores": [Score(kind="imdb", value=7, average=7.1)]}),
+    *(
+        ("offers", {"offers": [Offer(**({"provider": "Lamp TV", "kind": "rent"} | facts))]})
+        for facts in (
+            {"provider": ""},
+            {"kind": "gift"},
+            {"price": 3.99},
+            {"currency": "EUR"},
+            {"kind": "free", "price": 3.99, "currency": "EUR"},
+            {"price": -1, "currency": "EUR"},
+            {"url": "javascript:alert(1)"},
+        )
+    ),
+    ("offers", {"offers": [Offer(provider="Lamp TV", kind="ads"), Offer(provider="Lamp TV", kind="ads")]}),
+    ("keywords", {"keywords": [""]}),
+    ("awards", {"awards": [Award(event="Golden Lamp", wins=-1, nominations=0)]}),
+    ("awards", {"awards": [Award(event=None, wins=1, nominations=0), Award(event=None, wins=1, nominations=0)]}),
+    ("related", {"related": [RelatedTitle(relation="similar", site_id="movie/lamp", title="Lamp")]}),
+    ("related", {"related": [RelatedTitle(relation="twin", site_id="tt0000002", title="Lamp")]}),  # type: ignore[arg-type]
+    ("related", {"related": [RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp")] * 2}),
+    ("external_ids", {"external_ids": ["ems"]}),
+    ("external_ids", {"external_ids": {"EMS id": "1"}}),
+    ("external_ids", {"external_ids": {"ems": ""}}),
+    ("poster_width", {"poster_width": 0}),
     ("scraped_at", {"scraped_at": datetime(2026, 3, 1)}),  # noqa: DTZ001 - that is what is wrong
     ("scraped_at", {"scraped_at": "2026-03-01"}),
 ]
@@ -113,6 +149,36 @@ RIGHT: list[dict[str, Any]] = [
     {"season": 0, "episode": 0},
     {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
     {"scores": [], "credits": [], "imdb_id": None, "year": None},
+    {
+        "scores": [
+            Score(
+                kind="tomatometer", value=100, average=10, liked=0, disliked=0, certified=False, sentiment="POSITIVE"
+            ),
+            Score(kind="popcornmeter_verified", value=0, average=5, reviews=0),
+            Score(kind="imdb", value=7, histogram=[0] * 10),
+        ]
+    },
+    {
+        "offers": [
+            Offer(
+                provider="Lamp TV",
+                kind="rent",
+                price=3.99,
+                currency="EUR",
+                quality=quality,
+                url="https://lamp.example/1",
+            )
+            for quality in (None, "HD")
+        ]
+    },
+    {"awards": [Award(event=None, wins=0, nominations=1), Award(event="Golden Lamp", wins=0, nominations=0)]},
+    {
+        "related": [
+            RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp"),
+            RelatedTitle(relation="connection", site_id="tt0000002", title="Lamp", connection="Follows"),
+        ]
+    },
+    {"external_ids": {"ems": "1-2"}, "keywords": ["lamp"], "taglines": ["A light."], "consensus": "Bright."},
     {"title": "千年の灯"},
     {"title": "a" * 500, "plot": "a" * 20_000},
 ]
@@ -200,10 +266,14 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: P
         plot="One.\0\nTwo.",
         genres=["Dra\x07ma"],
         credits=[Credit(name="Odile\0", role="cast", position=1, character="\x1bWick")],
+        offers=[Offer(provider="Lamp\0 TV", kind="ads")],
+        keywords=["la\x07mp"],
+        consensus="One.\nTwo.",
     )
     asyncio.run(pipeline.process_item(movie))
     assert (movie.title, movie.original_title, movie.plot) == ("The Lamp", "La Lampe", "One.\nTwo.")
     assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (["Drama"], "Odile", "Wick")
+    assert (movie.offers[0].provider, movie.keywords, movie.consensus) == ("Lamp TV", ["lamp"], "One. Two.")
     miss = make_miss(1, reason="HTTP\0 status\n404" + "x" * 1000)
     asyncio.run(pipeline.process_item(miss))
     assert miss.reason.startswith("HTTP status 404x")
