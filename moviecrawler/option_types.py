@@ -53,8 +53,15 @@ def _is_base_url(text: str) -> bool:
     return is_http_url(text) and not urlsplit(text).query and not urlsplit(text).fragment
 
 
-def _is_redis_url(text: str) -> bool:
-    return urlsplit(text).scheme in {"redis", "rediss", "unix"}
+def is_redis_url(text: str) -> bool:
+    """Return whether a text is a URL that redis-py takes."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises ValueError when it is not one
+    except ValueError:
+        return False
+    # A path with "@" is that of a password with a slash in it.
+    return parts.scheme in {"redis", "rediss", "unix"} and "@" not in parts.path
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -66,7 +73,7 @@ NAME = Rule(
 )
 Name = Annotated[str, NAME]
 BaseUrl = Annotated[str, Rule("a scheme and host such as http://127.0.0.1:8000, or remove it", _is_base_url)]
-RedisUrl = Annotated[str, Rule("one such as redis://127.0.0.1:6379/0", _is_redis_url, "no Redis URL")]
+RedisUrl = Annotated[str, Rule("one such as redis://127.0.0.1:6379/0", is_redis_url, "no Redis URL")]
 SecretUrl = Annotated[str, Rule("one, or remove it", is_http_url, "no http or https URL")]
 
 

@@ -95,8 +95,9 @@ def _made(url: str, given: dict[str, Any], single: Any, sentinel: Any, over_sent
         to_sentinels = {**_TIMEOUTS, **given.pop("sentinel_kwargs", {})}
         asked = sentinel(sentinels, sentinel_kwargs=to_sentinels, **named, **from_url, **given)
         return asked.master_for(service_name, redis_class=over_sentinel)
-    except ValueError as error:
-        raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+    except ValueError:
+        # Not the error's text, which may hold a part of the password.
+        raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0") from None
     except TypeError as error:
         raise ConfigurationError(
             f"REDIS_PARAMS has what redis-py's client does not take: {str(error).partition('()')[2].strip()}"

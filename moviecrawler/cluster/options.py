@@ -6,13 +6,12 @@ import os
 import socket
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.option_types import Name, Options
+from moviecrawler.option_types import Name, Options, is_redis_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +108,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
                 raise ConfigurationError(f"scrapyd.conf has an unknown option {name!r}; correct or remove it")
         given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
-        if urlsplit(given["redis_url"]).scheme not in {"redis", "rediss", "unix"}:
+        if not is_redis_url(given["redis_url"]):
             # Not the value itself, which may hold a password.
             raise ConfigurationError("REDIS_URL is no Redis URL; set it to one such as redis://127.0.0.1:6379/0")
         options = cls.read(given)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis.exceptions
 
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError
+from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport, SiteState
@@ -46,10 +46,7 @@ def budgets(settings: BaseSettings) -> dict[Site, Budget]:
 @asynccontextmanager
 async def asking(settings: BaseSettings) -> AsyncIterator[Any]:
     """Give a client of the Redis that REDIS_URL names; what goes wrong while it is used becomes FrontierAwayError."""
-    try:
-        client = connect(settings["REDIS_URL"], **redis_parameters(settings))
-    except ValueError as error:
-        raise ConfigurationError(f"REDIS_URL is no Redis URL: {error}") from None
+    client = connect(settings["REDIS_URL"], **redis_parameters(settings))
     try:
         yield client
     except redis.exceptions.RedisError as error:
