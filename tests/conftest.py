@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.services.mongo",
     "tests.services.s3",
     "tests.services.redis",
+    "tests.services.replica",
     "tests.services.tor",
     "tests.services.browser",
 ]

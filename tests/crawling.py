@@ -104,7 +104,15 @@ def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:
         return json.load(answer)[site]
 
 
+def change(replica: ReplicaProcess, **options: Any) -> None:
+    """Change options of a replica, such as `faults={"500": 0.1}`, `latency=100` or `robots="live"`."""
+    _post(replica, "options", json.dumps(options).encode())
+
+
 def reset(replica: ReplicaProcess) -> None:
-    """Make the replica count from 0."""
-    for url in replica.urls.values():
-        urllib.request.urlopen(f"{url}/__replica__/reset", data=b"", timeout=10).close()
+    """Make the replica count from 0, with the options that it was started with."""
+    _post(replica, "reset", b"")
+
+
+def _post(replica: ReplicaProcess, what: str, body: bytes) -> None:
+    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/{what}", data=body, timeout=10).close()

@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,48 +43,24 @@ _PORT_TRIES = 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
-class Renames(msgspec.Struct, forbid_unknown_fields=True):
-    """Words that pages have in place of others: how a site changes its pages."""
-
-    names: dict[str, str] = {}
-    after: int = 0
-    """Answers that are as before."""
-
-    def apply(self, body: Body) -> Body:
-        """Return the body of an answer as it is now."""
-        if self.after > 0:
-            self.after -= 1
-            return body
-        if not self.names:
-            return body
-        content = body.identity()
-        for old, new in self.names.items():
-            content = content.replace(old.encode(), new.encode())
-        return Body(content)
-
-
 class Replica:
     """A local stand-in for the three sites.
 
-    `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site,
-    `POST /__replica__/faults` sets the shares of faults from now on, as in {"500": 0.1}, `POST /__replica__/clients` sets
-    which clients meet a fault each time, as in {"203.0.113.7": "challenge"}, `POST /__replica__/renames` sets which words
-    pages have in place of others, as in {"names": {"runtime": "length"}, "after": 100}, from so many requests on, and
-    `POST /__replica__/reset` sets all figures to zero. A client's name is the first one in X-Forwarded-For, where a proxy says for whom it asks, or else its
-    address. These requests are neither counted nor spoiled, nor are those for robots.txt spoiled.
+    `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site. `POST /__replica__/options`
+    changes some of the options that are CHANGEABLE, as in {"faults": {"500": 0.1}}. `POST /__replica__/reset` sets all figures to
+    zero, and all options to what they were at the start. These requests are neither counted nor spoiled, nor are those for
+    robots.txt spoiled.
     """
 
     def __init__(self, options: Options) -> None:
         """Prepare what is served. Raises ConfigurationError when the folder of saved pages can't be read."""
-        self._options = options
+        self._at_start = options
         self._source: Source
-        if options.pages is not None:
-            self._source = SavedPages(options.pages)
+        if options.pages:
+            self._source = SavedPages(Path(options.pages))
         else:
             self._source = Generated(Catalogue(options.seed, options.titles), light=options.light)
-        self._plan = FaultPlan(options.seed, options.faults)
-        self._client_faults: dict[str, Fault] = {}
-        self._renames = Renames()
+        self._behave(options)
         self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
         self.urls: dict[Site, str] = {}
         """Each site's scheme, host and port, once started."""
@@ -102,9 +79,7 @@ class Replica:
         for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
             app.router.add_get(_CONTROL + "counts", self._get_counts)
-            app.router.add_post(_CONTROL + "faults", self._set(dict[Fault, float], self._set_faults))
-            app.router.add_post(_CONTROL + "clients", self._set(dict[str, Fault], self._set_client_faults))
-            app.router.add_post(_CONTROL + "renames", self._set(Renames, self._set_renames))
+            app.router.add_post(_CONTROL + "options", self._change)
             app.router.add_post(_CONTROL + "reset", self._reset)
             app.router.add_get("/robots.txt", self._robots(site))
             app.router.add_get("/{path:.*}", self._handler(site))
@@ -124,12 +99,10 @@ class Replica:
     # --- Requests -------------------------------------------------------------------------------------------------------
 
     def _robots(self, site: Site) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        # Saved pages are there to be read, whatever the sites permit.
-        text = robots_txt(site, "open" if self._options.pages else self._options.robots)
-
         async def answer(_: web.Request) -> web.StreamResponse:
             self.counts[site].robots += 1
-            return web.Response(text=text)
+            # Saved pages are there to be read, whatever the sites permit.
+            return web.Response(text=robots_txt(site, "open" if self._options.pages else self._options.robots))
 
         return answer
 
@@ -153,7 +126,7 @@ class Replica:
             return await self._send(site, request, Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": "1"}))
         if self._options.latency:
             await asyncio.sleep(self._options.latency / 1000)
-        fault = self._client_faults.get(address)
+        fault = self._options.clients.get(address)
         if fault is None and not redirected:
             fault = self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
         if fault is not None:
@@ -187,7 +160,7 @@ class Replica:
         self, site: Site, request: web.Request, answer: Answer, *, truncated: bool = False
     ) -> web.StreamResponse:
         self.counts[site].statuses[answer.status] += 1
-        content, encoding = self._renames.apply(answer.body).encode(request.headers.get("Accept-Encoding", ""))
+        content, encoding = self._renamed(answer.body).encode(request.headers.get("Accept-Encoding", ""))
         headers = {"Content-Type": answer.content_type, "Vary": "Accept-Encoding", **answer.headers}
         if encoding is not None:
             headers["Content-Encoding"] = encoding
@@ -198,6 +171,18 @@ class Replica:
         await response.prepare(request)
         await response.write(content[: len(content) // 2])
         return _cut(request, response)
+
+    def _renamed(self, body: Body) -> Body:
+        """Return the body of an answer as the site has it now."""
+        if not self._options.renames:
+            return body
+        if self._until_renamed > 0:
+            self._until_renamed -= 1
+            return body
+        content = body.identity()
+        for old, new in self._options.renames.items():
+            content = content.replace(old.encode(), new.encode())
+        return Body(content)
 
     async def _send_dataset(
         self, site: Site, request: web.Request, dataset: Dataset, *, truncated: bool
@@ -229,28 +214,22 @@ class Replica:
         report = {site: counts.report() for site, counts in self.counts.items()}
         return web.Response(body=msgspec.json.encode(report), content_type="application/json")
 
-    def _set(self, shape: Any, take: Callable[[Any], None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def answer(request: web.Request) -> web.StreamResponse:
-            try:
-                take(msgspec.json.decode(await request.read(), type=shape))
-            except (msgspec.DecodeError, ConfigurationError) as error:
-                return web.Response(text=f"{error}\n", status=400)
-            return web.Response(status=204)
+    async def _change(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._behave(self._options.change(msgspec.json.decode(await request.read(), type=dict[str, Any])))
+        except (msgspec.DecodeError, ConfigurationError) as error:
+            return web.Response(text=f"{error}\n", status=400)
+        return web.Response(status=204)
 
-        return answer
-
-    def _set_faults(self, shares: dict[Fault, float]) -> None:
-        self._plan = FaultPlan(self._options.seed, shares)
-
-    def _set_client_faults(self, faults: dict[str, Fault]) -> None:
-        self._client_faults = faults
-
-    def _set_renames(self, renames: Renames) -> None:
-        self._renames = renames
+    def _behave(self, options: Options) -> None:
+        self._options = options
+        self._plan = FaultPlan(options.seed, options.faults)
+        self._until_renamed = options.rename_after
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
         for counts in self.counts.values():
             counts.reset()
+        self._behave(self._at_start)
         return web.Response(status=204)
 
 

@@ -8,6 +8,8 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.replica.options import Options
 
@@ -27,7 +29,7 @@ class ReplicaProcess:
 
     def __init__(self, **options: Any) -> None:
         """Take the fields of `Options`; without `port`, any free ports are used. Raises ConfigurationError."""
-        self._options = Options(**options)
+        self._options = Options.read(options)
         self._process: subprocess.Popen[str] | None = None
         self.urls: dict[str, str] = {}
         """Each site's scheme, host and port."""
@@ -45,7 +47,7 @@ class ReplicaProcess:
 
     def __enter__(self) -> Self:
         """Start it, and wait until it answers. Raises ReplicaError."""
-        command = [sys.executable, "-m", "moviecrawler.replica", "--until-eof", *self._options.arguments()]
+        command = [sys.executable, "-m", "moviecrawler.replica", msgspec.json.encode(self._options).decode()]
         with tempfile.TemporaryFile("w+") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - this package's own command
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True

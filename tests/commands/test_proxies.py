@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, scrapy
-from tests.proxies.fleets import TITLES, crawl_imdb, tell, write_pools
+from tests.crawling import Finished, change, scrapy
+from tests.proxies.fleets import crawl_imdb, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True, robots="open") as running:
-        yield running
 
 
 @pytest.fixture
@@ -36,7 +30,7 @@ def proxies(*arguments: str, folder: Path, fleet: ProxyFleet, **settings: str) -
 def test_table_shows_how_sites_take_each_exit_and_clear_ends_quarantines(
     replica: ReplicaProcess, fleet: ProxyFleet, redis_url: str, tmp_path: Path
 ) -> None:
-    tell(replica, "clients", **{fleet.proxies[0].address: "challenge"})
+    change(replica, clients={fleet.proxies[0].address: "challenge"})
     crawl_imdb(tmp_path, replica, fleet, REDIS_URL=redis_url)
     shared = {"REDIS_URL": redis_url, "folder": tmp_path, "fleet": fleet}
 
@@ -67,7 +61,7 @@ def test_table_shows_how_sites_take_each_exit_and_clear_ends_quarantines(
 
 
 def test_check_asks_once_from_every_exit(replica: ReplicaProcess, fleet: ProxyFleet, tmp_path: Path) -> None:
-    tell(replica, "clients", **{fleet.proxies[1].address: "challenge"})
+    change(replica, clients={fleet.proxies[1].address: "challenge"})
     url = replica.urls["imdb"] + "/chart/top/"
     checked = proxies("check", url, folder=tmp_path, fleet=fleet)
     assert checked.code == 1  # as not all get an answer

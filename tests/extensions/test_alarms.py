@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from moviecrawler.monitors.alarm_store import FILE
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import crawl
+from tests.crawling import change, crawl
 from tests.monitors.receivers import Webhook
 from tests.services.postgres import execute
+from tests.services.replica import IDS
 
-IDS = ",".join(Catalogue(1, 40).imdb_id(index) for index in range(40))
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=40, light=True) as running:
-        yield running
+FORTY = ",".join(IDS[:40])
 
 
-def test_silence_is_told_once_and_then_reminded_of(tmp_path: Path) -> None:
+def test_silence_is_told_once_and_then_reminded_of(replica: ReplicaProcess, tmp_path: Path) -> None:
     settings = {"ALARM_EVERY": "0.1", "ALARM_STALLED": "0.3", "ALARM_REMINDER": "1", "DOWNLOAD_TIMEOUT": "20"}
-    with ReplicaProcess(titles=40, light=True, latency=2500) as slow, Webhook() as hook:
-        title = "ids=" + IDS.partition(",")[0]
-        assert crawl("imdb", title, data=tmp_path, replica=slow, ALARM_WEBHOOK=hook.url, **settings).code == 0
+    change(replica, latency=2500)
+    with Webhook() as hook:
+        assert (
+            crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **settings).code == 0
+        )
     told = [message["status"] for message in hook.messages if message["alarm"] == "stalled/imdb"]
     assert told[0] == "opened"
     assert 1 <= told.count("reminder") <= 8
@@ -36,21 +29,21 @@ def test_silence_is_told_once_and_then_reminded_of(tmp_path: Path) -> None:
 
 def test_store_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: ReplicaProcess, tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
-    finished = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, ALARM_EVERY="0.1")
+    finished = crawl("imdb", f"ids={FORTY}", data=tmp_path, replica=replica, ALARM_EVERY="0.1")
     assert finished.code == 0
     assert finished.stat("titles/stored") == 40
     assert finished.log.count("Not all alarms are recorded and sent for now") <= 1
     assert "Traceback" not in finished.log
 
 
-def test_titles_that_are_overdue_are_an_alarm(database_url: str, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=40, light=True, latency=700) as slow, Webhook() as hook:
+def test_titles_that_are_overdue_are_an_alarm(replica: ReplicaProcess, database_url: str, tmp_path: Path) -> None:
+    change(replica, latency=700)
+    with Webhook() as hook:
         stores = {"DATABASE_URL": database_url}
-        assert crawl("imdb", f"ids={IDS}", data=tmp_path, replica=slow, **stores).code == 0
+        assert crawl("imdb", f"ids={FORTY}", data=tmp_path, replica=replica, **stores).code == 0
         assert not hook.messages
         execute(database_url, "UPDATE title_sites SET next_due = now() - interval '1 day'")
-        title = "ids=" + IDS.partition(",")[0]
         settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.1", "FRESHNESS_MARGIN": "0"}
-        assert crawl("imdb", title, data=tmp_path, replica=slow, **settings, **stores).code == 0
+        assert crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, **settings, **stores).code == 0
     assert [message["alarm"] for message in hook.messages] == ["freshness/imdb"]
     assert "0.0% of 40 titles are fresh, and 90% are meant to be: 40 are overdue" in hook.messages[0]["text"]

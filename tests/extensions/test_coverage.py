@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,7 @@ from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import GONE_AFTER_PAGES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, crawl
+from tests.crawling import Finished, change, crawl
 from tests.monitors.receivers import Webhook
 from tests.monitors.test_places_of_pages import RENAMES, SITES, site_id
 from tests.services.mongo import mongo_movies
@@ -38,15 +37,14 @@ RATING = {"aggregateRating": "meanOfVotes"}
 """What the pages call IMDb's rating, and what they call it when they have changed."""
 
 
-@pytest.fixture
-def replica() -> Iterator[ReplicaProcess]:
+@pytest.fixture(scope="module")
+def running_replica() -> Iterator[ReplicaProcess]:
     with ReplicaProcess(titles=TITLES, light=True) as running:
         yield running
 
 
-def change(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFORE) -> None:
-    body = json.dumps({"names": names, "after": after}).encode()
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/renames", data=body, timeout=10).close()
+def rename(replica: ReplicaProcess, names: dict[str, str], after: int = AS_BEFORE) -> None:
+    change(replica, renames=names, rename_after=after)
 
 
 def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int | None]]]:
@@ -77,7 +75,7 @@ def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
     }
     before = {name: scores(read()) for name, read in readers.items()}
 
-    change(replica, RATING)
+    rename(replica, RATING)
     with Webhook() as hook:
         again = crawl("imdb", IDS, data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **stores)
     assert again.code == 0, again.log
@@ -94,7 +92,7 @@ def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
         assert sum(day.silent for day in book.coverage("imdb", "2026-01-01") if day.field == "scores.imdb") == silent
 
     # The site takes it back: all is stored again, the alarm ends, and all is as before.
-    change(replica, {}, 0)
+    rename(replica, {}, 0)
     with Webhook() as hook:
         settings = {"ALARM_WEBHOOK": hook.url, "ALARM_EVERY": "0.2", **stores}
         deadline = time.monotonic() + 60
@@ -119,7 +117,7 @@ def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
 def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     replica: ReplicaProcess, tmp_path: Path, names: dict[str, str], why: str
 ) -> None:
-    change(replica, names, after=10)
+    rename(replica, names, after=10)
     ended = crawl("imdb", IDS, data=tmp_path, replica=replica, DOWNLOAD_SLOTS=ASKED_AS_SITES_ARE)
     assert ended.code == 1
     assert "(pages_changed)" in ended.log
@@ -144,12 +142,12 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
 def test_titles_that_a_stopping_crawl_has_not_asked_for_stay_in_the_shared_queue(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    change(replica, {**RATING, '"metacritic"': '"critics"'}, after=10)
+    rename(replica, {**RATING, '"metacritic"': '"critics"'}, after=10)
     shared = {"REDIS_URL": redis_url, "DOWNLOAD_SLOTS": ASKED_AS_SITES_ARE}
     stopped = crawl("imdb", IDS, data=tmp_path, replica=replica, **shared)
     assert "(pages_changed)" in stopped.log
     assert len(stopped.movies) <= 10 + GONE_AFTER_PAGES + IN_FLIGHT
-    change(replica, {}, 0)
+    rename(replica, {}, 0)
     on = crawl("imdb", IDS, data=tmp_path, replica=replica, REDIS_URL=redis_url)
     assert on.code == 0, on.log
     assert len(on.movies) == TITLES
@@ -161,8 +159,7 @@ def test_blocks_are_an_alarm_of_their_own_and_a_receiver_that_is_away_holds_noth
     with Webhook() as hook:
         away = hook.url
     assert crawl("imdb", IDS, data=tmp_path, replica=replica).code == 0
-    body = json.dumps({"challenge": 0.02}).encode()
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/faults", data=body, timeout=10).close()
+    change(replica, faults={"challenge": 0.02})
     with Webhook() as hook:
         receivers = {"ALARM_WEBHOOK": hook.url, "SPIDERMON_DISCORD_WEBHOOK_URL": away}
         again = crawl("imdb", IDS, "via=pages", data=tmp_path, replica=replica, **receivers)
@@ -182,7 +179,7 @@ def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep
         folder.mkdir()
     shared = {"REDIS_URL": redis_url, "FRESHNESS_MARGIN": "0"}
     assert crawl("imdb", IDS, data=first, replica=replica, FRONTIER_RUN="one", **shared).code == 0
-    change(replica, RATING, 0)
+    rename(replica, RATING, 0)
     with Webhook() as hook:
         for folder, run in ((second, "two"), (third, "three")):
             ended = crawl("imdb", IDS, data=folder, replica=replica, FRONTIER_RUN=run, ALARM_WEBHOOK=hook.url, **shared)
@@ -244,7 +241,7 @@ def test_each_renamed_score_of_each_site_is_an_alarm_and_loses_nothing(site: Sit
         first = crawl(site, "list=sitemap" if site != "imdb" else IDS, data=tmp_path, replica=replica)
         assert first.code == 0
         before = scores(first.movies)
-        change(replica, {key: key.replace(key.strip('"'), "renamed") for key in RENAMES[site][name]}, after=60)
+        rename(replica, {key: key.replace(key.strip('"'), "renamed") for key in RENAMES[site][name]}, after=60)
         again = crawl(site, f"ids={','.join(map(str, before))}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
     assert again.code == 0, again.log
     assert f"coverage/{site}/{name}" in alarms(tmp_path)

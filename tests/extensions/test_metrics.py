@@ -21,7 +21,7 @@ from moviecrawler.extensions.metrics import COUNTERS, GAUGES
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
-from tests.crawling import crawl
+from tests.crawling import crawl, reset
 from tests.monitors.receivers import Webhook
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
@@ -38,17 +38,14 @@ EXISTING = DEFINED_BY_NODES | {f"{counter.name}_total" for counter in COUNTERS} 
 
 
 @pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=40, light=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def families(replica: ReplicaProcess, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
+def families(running_replica: ReplicaProcess, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
     """Return the metrics of a crawl of 20 titles of which one isn't there."""
     folder = tmp_path_factory.mktemp("metrics")
     given = ("ids=tt0000001", "list=top", "limit=20")
-    finished = crawl("imdb", *given, data=folder, replica=replica, METRICS_FOLDER=str(folder), METRICS_EVERY="0.1")
+    reset(running_replica)
+    finished = crawl(
+        "imdb", *given, data=folder, replica=running_replica, METRICS_FOLDER=str(folder), METRICS_EVERY="0.1"
+    )
     assert finished.code == 0, finished.log
     (file,) = folder.glob("*.prom")
     assert file.name == "moviecrawler_imdb_default.prom"

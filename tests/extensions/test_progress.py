@@ -8,19 +8,17 @@ import re
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import LONGEST, crawl, environment, scrapy
+from tests.crawling import LONGEST, change, crawl, environment, scrapy
 
 
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=40, light=True, latency=100) as running:
-        yield running
+@pytest.fixture(autouse=True)
+def _slow(replica: ReplicaProcess) -> None:
+    change(replica, latency=100)
 
 
 def test_json_lines_count_up_to_the_end(replica: ReplicaProcess, tmp_path: Path) -> None:

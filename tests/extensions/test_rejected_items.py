@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,15 +28,13 @@ from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.scheduler import FrontierScheduler
 from moviecrawler.items import Fetch, RawPage, Site
 from moviecrawler.redis_client import connect
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, counts, crawl, reset
 from tests.pipelines.runs import make_miss, make_movie
 from tests.services.redis import RedisServer
+from tests.services.replica import IDS as ALL_IDS
 
-TITLES = 8
-CATALOGUE = Catalogue(1, TITLES)
-IDS = [CATALOGUE.imdb_id(place) for place in range(TITLES)]
+IDS = ALL_IDS[:8]
 SPOIL = f'''
 from pathlib import Path
 
@@ -63,12 +60,6 @@ PIPELINES = {
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
 }
 START_URLS: dict[Site, str] = {site: Keys(site, "").start_urls for site in ("imdb", "metacritic", "rottentomatoes")}
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
 
 
 def ask(url: str, what: Any, *arguments: Any) -> Any:

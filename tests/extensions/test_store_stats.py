@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import redis
 
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ProcessFigures, read_figures
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import crawl
+from tests.crawling import change, crawl
+from tests.services.replica import IDS
 
 TITLES = 12
-CATALOGUE = Catalogue(1, TITLES)
-IDS = ",".join(CATALOGUE.imdb_id(place) for place in range(TITLES))
-
-
-@pytest.fixture
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
+TWELVE = ",".join(IDS[:TITLES])
 
 
 def figures(client: redis.Redis) -> list[ProcessFigures]:
@@ -42,7 +32,7 @@ def test_crawl_tells_how_its_stores_did(
     redis_client.hset(CrawlKeys.STORES, mapping={"long ago": old, "of another version": "{}"})
     redis_client.lpush(CrawlKeys.ENDED, *["{}"] * 30)
     before = time.time()
-    done = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_NODE="here")
+    done = crawl("imdb", f"ids={TWELVE}", data=tmp_path, replica=replica, REDIS_URL=redis_url, FRONTIER_NODE="here")
     assert done.code == 0, done.log
     [told] = figures(redis_client)
     assert (told.site, told.run, told.node, told.ended) == ("imdb", "default", "here", True)
@@ -60,9 +50,8 @@ def test_crawl_tells_how_its_stores_did(
 def test_page_that_could_not_be_read_is_kept_as_it_came(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    renames = json.dumps({"names": {"titleText": "nameOfTheTitle"}}).encode()
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/renames", data=renames, timeout=10).close()
-    done = crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, REDIS_URL=redis_url)
+    change(replica, renames={"titleText": "nameOfTheTitle"})
+    done = crawl("imdb", f"ids={TWELVE}", data=tmp_path, replica=replica, REDIS_URL=redis_url)
     failed = {site_id for site_id, outcome in done.misses.items() if outcome == "failed"}
     assert failed, done.log
     kept: dict[bytes, bytes] = redis_client.hgetall(CrawlKeys.SAMPLES)  # type: ignore[assignment]  # without decode_responses
@@ -83,6 +72,6 @@ def test_page_that_could_not_be_read_is_kept_as_it_came(
 
 
 def test_crawl_without_redis_tells_nobody(replica: ReplicaProcess, redis_client: redis.Redis, tmp_path: Path) -> None:
-    done = crawl("imdb", f"ids={CATALOGUE.imdb_id(0)}", data=tmp_path, replica=replica)
+    done = crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica)
     assert done.code == 0
     assert redis_client.keys("*") == []

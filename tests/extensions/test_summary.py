@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import re
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import Finished, crawl
+from tests.crawling import Finished, change, crawl
+from tests.services.replica import IDS
 
-TITLES = 30
-IDS = ",".join(Catalogue(1, TITLES).imdb_id(index) for index in range(TITLES))
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
-
-
-def spoil(replica: ReplicaProcess, shares: bytes) -> None:
-    urllib.request.urlopen(f"{replica.urls['imdb']}/__replica__/faults", data=shares, timeout=10).close()
+THIRTY = ",".join(IDS[:30])
 
 
 def summary(finished: Finished) -> dict[str, str]:
@@ -37,7 +22,7 @@ def summary(finished: Finished) -> dict[str, str]:
 
 
 def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl("imdb", f"ids=tt0000001,{IDS}", data=tmp_path, replica=replica)
+    finished = crawl("imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica)
     told = summary(finished)
     assert list(told) == [
         *(
@@ -65,28 +50,22 @@ def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess,
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
-    spoil(replica, b'{"500": 0.5, "truncated": 0.5}')
-    try:
-        told = summary(crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, RETRY_TIMES="0"))
-    finally:
-        spoil(replica, b"{}")
+    change(replica, faults={"500": 0.5, "truncated": 0.5})
+    told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, RETRY_TIMES="0"))
     assert told["failed"].startswith("30 (")
     assert "HTTP status 500" in told["failed"]
     assert "http://" not in told["failed"]
 
 
 def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: Path) -> None:
-    spoil(replica, b'{"403": 1.0}')
-    try:
-        told = summary(crawl("imdb", f"ids={IDS}", "via=pages", data=tmp_path, replica=replica))
-    finally:
-        spoil(replica, b"{}")
+    change(replica, faults={"403": 1})
+    told = summary(crawl("imdb", f"ids={THIRTY}", "via=pages", data=tmp_path, replica=replica))
     assert "imdb refused us" in told["blocks"]
     assert told["alarms"].startswith("blocks/imdb")
 
 
 def test_summary_knows_what_is_due_next(replica: ReplicaProcess, database_url: str, tmp_path: Path) -> None:
     stores = {"DATABASE_URL": database_url}
-    told = summary(crawl("imdb", f"ids={IDS}", data=tmp_path, replica=replica, **stores))
+    told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **stores))
     assert re.fullmatch(r"csv 30 durable in \d+ batches; postgres 30 durable in \d+ batches", told["stores"])
     assert re.fullmatch(r"\d+ titles are due now(, the next one on .* UTC)?", told["next"])

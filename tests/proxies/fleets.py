@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, crawl
 from tests.services.forward_proxy import ForwardProxy, ProxyFleet
-
-TITLES = 60
-
-
-def tell(replica: ReplicaProcess, what: str, **values: Any) -> None:
-    """Set the replica's faults, by their shares (`faults`) or by client (`clients`)."""
-    for url in replica.urls.values():
-        body = json.dumps(values).encode()
-        urllib.request.urlopen(f"{url}/__replica__/{what}", data=body, timeout=10).close()
+from tests.services.replica import TITLES
 
 
 def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
@@ -39,13 +29,16 @@ def write_ids(folder: Path, titles: int, of: int = TITLES) -> str:
     return f"file={path}"
 
 
-def crawl_imdb(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: int = 20, **settings: str) -> Finished:
+def crawl_imdb(
+    folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: int = 20, argument: str = "", **settings: str
+) -> Finished:
     """Crawl title pages of IMDb through all proxies of a fleet, unless PROXY_POOLS says otherwise."""
     usual = {
         "PROXY_ORDER": "datacenter",
         "PROXY_POOLS": settings.get("PROXY_POOLS") or write_pools(folder, datacenter=fleet.proxies),
     }
-    return crawl("imdb", write_ids(folder, titles), "via=pages", data=folder, replica=replica, **{**usual, **settings})
+    named = argument or write_ids(folder, titles)
+    return crawl("imdb", named, "via=pages", data=folder, replica=replica, **{**usual, **settings})
 
 
 def attempts(finished: Finished) -> list[str]:

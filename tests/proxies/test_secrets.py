@@ -13,8 +13,8 @@ from pathlib import Path
 import redis
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, Finished, environment, scrapy
-from tests.proxies.fleets import tell, write_ids
+from tests.crawling import FAST, Finished, change, environment, scrapy
+from tests.proxies.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
 MODES = [Mode.WORK, Mode.REJECT, Mode.ECHO, None, Mode.BROKEN, Mode.CORRUPT, Mode.DROP, Mode.WORK]
@@ -65,7 +65,7 @@ def test_credentials_are_seen_nowhere(
     shared.mkdir()
     alone.mkdir()
     with ProxyFleet(list(MODES)) as fleet:
-        tell(replica, "faults", **{"500": 0.1, "redirect": 0.1})
+        change(replica, faults={"500": 0.1, "redirect": 0.1})
         found: list[str] = []
         # One crawl with the shared queue, and one with Scrapy's own on disk.
         for folder, settings in ((shared, {"REDIS_URL": redis_url}), (alone, {"JOBDIR": str(alone / "job")})):

@@ -15,20 +15,19 @@ from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Site
 from moviecrawler.proxies.keys import Keys
 from moviecrawler.proxies.policy import SiteBanPolicy
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
-from tests.crawling import counts, crawl, reset
-from tests.proxies.fleets import attempts, crawl_imdb, tell, write_pools
+from tests.crawling import change, counts, crawl, reset
+from tests.proxies.fleets import attempts, crawl_imdb, write_pools
 from tests.services.forward_proxy import Mode, ProxyFleet
+from tests.services.replica import CATALOGUE, TITLES
 from tests.shared import PAGES
 
 HOUR = 3600
-CATALOGUE = Catalogue(1, 60)
 
 
 def ids(site: Site, most: int = 6) -> str:
-    found = [movie.site_id for n in range(60) if (movie := truth(CATALOGUE, site, n)) is not None]
+    found = [movie.site_id for n in range(TITLES) if (movie := truth(CATALOGUE, site, n)) is not None]
     return "ids=" + ",".join(str(site_id) for site_id in found[:most])
 
 
@@ -53,7 +52,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     tmp_path: Path,
 ) -> None:
     with ProxyFleet([Mode.WORK] * 4) as fleet:
-        tell(replica, "faults", **{fault: 1})
+        change(replica, faults={fault: 1})
         finished = crawl(
             *(site, ids(site), *(["via=pages"] if site == "imdb" else [])),
             data=tmp_path,
@@ -95,7 +94,7 @@ def test_a_new_worker_knows_the_proxies_that_another_has_seen_refused(
 ) -> None:
     with ProxyFleet([Mode.WORK] * 3) as fleet:
         first = fleet.proxies[0]
-        tell(replica, "clients", **{first.address: "challenge"})
+        change(replica, clients={first.address: "challenge"})
         for run in ("one", "two"):
             (tmp_path / run).mkdir()
             before = len(first.asked)
@@ -109,7 +108,7 @@ def test_a_worker_that_is_tied_to_a_pool_ends_with_it_and_the_site_stays_open_to
 ) -> None:
     with ProxyFleet([Mode.WORK] * 3) as fleet:
         pools = write_pools(tmp_path, datacenter=fleet.proxies[:1], home=fleet.proxies[1:])
-        tell(replica, "clients", **{fleet.proxies[0].address: "challenge"})
+        change(replica, clients={fleet.proxies[0].address: "challenge"})
         shared = {"REDIS_URL": redis_url, "PROXY_POOLS": pools, "PROXY_ORDER": "datacenter,home"}
         tied = crawl_imdb(tmp_path, replica, fleet, WORKER_POOL="datacenter", **shared)  # type: ignore[arg-type]
         assert "(pool_exhausted)" in tied.log

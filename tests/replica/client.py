@@ -42,11 +42,8 @@ class Control:
         counts: dict[str, Any] = json.loads(ask(self._url + "counts").body)[site]
         return counts
 
-    def faults(self, **shares: float) -> Reply:
-        return ask(self._url + "faults", method="POST", body=json.dumps(shares).encode())
-
-    def clients(self, **faults: str) -> Reply:
-        return ask(self._url + "clients", method="POST", body=json.dumps(faults).encode())
+    def options(self, **values: Any) -> Reply:
+        return ask(self._url + "options", method="POST", body=json.dumps(values).encode())
 
     def reset(self) -> None:
         ask(self._url + "reset", method="POST")

@@ -31,4 +31,4 @@ def control(replica: ReplicaProcess) -> Iterator[Control]:
     control = Control(replica.urls["imdb"])
     control.reset()
     yield control
-    control.faults()
+    control.reset()

@@ -16,13 +16,12 @@ from moviecrawler.replica.options import add_arguments, parse_options
 from moviecrawler.replica.process import ReplicaError, ReplicaProcess
 from tests.replica.client import ask
 
-COMMANDS = {"scrapy": ["scrapy", "replica"], "module": ["moviecrawler.replica"]}
 ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}
 
 
-def start(command: str, *options: str) -> subprocess.Popen[str]:
+def start(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", *COMMANDS[command], *options],
+        [sys.executable, "-m", "scrapy", "replica", *options],
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -30,9 +29,9 @@ def start(command: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(("command", "number"), [("scrapy", signal.SIGINT), ("module", signal.SIGTERM)])
-def test_the_replica_prints_its_urls_and_ends_on_a_signal(command: str, number: signal.Signals) -> None:
-    with start(command, "--port", "0", "--titles", "5", "--light") as process:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals) -> None:
+    with start("--port", "0", "--titles", "5", "--light") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         lines = [process.stdout.readline().split() for _ in SITES]
@@ -48,13 +47,13 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(command: str, number: 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--titles", "0"], "--titles is 0; use 1 to 6,000,000"),
-        (["--titles", "many"], "--titles is 'many'; give a whole number"),
-        (["--port", "65535"], "--port is 65535; use 0, or 1 to 65,533"),
-        (["--seed", "-1"], "--seed is -1; use 0 or more"),
-        (["--latency", "nan"], "--latency is nan; use 0 or more milliseconds"),
-        (["--rate-limit", "0"], "--rate-limit is 0; use 1 or more requests a second"),
-        (["--robots", "shut"], "--robots is 'shut'; use one of open, live"),
+        (["--titles", "0"], "--titles is '0'; set it to a whole number from 1 to 6,000,000"),
+        (["--titles", "many"], "--titles is 'many'; set it to a whole number"),
+        (["--port", "65535"], "--port is '65535'; set it to a whole number from 0 to 65,533"),
+        (["--seed", "-1"], "--seed is '-1'; set it to a whole number from 0 to"),
+        (["--latency", "nan"], "--latency is 'nan'; set it to a number from 0 to"),
+        (["--rate-limit", "0"], "--rate-limit is '0'; set it to a whole number from 1 to"),
+        (["--robots", "shut"], "--robots is 'shut'; set it to one of open, live"),
         (["--fail", "500"], "--fail is '500'; use KIND:SHARE"),
         (["--fail", "500:0.6", "--fail", "500:0.6"], "the share of 500 is 1.2; use 0 to 1"),
     ],
@@ -68,7 +67,7 @@ def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> No
 
 
 def test_a_command_says_what_is_wrong_in_one_sentence() -> None:
-    with start("scrapy", "--pages", "/no/such/folder") as process:
+    with start("--pages", "/no/such/folder") as process:
         output, errors = process.communicate(timeout=20)
     assert process.returncode != 0
     assert "--pages is '/no/such/folder'" in errors
@@ -89,8 +88,9 @@ def test_an_address_or_port_that_cannot_be_had_is_named() -> None:
         ReplicaProcess(titles=0)
 
 
-def test_the_settings_point_spiders_at_the_replica() -> None:
-    with ReplicaProcess(titles=5, light=True) as replica:
+def test_replica_listens_where_it_is_told_and_its_settings_point_spiders_there() -> None:
+    with ReplicaProcess(host="127.0.0.2", titles=5, light=True) as replica:
+        assert {url.rpartition(":")[0] for url in replica.urls.values()} == {"http://127.0.0.2"}
         assert ask(replica.settings["IMDB_DATASETS_URL"] + "/title.basics.tsv.gz").status == 200
         assert replica.settings["METACRITIC_API_URL"] == replica.settings["METACRITIC_URL"]
         home = replica.urls["imdb"]
@@ -115,9 +115,3 @@ def test_no_replica_is_left_when_its_starter_is_killed() -> None:
         except ConnectionError:
             break
         assert time.monotonic() < deadline
-
-
-def test_replica_listens_where_it_is_told() -> None:
-    with ReplicaProcess(host="127.0.0.2", titles=1) as replica:
-        assert {url.rpartition(":")[0] for url in replica.urls.values()} == {"http://127.0.0.2"}
-        assert ask(f"{replica.urls['imdb']}/robots.txt").status == 200

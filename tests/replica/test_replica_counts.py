@@ -44,7 +44,7 @@ def test_requests_are_counted(replica: ReplicaProcess, control: Control) -> None
 
 
 def test_requests_in_flight_are_counted(replica: ReplicaProcess, control: Control) -> None:
-    control.faults(timeout=1)
+    control.options(faults={"timeout": 1})
     connections = [http.client.HTTPConnection(urlsplit(replica.urls["imdb"]).netloc) for _ in range(3)]
     for connection in connections:
         connection.request("GET", PATH)

@@ -63,7 +63,7 @@ def test_a_share_is_written_with_its_kind(text: str) -> None:
 def test_spoiled_answers_look_like_the_sites_own(
     replica: ReplicaProcess, control: Control, fault: str, site: str
 ) -> None:
-    control.faults(**{fault: 1})
+    control.options(faults={fault: 1})
     reply = ask(replica.urls[site] + PATH)
     expected = {"throttle": 200, "challenge": 202 if site == "imdb" else 403}
     assert reply.status == (int(fault) if fault.isdigit() else expected[fault])
@@ -75,7 +75,7 @@ def test_spoiled_answers_look_like_the_sites_own(
 
 
 def test_a_timeout_says_nothing(replica: ReplicaProcess, control: Control) -> None:
-    control.faults(timeout=1)
+    control.options(faults={"timeout": 1})
     connection = http.client.HTTPConnection(urlsplit(replica.urls["imdb"]).netloc, timeout=0.3)
     connection.request("GET", PATH)
     with pytest.raises(TimeoutError):
@@ -84,7 +84,7 @@ def test_a_timeout_says_nothing(replica: ReplicaProcess, control: Control) -> No
 
 
 def test_a_reset_breaks_the_connection(replica: ReplicaProcess, control: Control) -> None:
-    control.faults(reset=1)
+    control.options(faults={"reset": 1})
     with pytest.raises(ConnectionError):
         ask(replica.urls["imdb"] + PATH)
 
@@ -92,7 +92,7 @@ def test_a_reset_breaks_the_connection(replica: ReplicaProcess, control: Control
 @pytest.mark.parametrize("path", [PATH, "/datasets/title.basics.tsv.gz"])
 def test_a_truncated_answer_ends_early(replica: ReplicaProcess, control: Control, path: str) -> None:
     whole = ask(replica.urls["imdb"] + path)
-    control.faults(truncated=1)
+    control.options(faults={"truncated": 1})
     with pytest.raises(http.client.IncompleteRead) as broken:
         ask(replica.urls["imdb"] + path)
     assert 0 < len(broken.value.partial) < len(whole.body)
@@ -101,48 +101,51 @@ def test_a_truncated_answer_ends_early(replica: ReplicaProcess, control: Control
 
 def test_a_redirect_leads_to_the_page_itself(replica: ReplicaProcess, control: Control) -> None:
     whole = ask(replica.urls["imdb"] + PATH)
-    control.faults(redirect=1)
+    control.options(faults={"redirect": 1})
     reply = ask(f"{replica.urls['imdb']}{PATH}?ref_=x")
     assert reply.status == 302
     assert ask(replica.urls["imdb"] + reply.headers["location"]).body == whole.body
 
 
 def test_faults_that_are_none_are_refused_and_change_nothing(replica: ReplicaProcess, control: Control) -> None:
-    control.faults(**{"500": 1})
-    assert control.faults(teapot=0.1).status == 400
-    assert control.faults(**{"404": 2}).status == 400
+    control.options(faults={"500": 1})
+    assert control.options(faults={"teapot": 0.1}).status == 400
+    assert control.options(faults={"404": 2}).status == 400
+    refused = control.options(titles=5, faults={})
+    assert (refused.status, refused.body[:7]) == (400, b"'titles")
     assert ask(replica.urls["imdb"] + PATH).status == 500
-    assert control.faults().status == 204
+    assert control.options(faults={}).status == 204
     assert ask(replica.urls["imdb"] + PATH).status == 200
 
 
 def test_robots_and_control_paths_are_not_spoiled(replica: ReplicaProcess, control: Control) -> None:
-    control.faults(**{"500": 1})
+    control.options(faults={"500": 1})
     assert ask(replica.urls["imdb"] + "/robots.txt").status == 200
     assert control.counts()["requests"] == 0
 
 
-def test_answers_wait_and_more_requests_than_the_rate_limit_get_429() -> None:
-    with ReplicaProcess(titles=5, rate_limit=3, light=True, latency=20, faults={Fault.NOT_FOUND: 0.0}) as replica:
-        started = time.perf_counter()
-        # Seven requests within a second fall into at most two seconds, of which each has room for three.
-        replies = [ask(replica.urls["imdb"] + "/chart/top/", {"User-Agent": "a"}) for _ in range(7)]
-        assert time.perf_counter() - started >= 0.02, "an answer waits for the latency"
-        limited = [reply for reply in replies if reply.status == 429]
-        assert limited
-        assert all(reply.headers["retry-after"] == "1" for reply in limited)
-        assert replies[0].status == 200
-        assert ask(replica.urls["imdb"] + "/chart/top/", {"User-Agent": "b"}).status == 200
+def test_answers_wait_and_more_requests_than_the_rate_limit_get_429(replica: ReplicaProcess, control: Control) -> None:
+    url = replica.urls["imdb"] + PATH
+    control.options(rate_limit=3, latency=20)
+    started = time.perf_counter()
+    # Seven requests within a second fall into at most two seconds, of which each has room for three.
+    replies = [ask(url, {"User-Agent": "a"}) for _ in range(7)]
+    assert time.perf_counter() - started >= 0.02, "an answer waits for the latency"
+    limited = [reply for reply in replies if reply.status == 429]
+    assert limited
+    assert all(reply.headers["retry-after"] == "1" for reply in limited)
+    assert replies[0].status == 200
+    assert ask(url, {"User-Agent": "b"}).status == 200
 
 
 def test_one_client_meets_a_fault_and_others_do_not(replica: ReplicaProcess, control: Control) -> None:
-    assert control.clients(**{"203.0.113.7": "challenge"}).status == 204
+    assert control.options(clients={"203.0.113.7": "challenge"}).status == 204
     url = replica.urls["imdb"] + PATH
     assert ask(url, {"X-Forwarded-For": "203.0.113.7, 10.0.0.1"}).status == 202
     assert ask(url, {"X-Forwarded-For": "203.0.113.8"}).status == 200
     assert ask(url).status == 200
     assert any(client.startswith("203.0.113.7 ") for client in control.counts()["clients"])
-    control.clients(**{"127.0.0.1": "403"})
+    control.options(clients={"127.0.0.1": "403"})
     assert ask(url).status == 403
-    control.clients()
-    assert control.clients(**{"127.0.0.1": "418"}).status == 400
+    control.options(clients={})
+    assert control.options(clients={"127.0.0.1": "418"}).status == 400

@@ -7,7 +7,7 @@ from protego import Protego
 
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.robots import Robots, robots_txt
-from tests.replica.client import ask
+from tests.replica.client import Control, ask
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -37,6 +37,8 @@ def test_robots_permit_what_the_sites_do(robots: Robots, site: Site, path: str, 
     assert Protego.parse(text).can_fetch(f"https://www.example.com{path}", "moviecrawler") is allowed
 
 
-def test_robots_are_served_as_chosen() -> None:
-    with ReplicaProcess(titles=5, robots="live") as replica:
-        assert b"Disallow: /\n" in ask(replica.urls["imdb"] + "/robots.txt").body
+def test_robots_are_served_as_chosen(replica: ReplicaProcess, control: Control) -> None:
+    for robots, allowed in (("open", True), ("live", False)):
+        control.options(robots=robots)
+        text = ask(replica.urls["imdb"] + "/robots.txt").body.decode()
+        assert Protego.parse(text).can_fetch(PATH, "moviecrawler") is allowed

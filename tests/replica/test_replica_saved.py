@@ -37,7 +37,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 def test_saved_pages_are_served_under_their_addresses(saved: Path) -> None:
-    with ReplicaProcess(pages=saved, robots="live") as replica:
+    with ReplicaProcess(pages=str(saved), robots="live") as replica:
         imdb, metacritic, rottentomatoes = replica.urls.values()
         assert ask(imdb + "/title/tt7777771/").body == b"<html>new.html</html>"
         assert ask(imdb + "/title/tt7777771").body == b"<html>new.html</html>"
