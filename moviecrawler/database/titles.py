@@ -17,7 +17,6 @@ import msgspec
 from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
-from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -34,6 +33,10 @@ _LOCATE = read_sql("locate.sql")
 _SETTLE = (
     "SELECT settle_titles(ARRAY(SELECT unnest(%(titles)s::bigint[])"
     " UNION SELECT title_id FROM records WHERE record_id = ANY (%(records)s::bigint[])))"
+)
+_STORED_SITES = (
+    "SELECT site::text FROM unnest(enum_range(NULL::site)) AS s (site)"
+    " WHERE EXISTS (SELECT FROM records r WHERE r.site = s.site)"
 )
 _BY_IMDB_ID = "SELECT title_id, imdb_id FROM titles WHERE imdb_id = ANY (%s)"
 _NEW_KEYS = "UPDATE records SET match_keys = %s WHERE record_id = %s"
@@ -96,10 +99,14 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     What is found may be out of date when it is applied; see `still_holds`.
     """
     changed = _where_they_stand(cursor, changed)
-    keys = {record.record_id: match_keys(record.movie, asking=True) for record in changed}
-    sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in changed}
+    cursor.execute(_STORED_SITES)
+    stored_sites = {site for (site,) in cursor.fetchall()}
+    # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.
+    asking = [record for record in changed if stored_sites - {record.movie.site}]
+    keys = {record.record_id: match_keys(record.movie, asking=True) for record in asking}
+    sites: dict[int, Collection[Site]] = {record.record_id: {record.movie.site} for record in asking}
 
-    asked = [(record, _hashes(keys[record.record_id][0], _all_but(sites[record.record_id]))) for record in changed]
+    asked = [(record, _hashes(keys[record.record_id][0], stored_sites - {record.movie.site})) for record in asking]
     named = _search(cursor, asked, unmatched=False)
     titles = {record.title_id for record in changed if record in named or not record.is_new}
     titles.update(found.title_id for candidates in named.values() for found in candidates)
@@ -110,8 +117,8 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
     # Only what still lacks a match on a site is searched for there by what many share; for each such key by itself, so that
     # a rare one finds something beside a common one.
     asked = [
-        (record, _hashes(common, _all_but(sites[record.record_id])))
-        for record in changed
+        (record, _hashes(common, stored_sites.difference(sites[record.record_id])))
+        for record in asking
         for common in keys[record.record_id][1][:_MAX_WORDS]
     ]
     similar = {
@@ -183,10 +190,6 @@ def _known_to_catalogue(cursor: Cursor, changed: Iterable[Stored]) -> set[int]:
     cursor.execute(_BY_IMDB_ID, (list(named),))
     found = cursor.fetchall()
     return {title_id for title_id, _ in found} | {named[imdb_id].title_id for _, imdb_id in found}
-
-
-def _all_but(sites: Collection[Site]) -> list[Site]:
-    return [site for site in HOMES if site not in sites]
 
 
 def _hashes(keys: Iterable[str], sites: Collection[Site]) -> set[int]:

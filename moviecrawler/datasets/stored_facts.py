@@ -33,7 +33,12 @@ CREATE TABLE IF NOT EXISTS passes (  -- over files of which all was stored
     absent TEXT NOT NULL  -- JSON: ids that the files don't have
 ) WITHOUT ROWID;
 """
-_UPSERT = "INSERT OR REPLACE INTO titles (site_id, facts, votes, stored_at) VALUES (?, ?, ?, ?)"
+_FIND = "SELECT site_id, facts, votes FROM titles WHERE site_id IN (SELECT value FROM json_each(?))"
+_UPSERT = """
+INSERT INTO titles AS stored (site_id, facts, votes, stored_at) VALUES (?, ?, ?, ?)
+ON CONFLICT (site_id) DO UPDATE SET facts = excluded.facts, votes = excluded.votes, stored_at = excluded.stored_at
+WHERE excluded.stored_at - stored.stored_at >= ?
+"""
 _BATCH = 500
 _LOCK_TIMEOUT_SECONDS = 10.0
 
@@ -58,28 +63,31 @@ class StoredFacts:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._least_change = least_change
         self._margin = margin.total_seconds()
-        self._waiting: list[tuple[str, bytes, int | None, float]] = []
+        self._waiting: list[tuple[str, bytes, int | None, float, float]] = []
         self._connection = sqlite3.connect(
             path, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )
         self._connection.executescript(_SCHEMA)
 
-    def has(self, movie: Movie) -> bool:
-        """Return whether the stores have these facts, but for votes that have hardly moved."""
-        found = self._connection.execute(
-            "SELECT facts, votes FROM titles WHERE site_id = ?", (movie.site_id,)
-        ).fetchone()
-        if found is None or found[0] != _hash(movie):
-            return False
-        before, votes = found[1], _votes(movie)
+    def changed(self, movies: Iterable[Movie]) -> list[Movie]:
+        """Return the movies whose facts the stores don't have; votes that have hardly moved are no change."""
+        given = {movie.site_id: movie for movie in movies}
+        for site_id, facts, before in self._connection.execute(_FIND, (json.dumps(list(given)),)):
+            if facts == _hash(given[site_id]) and self._is_close(before, _votes(given[site_id])):
+                del given[site_id]
+        return list(given.values())
+
+    def _is_close(self, before: int | None, votes: int | None) -> bool:
         if before is None or votes is None:
-            return bool(before == votes)
-        return bool(before == votes or abs(votes - before) < self._least_change * before)
+            return before == votes
+        return before == votes or abs(votes - before) < self._least_change * before
 
     def add(self, movie: Movie) -> None:
         """Note that all stores have a title as it is now. It has `scraped_at`."""
         assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
-        self._waiting.append((movie.site_id or "", _hash(movie), _votes(movie), movie.scraped_at.timestamp()))
+        self._waiting.append(
+            (movie.site_id or "", _hash(movie), _votes(movie), movie.scraped_at.timestamp(), self._margin)
+        )
         if len(self._waiting) >= _BATCH:
             self.flush()
 
@@ -88,10 +96,7 @@ class StoredFacts:
         waiting, self._waiting = self._waiting, []
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            for row in waiting:
-                before = self._connection.execute("SELECT stored_at FROM titles WHERE site_id = ?", row[:1]).fetchone()
-                if before is None or row[3] - before[0] >= self._margin:
-                    self._connection.execute(_UPSERT, row)
+            self._connection.executemany(_UPSERT, waiting)
 
     def known_pass(self, version: str) -> Pass | None:
         """Return a pass of this version whose titles are all stored; None when there was none."""

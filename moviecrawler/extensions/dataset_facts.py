@@ -65,12 +65,11 @@ class DatasetFacts:
         name = f"{files} {hashed}"
         return name, self._facts.known_pass(name)
 
-    def is_stored(self, movie: Movie) -> bool:
-        """Return whether all stores have a title as it is; if not, follow it until they have."""
-        if self._facts.has(movie):
-            return True
-        self._following[id(movie)] = movie
-        return False
+    def changed(self, movies: Iterable[Movie]) -> list[Movie]:
+        """Return the movies that not all stores have as they are, and follow them until they have."""
+        changed = self._facts.changed(movies)
+        self._following.update((id(movie), movie) for movie in changed)
+        return changed
 
     def end_pass(self, name: str, titles: int, absent: list[str]) -> None:
         """Note a pass by its version once all of it is stored, when the crawl is over."""

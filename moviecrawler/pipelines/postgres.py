@@ -27,7 +27,7 @@ from moviecrawler.database.titles import Stored, apply_plan, hash_keys, plan_tit
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Store
+from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -67,6 +67,9 @@ _MAX_PLANS = 3
 
 class PostgresPipeline(BatchingPipeline):
     """Writes movies and misses to the database that DATABASE_URL names."""
+
+    # A batch costs as much as a hundred titles. IMDb's datasets fill large ones, pages never do within `batch_seconds`.
+    default_limits = Limits(batch_items=2_000, batch_bytes=8 * 1024 * 1024, buffer_items=5_000)
 
     @classmethod
     def store_from_settings(cls, settings: BaseSettings) -> PostgresStore:

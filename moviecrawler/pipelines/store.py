@@ -26,13 +26,15 @@ class Limits(StoreLimits, frozen=True, kw_only=True):
     @classmethod
     def from_settings(cls, settings: BaseSettings, default: Limits | None = None) -> Limits:
         """Read STORE_BATCH_ITEMS and so on; `default` has the values of those that are not set. Raises ConfigurationError."""
-        usual = default.defaults_of_store() if default is not None else {}
         given = {name: settings.get(name) for name in cls.__struct_encode_fields__ if settings.get(name) is not None}
-        return cls.read({**usual, **given})
-
-    def defaults_of_store(self) -> dict[str, Any]:
-        """Return the limits by the settings' names."""
-        return dict(zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True))
+        limits = cls.read(given)
+        if default is None:
+            return limits
+        names = zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+        usual = {field: getattr(default, field) for field, name in names if name not in given}
+        if "batch_items" in usual:  # a smaller buffer than the store's own batch is the operator's choice
+            usual["batch_items"] = min(usual["batch_items"], usual.get("buffer_items", limits.buffer_items))
+        return msgspec.structs.replace(limits, **usual)
 
     def batch_due(self, items: int, size: int, age: float) -> bool:
         """Return whether a batch of so many items and bytes, whose oldest waits for `age` seconds, is to be written."""

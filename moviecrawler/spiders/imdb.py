@@ -340,7 +340,7 @@ class ImdbSpider(MovieSpider):
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
         """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
-        damage = Damage()
+        damage, stats = Damage(), self.crawler.stats
         missing = dict(self.refused_titles)
         asked = dict(self.refused_titles)
         files = {name: download.path for name, download in self.downloads.items()}
@@ -363,22 +363,24 @@ class ImdbSpider(MovieSpider):
             if self.refused_list is not None:
                 listed, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
             wanted = dict.fromkeys([*listed, *asked])
-            async for movie in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
-                site_id = movie.site_id or ""
-                found = missing.pop(site_id, None)
-                self.refused_titles.pop(site_id, None)  # of what is yielded, a pass that breaks off later tells nothing
-                if found is not None:
-                    movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
-                elif site_id in charted:
-                    place = charted[site_id]
-                    movie.list_name, movie.list_rank, movie.list_computed = place.list_name, place.list_rank, True
-                if site_id not in asked:
-                    self.crawler.stats.inc_value("titles/asked")
-                count += 1
-                movie.scraped_at = utc_now()
-                if self.stored is not None and self.stored.is_stored(movie):
-                    self.crawler.stats.inc_value("titles/unchanged")
-                else:
+            async for movies in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
+                for movie in movies:
+                    site_id = movie.site_id or ""
+                    found = missing.pop(site_id, None)
+                    self.refused_titles.pop(
+                        site_id, None
+                    )  # of what is given, a pass that breaks off later tells nothing
+                    if found is not None:
+                        movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
+                    elif site_id in charted:
+                        place = charted[site_id]
+                        movie.list_name, movie.list_rank, movie.list_computed = place.list_name, place.list_rank, True
+                    movie.scraped_at = utc_now()
+                count += len(movies)
+                changed = movies if self.stored is None else self.stored.changed(movies)
+                stats.inc_value("titles/asked", sum(movie.site_id not in asked for movie in movies))
+                stats.inc_value("titles/unchanged", len(movies) - len(changed))
+                for movie in changed:
                     yield movie
         except CrawlEndedError as error:
             for item in self._datasets_missed(str(error)):
@@ -424,8 +426,7 @@ class CrawlEndedError(Exception):
     """The crawl was told to end."""
 
 
-async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[Movie]:
-    """Yield what an iterator that reads files gives, while the event loop stays free."""
+async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[list[Movie]]:
+    """Yield what an iterator that reads files gives, some at a time, while the event loop stays free."""
     while batch := await asyncio.to_thread(lambda: list(islice(movies, _AT_A_TIME))):
-        for movie in batch:
-            yield movie
+        yield batch

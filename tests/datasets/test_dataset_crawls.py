@@ -252,13 +252,13 @@ def test_facts_that_could_not_be_kept_keep_no_later_ones_from_it(tmp_path: Path)
         facts.flush()
     facts.add(movies[2])
     facts.add_pass("files asked", 1, [])
-    assert [facts.has(movie) for movie in movies] == [False, False, True]
+    assert facts.changed(movies) == movies[:2]
     assert facts.known_pass("files asked") is not None
     facts.add(movies[1])
     with pytest.raises(sqlite3.IntegrityError):
         facts.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        facts.has(movies[0])
+        facts.changed(movies)
 
 
 def movie_of(number: int) -> Movie:

@@ -19,6 +19,7 @@ CREATE TEMPORARY TABLE incoming (
 
 CREATE TEMPORARY TABLE written (  -- what of it is newer than what was stored
     record_id  bigint PRIMARY KEY,
+    is_new     boolean NOT NULL,  -- nothing was stored of it before
     site       site NOT NULL,
     scraped_at timestamptz NOT NULL,
     item       jsonb NOT NULL

@@ -33,10 +33,10 @@ WITH upserted AS (
         OR stored.scraped_at > now() + interval '10 minutes'
         OR excluded.scraped_at >= stored.scraped_at
             + CASE WHEN excluded.source > stored.source THEN 0 ELSE %(margin)s END * interval '1 second'
-    RETURNING record_id, site, scraped_at
+    RETURNING record_id, xmax = 0 AS is_new, site, scraped_at
 )
 INSERT INTO written
-SELECT u.record_id, u.site, u.scraped_at, i.item FROM upserted u JOIN incoming i USING (record_id);
+SELECT u.record_id, u.is_new, u.site, u.scraped_at, i.item FROM upserted u JOIN incoming i USING (record_id);
 ANALYZE written;
 
 -- Scores from the future are written anew, so that they are in the history from now on.
@@ -119,7 +119,7 @@ WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named
 
 -- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
 DELETE FROM credits stored USING written w
-WHERE stored.record_id = w.record_id AND NOT EXISTS (
+WHERE stored.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
     SELECT FROM incoming_credits c JOIN people p USING (site, person_key)
     WHERE c.record_id = stored.record_id AND c.role = stored.role AND c.position = stored.position
         AND p.person_id = stored.person_id AND c.name IS NOT DISTINCT FROM stored.name AND c.character IS NOT DISTINCT FROM stored.character);
