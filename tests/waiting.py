@@ -11,17 +11,19 @@ if TYPE_CHECKING:
 
 LONGEST = 60.0
 """Seconds: a machine that runs tests may be busy with others."""
-_LOOK_AGAIN = 0.02
+_LOOK_AGAIN, _LOOK_AGAIN_AT_LAST = 0.02, 0.2
+"""Seconds between two looks, which become longer: looking takes the time of what is waited for."""
 
 
 def wait_for(
     condition: Callable[[], object], seconds: float = LONGEST, told: Callable[[], object] = lambda: ""
 ) -> None:
     """Wait until a condition holds; when it does not in time, fail with the end of what is `told`."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, _LOOK_AGAIN
     while not condition():
         assert time.monotonic() < deadline, f"it did not come to pass in {seconds:g} s\n{str(told())[-5000:]}"
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(pause)
+        pause = min(_LOOK_AGAIN_AT_LAST, 1.2 * pause)
 
 
 async def until(condition: Callable[[], object], seconds: float = LONGEST) -> float:

@@ -41,6 +41,9 @@ _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a process of the spider's own may keep its output open after it has ended."""
 
+_EXIT_TIMES, _EXIT_EXTRA_SECONDS = 1.5, 20.0
+"""Times `hang_seconds`, and seconds more, after which a process that hangs ends itself: its node kills it before, if there is one."""
+
 
 class SpiderProcess(ProcessProtocol):
     """Runs one job; `ended` fires, with nothing, when the process is gone and all its output is read."""
@@ -74,6 +77,7 @@ class SpiderProcess(ProcessProtocol):
             "settings": dict(settings),
             "arguments": job.arguments,
             "hang_seconds": hang_seconds,
+            "exit_seconds": hang_seconds * _EXIT_TIMES + _EXIT_EXTRA_SECONDS,
         }
         # Only what tells processes apart: everybody on the machine can read it.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]

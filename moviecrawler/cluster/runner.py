@@ -1,12 +1,12 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
-and, for a crawl, `settings` and `arguments`, which so never show in a list of processes, and `hang_seconds`. While a crawl runs, the end of
-standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
+and, for a crawl, `settings`, `arguments`, `hang_seconds` and `exit_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
+of standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
 
-Descriptor 4 is memory that is shared with the node (see `moviecrawler/heartbeat.py`), in whose first bytes the turns of the event loop are counted. They are
-counted by the loop itself: a thread of its own would go on, or starve, while a callback holds the interpreter. When the count stands still for `hang_seconds`,
-the node asks for a traceback by SIGUSR1 and kills the process. Without a node, the process ends itself a little later, by a thread that needs no interpreter.
+Descriptor 4 is memory that is shared with the node (see `moviecrawler/heartbeat.py`). The event loop counts its turns in the first bytes of it. A thread
+would not do: it goes on, or starves, while a callback holds the interpreter. When the count stands still for `hang_seconds`, the node asks for a traceback
+by SIGUSR1 and kills the process. When it stands still for `exit_seconds`, there is no node: the process ends itself, by a thread that needs no interpreter.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _COUNT = 8
 """Bytes of the count, at the beginning of the memory."""
 _BEATS = 24
 """In the time after which the process counts as hung."""
-_HANG_TIMES, _HANG_EXTRA_SECONDS = 1.5, 20.0
-"""Times that, and seconds, after which the process ends itself if no node has."""
 _END_SECONDS = 15.0
 """Seconds that a spider whose node is gone may take to end; less than that node's lease."""
 
@@ -64,8 +62,8 @@ def _end_with_node() -> None:
 class _Heartbeat:
     """Counts the turns of the event loop, from when the crawl begins until the loop ends."""
 
-    def __init__(self, hang_seconds: float) -> None:
-        self._hang_seconds = hang_seconds
+    def __init__(self, hang_seconds: float, exit_seconds: float) -> None:
+        self._hang_seconds, self._exit_seconds = hang_seconds, exit_seconds
         self._memory = mmap.mmap(_HEARTBEAT, _COUNT)
         self._count = 0
 
@@ -83,7 +81,7 @@ class _Heartbeat:
     def _beat(self) -> None:
         self._count += 1
         self._memory[:] = self._count.to_bytes(_COUNT, "little")
-        faulthandler.dump_traceback_later(self._hang_seconds * _HANG_TIMES + _HANG_EXTRA_SECONDS, exit=True)
+        faulthandler.dump_traceback_later(self._exit_seconds, exit=True)
         self._later(self._hang_seconds / _BEATS, self._beat)
 
 
@@ -118,7 +116,7 @@ def _main(command: str, spider: str = "") -> None:
 
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     if command == "crawl":
-        heartbeat = _Heartbeat(task["hang_seconds"])
+        heartbeat = _Heartbeat(task["hang_seconds"], task["exit_seconds"])
         dispatcher.connect(heartbeat.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
     execute(["scrapy", *arguments])
 

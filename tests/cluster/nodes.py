@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,8 @@ QUICK = {
 _START_WITHIN = 90.0
 _ANSWER_WITHIN = 60.0
 
+HANG = "import ctypes; [ctypes.PyDLL(None).sleep(600) for _ in iter(int, 1)]"
+"""Stands still as a regular expression may: no other thread gets the interpreter. It needs no processor; a signal ends a sleep."""
 TOY = """
 import asyncio
 import os
@@ -78,15 +80,12 @@ class Stubborn(Slow):
 
 
 class Hanging(scrapy.Spider):
-    # In a regular expression, which lets no other thread have the interpreter.
     name = "hanging"
 
     async def start(self):
-        import re
-
         await asyncio.sleep(0.5)
         (Path(self.settings["NOTES"]) / f"hanging-{os.getpid()}").write_text("started")
-        re.match("(x+x+)+y", "x" * 40)
+        HANG
         yield {}
 
 
@@ -131,10 +130,23 @@ def toy_egg(version: str = "1", notes: Path = Path("/tmp"), more: Mapping[str, s
     files = {
         "toy/__init__.py": "",
         "toy/settings.py": settings,
-        "toy/spiders.py": TOY.replace("VERSION", version),
+        "toy/spiders.py": TOY.replace("VERSION", version).replace("HANG", HANG),
         **(more or {}),
     }
     return egg(files, "toy.settings")
+
+
+def project_egg(changes: Mapping[str, Callable[[str], str]] | None = None) -> bytes:
+    """Return an egg of the project, of which some files are changed."""
+    package = PROJECT / "moviecrawler"
+    files = {
+        str(path.relative_to(PROJECT)): path.read_text("utf-8")
+        for path in sorted(package.rglob("*"))
+        if path.is_file() and path.suffix not in {".md", ".pyc"}
+    }
+    for name, change in (changes or {}).items():
+        files[name] = change(files[name])
+    return egg(files, "moviecrawler.settings")
 
 
 @dataclass(frozen=True)
@@ -299,7 +311,12 @@ class Cluster:
     ) -> None:
         self.folder = folder
         self.auth = auth
-        self.environment = {"SCRAPYD_REDIS_URL": redis_url, "SCRAPYD_REDIS_PREFIX": prefix, **options}
+        self.environment = {
+            "SCRAPYD_REDIS_URL": redis_url,
+            "SCRAPYD_REDIS_PREFIX": prefix,
+            "SCRAPYD_EGGS_DIR": str(folder / "eggs"),  # so that Python compiles each once for all nodes
+            **options,
+        }
         self.nodes: list[Node] = []
 
     def add(self, *, wait: bool = True, **options: str) -> Node:

@@ -1,11 +1,9 @@
-"""Crawls of the project itself on a cluster: its egg built by scrapyd-deploy, from a replica, into all stores."""
+"""Crawls of the project itself on a cluster, from a replica, into all stores."""
 
 from __future__ import annotations
 
 import os
-import re
 import uuid
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,18 +19,15 @@ from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Cluster, Node, cluster
+from tests.cluster.nodes import Cluster, Node, cluster, project_egg
 from tests.crawling import FAST, counts, reset
-from tests.deploy.checkout import checkout, project_egg
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
 from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
 from tests.waiting import wait_for
 
-__all__ = ["checkout", "project_egg"]
-
-TITLES = 190
+TITLES = 130
 CATALOGUE = Catalogue(1, TITLES)
 OF_CRAWLS = {
     **FAST,
@@ -119,7 +114,7 @@ def replica() -> Iterator[ReplicaProcess]:
 
 @pytest.fixture(scope="module")
 def cluster_of_ours(
-    tmp_path_factory: pytest.TempPathFactory, replica: ReplicaProcess, stores: Stores, project_egg: Path
+    tmp_path_factory: pytest.TempPathFactory, replica: ReplicaProcess, stores: Stores
 ) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("crawls")
     with RedisServer() as redis:
@@ -128,18 +123,18 @@ def cluster_of_ours(
             **stores.settings,
             "REDIS_URL": redis.url,
             "SCRAPYD_MAX_DEATHS": "1",
-            # So that three jobs are at three nodes.
+            # So that two jobs are at two nodes.
             "SCRAPYD_MAX_PROC": "1",
         }
-        with cluster(folder, redis.url, 3, **options) as made:
-            assert made.nodes[0].deploy(project_egg.read_bytes(), "moviecrawler", "v1").json["spiders"] >= 3
+        with cluster(folder, redis.url, 2, **options) as made:
+            assert made.nodes[0].deploy(project_egg(), "moviecrawler", "v1").json["spiders"] >= 3
             yield made
 
 
 @pytest.fixture
 def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
-    """Return three nodes that live."""
-    while len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 3:
+    """Return two nodes that live."""
+    while len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 2:
         cluster_of_ours.add()
     reset(replica)
     return living
@@ -153,8 +148,8 @@ def name_of(job: dict[str, Any]) -> str:
 def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     nodes: list[Node], replica: ReplicaProcess, stores: Stores
 ) -> None:
-    titles = ids(0, 100)
-    killed, asked, _ = nodes
+    titles = ids(0, 60)
+    killed, asked = nodes
     shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
     jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
     wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})
@@ -170,38 +165,23 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     one, *others = ({movie.site_id: movie.scraped_at for movie in movies} for movies in stores.all().values())
     assert others == [one] * 3
     assert [execute(stores.database, f"SELECT count(*) FROM {name}") for name in ("items", "scoreboard")] == [  # noqa: S608
-        [(100,)],
-        [(100,)],
+        [(60,)],
+        [(60,)],
     ]
     # What was in flight is fetched again, and nothing else is.
     assert sum(times > 1 for path, times in counts(replica)["paths"].items() if "/title/" in path) <= 20
     [run] = [run for run in asked.get("progress.json").json["runs"] if run["run"] == "shared"]
-    assert (run["site"], run["done"], run["to_go"]) == ("imdb", 100, 0)
-    assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 100.0' in asked.get("metrics").text
+    assert (run["site"], run["done"], run["to_go"]) == ("imdb", 60, 0)
+    assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 60.0' in asked.get("metrics").text
 
 
-def with_setting(egg: Path, to: Path, name: str, value: str) -> Path:
-    """Write another version of an egg, with a setting changed."""
-    with zipfile.ZipFile(egg) as old, zipfile.ZipFile(to, "w") as new:
-        for file in old.namelist():
-            data = old.read(file)
-            if file == "moviecrawler/settings.py":
-                data, changes = re.subn(rb"(?m)^%s = .*$" % name.encode(), f"{name} = {value}".encode(), data)
-                assert changes == 1
-            if not file.endswith(".pyc"):
-                new.writestr(file, data)
-    return to
-
-
-def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
-    nodes: list[Node], project_egg: Path, stores: Stores, tmp_path: Path
-) -> None:
-    titles = ids(100, 150)
+def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(nodes: list[Node], stores: Stores) -> None:
+    titles = ids(60, 90)
     asked = nodes[0]
-    newer = with_setting(project_egg, tmp_path / "v2.egg", "REDIRECT_MAX_TIMES", "7")
+    newer = project_egg({"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"})
     job = asked.schedule("imdb", "moviecrawler", SLOWLY, ids=",".join(titles))
     wait_for(lambda: len(stores.times(titles)) >= 5, 120, lambda: "".join(node.log for node in nodes))
-    assert asked.deploy(newer.read_bytes(), "moviecrawler", "v2").json["status"] == "ok"
+    assert asked.deploy(newer, "moviecrawler", "v2").json["status"] == "ok"
     [at_work] = asked.jobs("running")
     first = next(node for node in nodes if node.name == name_of(at_work))
     other = next(node for node in nodes if node is not first)
@@ -218,7 +198,7 @@ def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
 
 @pytest.mark.long  # a short one: test_recycled_workers_lose_nothing_and_fetch_nothing_twice
 def test_job_keeps_its_crawl_over_its_starts_and_shares_it_only_when_told(nodes: list[Node], stores: Stores) -> None:
-    titles = ids(150, TITLES)
+    titles = ids(90, TITLES)
     asked = nodes[0]
     recycled = 'moviecrawler_jobs_total{event="recycled"}'
     limited = {**OF_CRAWLS, "FRONTIER_MAX_PAGES": "24"}

@@ -169,7 +169,7 @@ def test_empty_segments_of_a_path_are_dropped(node: Node) -> None:
 
 def test_strangers_can_not_take_all_connections(node: Node) -> None:
     with ExitStack() as stack:
-        for _ in range(600):
+        for _ in range(320):
             stranger = stack.enter_context(socket.create_connection(("127.0.0.1", node.port), timeout=30))
             stranger.sendall(b"GET / HTTP/1.1\r\n")  # and no more
         assert node.get("healthz").code == 200

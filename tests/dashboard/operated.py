@@ -28,17 +28,16 @@ from moviecrawler.proxies.keys import HOUR
 from moviecrawler.proxies.keys import Keys as ExitKeys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.cluster.nodes import Answer, Cluster, Node, cluster, egg
-from tests.conftest import PROJECT
+from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
 from tests.services.postgres import execute, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
 LOGIN = ("operator", "of-operators")
-TITLES = 1500
-MANY = 1200
+TITLES = 700
+MANY = 600
 DONE = 24
-PER_SECOND = 12
+PER_SECOND = 8
 PER_DAY = 6000
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 """A title that a site could give itself."""
@@ -47,7 +46,6 @@ PASSWORD = "s3cret-of-the-proxy"  # noqa: S105 - the test's own
 USER = "customer-alice"
 SAMPLE = b"<html><script>alert(3)</script>no score here</html>"
 LETTER = "0" * 32
-_PACKED = {".py", ".lua", ".sql", ".html", ".css", ".js", ".svg"}
 
 
 @dataclass
@@ -102,16 +100,6 @@ def number(text: str) -> int:
     return int(text.split(maxsplit=1)[0].replace(",", ""))
 
 
-def project_egg() -> bytes:
-    """Return an egg of the project."""
-    files = {
-        str(path.relative_to(PROJECT)): path.read_text("utf-8")
-        for path in sorted((PROJECT / "moviecrawler").rglob("*"))
-        if path.suffix in _PACKED
-    }
-    return egg(files, "moviecrawler.settings")
-
-
 @contextmanager
 def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
     """Run all of it."""
@@ -130,7 +118,7 @@ def operated(folder: Path, postgres_server: str) -> Iterator[Operated]:
             "CSV_ENABLED": "0",
             "DOWNLOAD_DELAY": "0",
             "STORE_BATCH_SECONDS": "0.3",
-            "SCRAPYD_MAX_PROC": "2",
+            "SCRAPYD_MAX_PROC": "1",
             "SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND, "per_day": PER_DAY}}),
             "PROXY_ORDER": json.dumps({"rottentomatoes": "direct,datacenter"}),
             "PROXY_POOLS": json.dumps({"datacenter": {"kind": "datacenter", "urls": proxies}}),

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scrapyd.config import Config
 
 from moviecrawler.clock import utc_now
+from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.node import Node
+from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import ClusterState, NodeInfo
+from moviecrawler.dashboard.pages import Asked
+from moviecrawler.dashboard.site import Root
 from moviecrawler.extensions.crawl_keys import CrawlKeys
-from tests.cluster.nodes import Node, cluster
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -23,69 +30,81 @@ WITHIN = 12.0
 
 
 @pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
+def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[str], str]]:
+    """Return what makes a node's dashboard, without its process, and returns the text of a page."""
+
+    def make(redis_url: str, *, redis: str = "", database: str = "") -> Callable[[str], str]:
+        monkeypatch.setenv("REDIS_URL", redis)
+        monkeypatch.setattr("moviecrawler.settings.DATABASE_URL", database)
+        monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
+        options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
+        state = ClusterState(options)
+        here = NodeInfo(
+            id="a", name="a", url="", slots=6, started_at=0, draining=False, memory=1, processes={}, versions={}
+        )
+        state.beat(here, [])
+        launcher: Any = None
+        root = Root(Config({}), Node(options, state, EggStore(options), launcher))
+
+        def text(path: str) -> str:
+            asked = Asked(
+                method="GET", path=(), here=f"/{path}", base="", values={}, authorization=None, cross_site=False
+            )
+            began = time.monotonic()
+            answer = root.children[path.encode()]._answer(asked)
+            assert time.monotonic() - began < WITHIN
+            assert answer.code == 200, (path, answer.content)
+            return text_of(answer.content.decode())
+
+        return text
+
+    return make
 
 
-def get(node: Node, path: str) -> str:
-    began = time.monotonic()
-    answer = node.request(path)
-    assert time.monotonic() - began < WITHIN
-    assert answer.code == 200, (path, answer.text)
-    return text_of(answer.text)
+def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str]]) -> None:
+    with PostgresServer() as postgres, RedisServer() as redis:
+        page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
+        assert "The database lacks tables of this version; the next crawl makes them" in page("titles")
+        postgres.stop()
+        for path in ("", "quality", "titles"):
+            told = page(path)
+            assert path == "" or "Not all can be shown." in told
+        assert "Not all can be shown. The database can't be reached" in page("titles")
+        postgres.start()
+        wait_for(lambda: "lacks tables" in page("titles"))
+        redis.stop()
+        for path in PAGES:
+            told = page(path)
+            if path != "titles":
+                assert "Not all can be shown. Redis can't be asked" in told, path
+        assert "needs attention: nothing" not in page("")
+        assert "attention: a store can't be asked" in page("")
+        redis.start()
+        wait_for(lambda: "Not all" not in page("crawls"))
 
 
-def test_stores_that_go_and_come_back(tmp_path: Path, redis: RedisServer) -> None:
-    with PostgresServer() as postgres:
-        url = new_database(postgres.url)
-        with cluster(tmp_path, redis.url, 1, REDIS_URL=redis.url, DATABASE_URL=url) as running:
-            [node] = running.nodes
-            lacking = get(node, "titles")
-            assert "The database lacks tables of this version; the next crawl makes them" in lacking
-            postgres.stop()
-            for path in ("", "quality", "titles"):
-                told = get(node, path)
-                assert path == "" or "Not all can be shown." in told
-            assert "Not all can be shown. The database can't be reached" in get(node, "titles")
-            postgres.start()
-            wait_for(lambda: "lacks tables" in get(node, "titles"))
-            redis.stop()
-            for path in PAGES:
-                told = get(node, path)
-                if path != "titles":
-                    assert "Not all can be shown. Redis can't be asked" in told, path
-            assert "needs attention: nothing" not in get(node, "")
-            assert "attention: a store can't be asked" in get(node, "")
-            redis.start()
-            wait_for(lambda: "Not all" not in get(node, "crawls"))
+def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callable[[str], str]], redis_url: str) -> None:
+    page = node_of(redis_url)
+    told = {path: page(path) for path in PAGES}
+    assert "✓ Nothing needs attention." in told[""]
+    assert "DATABASE_URL is not set in this node’s environment" in told[""]
+    assert "REDIS_URL is not set in this node’s environment" in told["crawls"]
+    assert "DATABASE_URL is not set in the node's environment" in told["titles"]
+    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in told["stores"]
+    assert "Neither DATABASE_URL nor REDIS_URL is set" in told["quality"]
+    assert "could be read" not in told["quality"]
+    assert "Due –" in told[""]
 
 
-def test_node_without_stores_says_what_is_not_set(tmp_path: Path, redis: RedisServer) -> None:
-    with cluster(tmp_path, redis.url, 1) as running:
-        [node] = running.nodes
-        told = {path: get(node, path) for path in PAGES}
-        assert "✓ Nothing needs attention." in told[""]
-        assert "DATABASE_URL is not set in this node’s environment" in told[""]
-        assert "REDIS_URL is not set in this node’s environment" in told["crawls"]
-        assert "DATABASE_URL is not set in the node's environment" in told["titles"]
-        assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in told["stores"]
-        assert "Neither DATABASE_URL nor REDIS_URL is set" in told["quality"]
-        assert "could be read" not in told["quality"]
-        assert "Due –" in told[""]
-
-
-def test_pages_that_could_not_be_read_are_counted_without_a_database(tmp_path: Path, redis: RedisServer) -> None:
+def test_pages_that_could_not_be_read_are_counted_without_a_database(
+    node_of: Callable[..., Callable[[str], str]], redis_url: str, redis_client: Any
+) -> None:
     today = utc_now().date()
     for days, number in ((0, 2), (6, 3), (7, 50)):
-        redis.client.hset(
-            CrawlKeys.unreadable((today - timedelta(days=days)).isoformat()),
-            mapping={"imdb/title": number, "metacritic/scores": 1},
-        )
-    redis.client.hset(CrawlKeys.SAMPLES, "imdb/title", "{}")
-    with cluster(tmp_path, redis.url, 1, REDIS_URL=redis.url) as running:
-        [node] = running.nodes
-        told = get(node, "quality")
-        assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in told
-        redis.client.delete(*redis.client.keys(CrawlKeys.unreadable("*")))
-        assert "Every page of the last 7 days that was fetched could be read." in get(node, "quality")
+        counted = {"imdb/title": number, "metacritic/scores": 1}
+        redis_client.hset(CrawlKeys.unreadable((today - timedelta(days=days)).isoformat()), mapping=counted)
+    redis_client.hset(CrawlKeys.SAMPLES, "imdb/title", "{}")
+    page = node_of(redis_url, redis=redis_url)
+    assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in page("quality")
+    redis_client.delete(*redis_client.keys(CrawlKeys.unreadable("*")))
+    assert "Every page of the last 7 days that was fetched could be read." in page("quality")

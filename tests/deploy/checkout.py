@@ -57,13 +57,3 @@ def run(checkout: Path, *command: str, **environment: str) -> Ran:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a checkout."""
     return copy_project(tmp_path_factory.mktemp("deploy") / "checkout")
-
-
-@pytest.fixture(scope="session")
-def project_egg(checkout: Path) -> Path:
-    """Return the egg that an unmodified scrapyd-deploy builds in it."""
-    egg = checkout.parent / "moviecrawler.egg"
-    built = run(checkout, "scrapyd-deploy", "--build-egg", str(egg))
-    assert built.code == 0, built.output
-    (checkout / "setup.py").unlink()
-    return egg

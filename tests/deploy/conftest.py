@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.deploy.checkout import checkout, project_egg
+from tests.deploy.checkout import checkout
 
-__all__ = ["checkout", "project_egg"]
+__all__ = ["checkout"]
