@@ -9,35 +9,31 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts, reset
+from tests.crawling import change, counts
 from tests.frontier.workers import Workers
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.redis import RedisServer
+from tests.services.replica import IDS, TITLES
 from tests.services.s3 import CREDENTIALS, s3_movies
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
-TITLES = 240
-CATALOGUE = Catalogue(1, TITLES)
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True, latency=200) as running:
-        yield running
+SLOWLY = {"CONCURRENT_REQUESTS": "4"}
+"""With the latency of these tests, so that a crawl takes some seconds."""
 
 
 @pytest.fixture(autouse=True)
-def _count_from_zero(replica: ReplicaProcess) -> None:
-    reset(replica)
+def _slow(replica: ReplicaProcess) -> None:
+    change(replica, latency=300)
 
 
 @pytest.fixture
@@ -46,15 +42,11 @@ def own_redis() -> Iterator[RedisServer]:
         yield server
 
 
-def ids_of(catalogue: Catalogue, titles: int) -> list[str]:
-    return [catalogue.movie(index).imdb_id for index in range(titles)]
+def ids_of(titles: int) -> list[str]:
+    return [Catalogue(1, titles).imdb_id(index) for index in range(titles)]
 
 
-@pytest.fixture
-def ids(tmp_path: Path) -> Path:
-    path = tmp_path / "ids"
-    path.write_text("\n".join(ids_of(CATALOGUE, TITLES)))
-    return path
+ALL = f"ids={','.join(IDS)}"
 
 
 def fetched(replica: ReplicaProcess) -> dict[str, int]:
@@ -64,7 +56,7 @@ def fetched(replica: ReplicaProcess) -> dict[str, int]:
 def assert_whole(movies: list[Movie], expected: list[str] | None = None) -> None:
     stored = [movie.site_id for movie in movies]
     assert len(stored) == len(set(stored))
-    assert set(stored) == set(expected or ids_of(CATALOGUE, TITLES))
+    assert set(stored) == set(expected or IDS)
 
 
 def have_been_fetched(replica: ReplicaProcess, count: int) -> bool:
@@ -83,7 +75,7 @@ def state(server: RedisServer, name: str) -> int:
     return int(server.client.hget("{imdb}:default:state", name) or 0)
 
 
-@pytest.mark.parametrize(("titles", "kills"), [(200, 3), pytest.param(2000, 10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("titles", "kills"), [(100, 3), pytest.param(1000, 10, marks=pytest.mark.long)])
 def test_killed_workers_lose_no_title_and_double_none(
     own_redis: RedisServer,
     database_url: str,
@@ -94,12 +86,12 @@ def test_killed_workers_lose_no_title_and_double_none(
     titles: int,
     kills: int,
 ) -> None:
-    expected = ids_of(Catalogue(1, titles), titles)
+    expected = ids_of(titles)
     (tmp_path / "ids").write_text("\n".join(expected))
     lost = 0
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, "S3_ENDPOINT_URL": s3_url}
     with (
-        ReplicaProcess(titles=titles, light=True) as replica,
+        ReplicaProcess(titles=titles, light=True, latency=100) as replica,
         Workers(
             *("imdb", f"file={tmp_path / 'ids'}"),
             data=tmp_path,
@@ -128,16 +120,16 @@ def test_killed_workers_lose_no_title_and_double_none(
     assert state(own_redis, "failed") == 0
 
 
-def test_redis_may_be_away_for_a_while(replica: ReplicaProcess, ids: Path, tmp_path: Path) -> None:
+def test_redis_may_be_away_for_a_while(replica: ReplicaProcess, tmp_path: Path) -> None:
     with (
         RedisServer() as server,
-        Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=server.url) as workers,
+        Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=server.url, **SLOWLY) as workers,
     ):
         workers.start(2)
         wait_for(partial(have_joined, server, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         server.stop()
-        time.sleep(10)
+        time.sleep(3)  # longer than a lease
         server.start()
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
@@ -146,7 +138,9 @@ def test_redis_may_be_away_for_a_while(replica: ReplicaProcess, ids: Path, tmp_p
 
 
 def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> None:
-    with Workers("metacritic", "list=new", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+    with Workers(
+        "metacritic", "list=new", data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY
+    ) as workers:
         workers.start(2)
         wait_for(lambda: own_redis.client.zcard("{metacritic}:default:workers") == 2)
         wait_for(lambda: counts(replica, "metacritic")["requests"] >= 5)
@@ -160,9 +154,9 @@ def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: Redis
 
 
 def test_empty_redis_ends_the_crawl_with_an_error(
-    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+    with Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY) as workers:
         workers.start(2)
         wait_for(partial(have_joined, own_redis, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
@@ -181,9 +175,9 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: Repli
 
 
 def test_worker_that_slept_beyond_its_lease_does_no_harm(
-    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+    with Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: own_redis.client.hlen("{imdb}:default:nodes") == 2)
         wait_for(lambda: in_flight(own_redis, "node0") > 0)
@@ -199,69 +193,78 @@ def test_worker_that_slept_beyond_its_lease_does_no_harm(
 
 
 def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
-    own_redis: RedisServer, tmp_path: Path
+    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    with (
-        ReplicaProcess(titles=40, light=True, latency=30_000) as slow,
-        Workers(
-            *("imdb", f"ids={','.join(ids_of(Catalogue(1, 40), 40))}"),
-            data=tmp_path,
-            replica=slow,
-            redis_url=own_redis.url,
-            DOWNLOAD_TIMEOUT="60",
-            ROBOTSTXT_OBEY="0",
-            FRONTIER_LEASE="60",
-        ) as workers,
-    ):
+    change(replica, latency=30_000)
+    with Workers(
+        *("imdb", ALL),
+        data=tmp_path,
+        replica=replica,
+        redis_url=own_redis.url,
+        DOWNLOAD_TIMEOUT="60",
+        ROBOTSTXT_OBEY="0",
+        FRONTIER_LEASE="60",
+    ) as workers:
         workers.start()
-        wait_for(lambda: counts(slow)["requests"] > 0)
+        wait_for(lambda: counts(replica)["requests"] > 0)
         began = time.monotonic()
         workers.signal(signal.SIGTERM)
         assert workers.wait() == [1], workers.log
         assert time.monotonic() - began < 10
     assert in_flight(own_redis) == 0
-    assert own_redis.client.llen("{imdb}:default:requests:2") == 40
+    assert own_redis.client.llen("{imdb}:default:requests:2") == TITLES
     assert "Traceback" not in workers.log
 
 
-def test_terminated_worker_hands_back_what_it_has_not_done(
-    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
+def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
+    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    with Workers("imdb", f"file={ids}", data=tmp_path, replica=replica, redis_url=own_redis.url) as workers:
+    given: dict[str, Any] = {"data": tmp_path, "replica": replica, "redis_url": own_redis.url}
+    with Workers("imdb", ALL, **given, **SLOWLY) as workers:
         workers.start()
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         began = time.monotonic()
         workers.signal(signal.SIGTERM)
         workers.wait()
         assert time.monotonic() - began < 10
-        assert in_flight(own_redis) == 0
-        assert 0 < state(own_redis, "done") < TITLES
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert_whole(workers.movies)
+    assert in_flight(own_redis) == 0
+    done = state(own_redis, "done")
+    assert 0 < done < TITLES - 10
+    change(replica, latency=0)
+    for name, most in (("recycled", 10), ("last", 0)):
+        (tmp_path / name).mkdir()
+        with Workers("imdb", ALL, **{**given, "data": tmp_path / name}, FRONTIER_MAX_PAGES=str(most)) as others:
+            others.start()
+            assert others.wait() == [0], others.log
+            assert len(others.movies) == (most or TITLES - done - 10)
+            assert ("(recycled)" in others.log) == bool(most)
     assert sum(fetched(replica).values()) == TITLES
+    assert state(own_redis, "done") == TITLES
 
 
 _DEADLY = """
 import os
 from moviecrawler.spiders.imdb import ImdbSpider
 
-read_title = ImdbSpider.read_title
-ImdbSpider.read_title = lambda spider, response: os._exit(9) if "{}" in response.url else read_title(spider, response)
+class Deadly:
+    def update_settings(self, settings):
+        read_title = ImdbSpider.read_title
+        ImdbSpider.read_title = lambda spider, page: os._exit(9) if "{}" in page.url else read_title(spider, page)
 """
 
 
 def test_page_that_kills_its_workers_is_set_aside_and_all_others_are_stored(
     replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    given = ids_of(CATALOGUE, 30)
-    (tmp_path / "sitecustomize.py").write_text(_DEADLY.format(given[3]))
+    given = IDS[:12]
+    change(replica, latency=50)
+    (tmp_path / "deadly.py").write_text(_DEADLY.format(given[3]))
     with Workers(
         *("imdb", f"ids={','.join(given)}"),
         data=tmp_path,
         replica=replica,
         redis_url=own_redis.url,
-        environment={"PYTHONPATH": str(tmp_path)},
+        ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "deadly.Deadly": 1}',
         FRONTIER_DELIVERIES="2",
     ) as workers:
         codes = []
@@ -273,21 +276,3 @@ def test_page_that_kills_its_workers_is_set_aside_and_all_others_are_stored(
     assert state(own_redis, "failed") == 1
     [(_, letter)] = own_redis.client.hgetall("{imdb}:default:deadletters").items()
     assert given[3].encode() in letter
-
-
-def test_recycled_workers_lose_nothing_and_fetch_nothing_twice(
-    replica: ReplicaProcess, own_redis: RedisServer, ids: Path, tmp_path: Path
-) -> None:
-    pages = TITLES // 2 + 10
-    with Workers(
-        *("imdb", f"file={ids}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=own_redis.url,
-        FRONTIER_MAX_PAGES=str(pages),
-    ) as workers:
-        for _ in range(2):
-            workers.start()
-            assert workers.wait() == [0], workers.log
-        assert_whole(workers.movies)
-    assert sum(fetched(replica).values()) == TITLES

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -20,36 +18,19 @@ from scrapy.spiderloader import SpiderLoader
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.spool import Spool
-from moviecrawler.replica.faults import Fault
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.truth import truth
-from tests.crawling import Finished, counts, reset, scrapy
+from tests.crawling import Finished, change, counts, reset, scrapy
 from tests.frontier.workers import Workers
+from tests.services.replica import CATALOGUE, IDS, TITLES
 from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
-TITLES = 150
-CATALOGUE = Catalogue(1, TITLES)
 SPIDERS = SpiderLoader(Settings({"SPIDER_MODULES": ["moviecrawler.spiders"]})).list()
 EVERYTHING = {"imdb": [], "metacritic": ["list=new"], "rottentomatoes": ["list=movies_at_home/sort:newest"]}
 PER_SECOND = 50
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _count_from_zero(replica: ReplicaProcess) -> None:
-    reset(replica)
-
-
-def ids(count: int = TITLES) -> list[str]:
-    return [CATALOGUE.movie(index).imdb_id for index in range(count)]
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
@@ -70,7 +51,7 @@ def test_what_arguments_name_is_fetched_by_each_start_and_what_links_lead_to_onc
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     """As jobs do that are started every week, or every day, under one FRONTIER_RUN."""
-    named = ids(2)
+    named = IDS[:2]
     begun = f"{time.time():.3f}"
     for number, late, expected in ((1, False, 1), (2, False, 2), (3, True, 2)):
         with Workers(
@@ -91,63 +72,42 @@ def test_what_arguments_name_is_fetched_by_each_start_and_what_links_lead_to_onc
         assert set(titles) == {1}
 
 
-def test_titles_that_failed_are_tried_once_by_the_next_start(redis_url: str, tmp_path: Path) -> None:
-    arguments = ("imdb", "list=boxoffice", f"ids={','.join(ids(20))}")
-    with ReplicaProcess(titles=TITLES, light=True, faults={Fault.SERVER_ERROR: 0.5}) as broken:
-        port = urlsplit(broken.urls["imdb"]).port
-        with Workers(*arguments, data=tmp_path, replica=broken, redis_url=redis_url, RETRY_TIMES="0") as workers:
-            workers.start()
-            workers.wait()
-            stored = {movie.site_id for movie in workers.movies if movie.source == "page"}
-    assert 0 < len(stored & set(ids(20))) < 20
-    with (
-        ReplicaProcess(titles=TITLES, light=True, port=port) as mended,
-        Workers(*arguments, data=tmp_path, replica=mended, redis_url=redis_url) as workers,
-    ):
+def test_titles_that_failed_are_tried_once_by_the_next_start(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    named = set(IDS[:20])
+    arguments = ("imdb", "list=boxoffice", f"ids={','.join(named)}")
+    change(replica, faults={"500": 0.5})
+    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, RETRY_TIMES="0") as workers:
+        workers.start()
+        workers.wait()
+        stored = {movie.site_id for movie in workers.movies if movie.source == "page"}
+    assert 0 < len(stored & named) < 20
+    reset(replica)
+    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
-        listed = {movie.site_id for movie in workers.movies} - set(ids(20))
-        paths = counts(mended)["paths"]
+        listed = {movie.site_id for movie in workers.movies} - named
+    paths = counts(replica)["paths"]
     asked = {path.split("/")[2]: count for path, count in paths.items() if path.startswith("/title/")}
     assert set(asked.values()) == {1}
-    assert set(asked) == {*ids(20), *(listed - stored)}
+    assert set(asked) == {*named, *(listed - stored)}
     assert Finished(0, "", "", tmp_path).misses == {}
-
-
-def test_titles_refused_for_a_while_are_stored_once_the_site_answers(redis_url: str, tmp_path: Path) -> None:
-    arguments = ("metacritic", "list=new", "limit=30")
-    with ReplicaProcess(titles=TITLES, light=True, latency=300, rate_limit=5) as strict:
-        port = urlsplit(strict.urls["imdb"]).port
-        workers = Workers(*arguments, data=tmp_path, replica=strict, redis_url=redis_url, FRONTIER_PATIENCE="90000")
-        workers.start(2)
-        with redis.Redis.from_url(redis_url) as client:
-            wait_for(lambda: client.exists("{metacritic}:circuit") == 1)
-            wait_for(lambda: not any(client.hlen(key) for key in client.keys("*:leases:*")))
-    with (
-        workers,
-        ReplicaProcess(titles=TITLES, light=True, latency=300, port=port),
-        redis.Redis.from_url(redis_url) as client,
-    ):
-        # The pause is over.
-        client.hset("{metacritic}:circuit", "until", 1)
-        assert workers.wait() == [0, 0], workers.log
-        assert len(workers.movies) == 30
-        assert not client.exists("{metacritic}:circuit")
 
 
 def test_limit_is_that_of_the_crawl_not_of_each_worker(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     redis_client.rpush("metacritic:start_urls", "rubbish")
-    with Workers("metacritic", "limit=40", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with Workers("metacritic", "limit=25", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
-        assert len(workers.movies) == 40
+        assert len(workers.movies) == 25
     assert redis_client.llen("metacritic:start_urls") == 0
     shared: dict[str, Any] = {"REDIS_URL": redis_url}
     assert scrapy("alarms", data=tmp_path, **shared).output == "no alarm stands\n"
     progress = scrapy("progress", "--json", data=tmp_path, **shared)
-    assert [run["done"] > 40 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
+    assert [run["done"] > 25 for run in json.loads(progress.output)["runs"]] == [True]  # with list pages
     assert "a bad seed" in scrapy("deadletters", data=tmp_path, **shared).output
     assert scrapy("proxies", data=tmp_path, **shared).code == 0
 
@@ -160,21 +120,30 @@ def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(
     earlier.scraped_at = datetime.now(UTC)
     Spool(tmp_path, "csv", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
-    arguments = ("imdb", "via=datasets", f"ids={','.join(ids(5))}")
+    arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")
     with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
-        assert {movie.site_id for movie in workers.movies} == {*ids(5), earlier.site_id}
+        assert {movie.site_id for movie in workers.movies} == {*IDS[:5], earlier.site_id}
 
 
-def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
+def test_seeds_from_outside_are_taken_and_what_is_bad_or_forged_is_set_aside(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    wanted = ids(6)
+    wanted = IDS[:6]
     redis_client.rpush(
         "imdb:start_urls", f"https://www.imdb.com/title/{wanted[0]}/?ref_=x", "rubbish", b"\xff", wanted[1]
     )
     redis_client.rpush("imdb:start_urls", json.dumps({"url": wanted[2], "priority": 100}), '{"url": 1}', '{"meta": {}}')
+    callbacks = ["imdb", "parse_title", "title_failed"]
+    unstorable = {"site_id": ["tt1"], "found": None}  # stores would take no such item
+    forged = [1, f"{replica.urls['imdb']}/title/{IDS[9]}/", *callbacks, unstorable, "page", 0, 0, 0.0, 0, None, None]
+    redis_client.rpush(
+        "{imdb}:default:requests:2",
+        *(b"\x80\x04pickle", "200" + "0" * 32 + '[1,"https://example.com/"]'),
+        "200" + "1" * 32 + "[" * 5000 + "]" * 5000,
+        "200" + "2" * 32 + json.dumps(forged),
+    )
     with Workers(
         *("imdb", f"ids={wanted[3]}"), data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_IDLE="2"
     ) as workers:
@@ -185,47 +154,16 @@ def test_seeds_from_outside_are_taken_and_bad_ones_set_aside(
         assert {movie.site_id for movie in workers.movies} == set(wanted[:5])
     assert counts(replica)["requests"] == 6  # a seed is fetched again
     assert redis_client.llen("imdb:start_urls") == 0
-    letters = scrapy("deadletters", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
-    assert len(letters.output.splitlines()) == 4
-
-
-def test_forged_requests_are_set_aside_and_can_be_looked_at(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    home = replica.settings["IMDB_URL"]
-    title = [
-        "imdb",
-        "parse_title",
-        "title_failed",
-        {"site_id": ["tt1"], "found": None},
-        "page",
-        0,
-        0,
-        0.0,
-        0,
-        None,
-        None,
-    ]
-    redis_client.rpush(
-        "{imdb}:default:requests:2",
-        *(b"\x80\x04pickle", "200" + "0" * 32 + '[1,"https://example.com/"]'),
-        "200" + "1" * 32 + "[" * 5000 + "]" * 5000,
-        # What stores would take no item for.
-        "200" + "2" * 32 + json.dumps([1, f"{home}/title/{ids(1)[0]}/", *title]),
-    )
-    with Workers("imdb", f"ids={ids(1)[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert len(workers.movies) == 1
     told = scrapy("deadletters", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert told.code == 0
-    reasons = sorted(json.loads(line)["reason"] for line in told.output.splitlines())
-    assert len(reasons) == 4
+    reasons = [json.loads(line)["reason"] for line in told.output.splitlines()]
+    assert len(reasons) == 8
+    assert sum(reason.startswith("a bad seed") for reason in reasons) == 4
     assert "not an entry of this queue" in reasons
 
 
 def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
-    seconds = 8
+    seconds = 6
     titles = PER_SECOND * seconds
     with ReplicaProcess(titles=titles, light=True) as replica:
         wanted = tmp_path / "ids"
@@ -238,28 +176,32 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
             SITE_BUDGETS=json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}),
             CSV_ENABLED="0",
         ) as workers:
-            workers.start(8)
-            assert workers.wait() == [0] * 8, workers.log
+            workers.start(5)
+            assert workers.wait() == [0] * 5, workers.log
         by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
     first, last = min(by_second), max(by_second)
     windows = [sum(by_second.get(start + i, 0) for i in range(5)) for start in range(first, last - 3)]
-    logger.info("8 workers: %s requests in 5 s, %d in %d s", windows, sum(by_second.values()), last - first + 1)
+    logger.info("5 workers: %s requests in 5 s, %d in %d s", windows, sum(by_second.values()), last - first + 1)
     assert windows
     assert max(windows) <= PER_SECOND * 5
     assert sum(by_second.values()) == titles <= PER_SECOND * (last - first + 1) * 1.02
 
 
-def test_refusal_stops_all_workers_and_keeps_the_queue(
-    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_answers(
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    with ReplicaProcess(titles=TITLES, light=True, latency=100, rate_limit=10) as replica:
-        port = urlsplit(replica.urls["imdb"]).port
-        with Workers(
-            *("metacritic", "list=new"), data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_PATIENCE="2"
-        ) as workers:
-            workers.start(2)
-            assert workers.wait() == [1, 1]
-            assert "stays queued" in workers.log
+    change(replica, latency=100, rate_limit=10)
+    given: dict[str, Any] = {"data": tmp_path, "replica": replica, "redis_url": redis_url}
+    with (
+        Workers("metacritic", "list=new", **given, FRONTIER_PATIENCE="2") as workers,
+        Workers(
+            "metacritic", "list=new", **{**given, "data": tmp_path / "patient"}, FRONTIER_PATIENCE="90000"
+        ) as patient,
+    ):
+        patient.data.mkdir()
+        workers.start(2)
+        assert workers.wait() == [1, 1]
+        assert "stays queued" in workers.log
         state = redis_client.hgetall("{metacritic}:default:state")
         assert int(state[b"total"]) > int(state[b"done"])
         told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
@@ -267,41 +209,42 @@ def test_refusal_stops_all_workers_and_keeps_the_queue(
         assert figures["state"] == "stopped"
         assert "refused us" in figures["refusal"]
         assert figures["queued"] == figures["to_go"]
-    # The pause is over, and the site answers again.
-    redis_client.hset("{metacritic}:circuit", "until", 1)
-    with (
-        ReplicaProcess(titles=TITLES, light=True, port=port, latency=100) as healthy,
-        Workers(*("metacritic", "list=new"), data=tmp_path, replica=healthy, redis_url=redis_url) as workers,
-    ):
-        workers.start()
-        assert workers.wait() == [0], workers.log
-        assert len(workers.movies) > TITLES * 0.8
-        assert not redis_client.exists("{metacritic}:circuit")
+        patient.start()
+        wait_for(lambda: redis_client.zcard(Keys("metacritic", "default").workers) == 1)
+        # The pause is over, and the site answers again.
+        change(replica, latency=0, rate_limit=None)
+        redis_client.hset(Keys("metacritic", "default").circuit, "until", 1)
+        assert patient.wait() == [0], patient.log
+    read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
+    assert len(read) == len(set(read)) == CATALOGUE.count("metacritic")
+    assert not redis_client.exists("{metacritic}:circuit")
 
 
 _SLOW = """
 import time
 from moviecrawler.pipelines.csv import CsvStore
 
-fast = CsvStore.open
-CsvStore.open = lambda store: (time.sleep(2.5), fast(store))
+class Slow:
+    def update_settings(self, settings):
+        fast = CsvStore.open
+        CsvStore.open = lambda store: (time.sleep(2.5), fast(store))
 """
 
 
 def test_worker_whose_stores_open_slowly_crawls_all_the_same(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(_SLOW)
+    (tmp_path / "slow.py").write_text(_SLOW)
     with Workers(
-        *("imdb", f"ids={','.join(ids(5))}"),
+        *("imdb", f"ids={','.join(IDS[:5])}"),
         data=tmp_path,
         replica=replica,
         redis_url=redis_url,
-        environment={"PYTHONPATH": str(tmp_path)},
+        ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}',
     ) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
-        assert {movie.site_id for movie in workers.movies} == set(ids(5))
+        assert {movie.site_id for movie in workers.movies} == set(IDS[:5])
 
 
 _AHEAD = """
@@ -320,46 +263,40 @@ def test_clocks_of_workers_may_differ(replica: ReplicaProcess, redis_url: str, t
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
     with Workers(
-        *("imdb", f"ids={','.join(ids())}"),
+        *("imdb", f"ids={','.join(IDS)}"),
         data=tmp_path,
         replica=replica,
         redis_url=redis_url,
-        SITE_BUDGETS='{"127.0.0.1": {"per_second": 16}}',  # so that something is left for the one that is up later
+        SITE_BUDGETS='{"127.0.0.1": {"per_second": 10}}',  # so that something is left for the one that is up later
     ) as workers:
         workers.start()
         workers.start(environment={"PYTHONPATH": str(skewed)})
         assert workers.wait() == [0, 0], workers.log
         assert "taken for dead" not in workers.log
-        assert {movie.site_id for movie in workers.movies} == set(ids())
+        assert {movie.site_id for movie in workers.movies} == set(IDS)
         ahead = [movie for movie in workers.movies if movie.scraped_at and movie.scraped_at > datetime.now(UTC)]
         assert 0 < len(ahead) < TITLES
     assert counts(replica)["requests"] == TITLES
 
 
 def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_and_then_acknowledged(
-    redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    with ReplicaProcess(titles=TITLES, light=True, robots="live") as replica:
-        for arguments in (["list=top", "limit=30"], [f"ids={','.join(ids(20))}"]):
-            with Workers(
-                *("imdb", *arguments),
-                data=tmp_path,
-                replica=replica,
-                redis_url=redis_url,
-                CONCURRENT_REQUESTS="1",
-            ) as workers:
-                workers.start(2)
-                assert workers.wait() == [0, 0], workers.log
-                assert workers.movies
-        assert not [path for path in counts(replica)["paths"] if path.startswith(("/title", "/chart"))]
+    change(replica, robots="live")
+    for workers_at_once, argument in ((1, "list=top"), (2, f"ids={','.join(IDS[:20])}")):
+        with Workers(
+            *("imdb", argument, "limit=30"),
+            data=tmp_path,
+            replica=replica,
+            redis_url=redis_url,
+            CONCURRENT_REQUESTS="1",
+        ) as workers:
+            workers.start(workers_at_once)
+            assert workers.wait() == [0] * workers_at_once, workers.log
+            assert workers.movies
+    assert not [path for path in counts(replica)["paths"] if path.startswith(("/title", "/chart"))]
     state = redis_client.hgetall("{imdb}:default:state")
     assert int(state[b"total"]) == int(state[b"done"]) == 21
-
-
-def test_wrong_setting_stops_the_crawl_with_a_sentence(replica: ReplicaProcess, tmp_path: Path) -> None:
-    ended = scrapy("crawl", "imdb", "-s", "REDIS_URL=localhost:6379", data=tmp_path, replica=replica)
-    assert ended.code == 2
-    assert "REDIS_URL is no Redis URL" in ended.log
 
 
 def test_a_worker_that_starts_while_the_site_refuses_us_says_so_and_ends(
