@@ -24,7 +24,7 @@ from tests.monitors.test_places_of_pages import RENAMES, SITES, site_id
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 
-TITLES = 120
+TITLES = 80
 AS_BEFORE = 20
 """Answers of the second crawl before the pages change."""
 CATALOGUE = Catalogue(1, TITLES)
@@ -159,7 +159,7 @@ def test_blocks_are_an_alarm_of_their_own_and_a_receiver_that_is_away_holds_noth
     with Webhook() as hook:
         away = hook.url
     assert crawl("imdb", IDS, data=tmp_path, replica=replica).code == 0
-    change(replica, faults={"challenge": 0.02})
+    change(replica, faults={"challenge": 0.05})
     with Webhook() as hook:
         receivers = {"ALARM_WEBHOOK": hook.url, "SPIDERMON_DISCORD_WEBHOOK_URL": away}
         again = crawl("imdb", IDS, "via=pages", data=tmp_path, replica=replica, **receivers)

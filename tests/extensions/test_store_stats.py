@@ -69,9 +69,3 @@ def test_page_that_could_not_be_read_is_kept_as_it_came(
     assert set(counted) == set(kept)
     assert sum(map(int, counted.values())) == done.stat("titles/failed") == len(failed)
     assert 0 < redis_client.ttl(key) <= 8 * 86_400
-
-
-def test_crawl_without_redis_tells_nobody(replica: ReplicaProcess, redis_client: redis.Redis, tmp_path: Path) -> None:
-    done = crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica)
-    assert done.code == 0
-    assert redis_client.keys("*") == []

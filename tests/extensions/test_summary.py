@@ -21,8 +21,10 @@ def summary(finished: Finished) -> dict[str, str]:
     return dict(line.strip().split(": ", 1) for line in eleven)
 
 
-def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl("imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica)
+def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
+    replica: ReplicaProcess, database_url: str, tmp_path: Path
+) -> None:
+    finished = crawl("imdb", f"ids=tt0000001,{THIRTY}", data=tmp_path, replica=replica, DATABASE_URL=database_url)
     told = summary(finished)
     assert list(told) == [
         *(
@@ -40,13 +42,14 @@ def test_summary_tells_what_was_stored_and_what_was_not(replica: ReplicaProcess,
         )
     ]
     assert re.fullmatch(r"31 titles asked for: 30 stored, 1 absent; in [\d.]+ s \(finished\)", told["imdb"])
-    assert re.fullmatch(r"csv 31 durable in \d+ batches", told["stores"])
+    assert re.fullmatch(r"csv 31 durable in \d+ batches; postgres 31 durable in \d+ batches", told["stores"])
     assert told["absent"] == "1 (1 HTTP status 404)"
     assert told["failed"] == "0"
     assert told["read in part"] == "0"
     assert told["blocks"] == told["alarms"] == "none"
     assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
     assert "30 title pages read" in told["time"]
+    assert re.fullmatch(r"\d+ titles are due now(, the next one on .* UTC)?", told["next"])
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -62,10 +65,3 @@ def test_summary_says_why_a_site_was_stopped(replica: ReplicaProcess, tmp_path: 
     told = summary(crawl("imdb", f"ids={THIRTY}", "via=pages", data=tmp_path, replica=replica))
     assert "imdb refused us" in told["blocks"]
     assert told["alarms"].startswith("blocks/imdb")
-
-
-def test_summary_knows_what_is_due_next(replica: ReplicaProcess, database_url: str, tmp_path: Path) -> None:
-    stores = {"DATABASE_URL": database_url}
-    told = summary(crawl("imdb", f"ids={THIRTY}", data=tmp_path, replica=replica, **stores))
-    assert re.fullmatch(r"csv 30 durable in \d+ batches; postgres 30 durable in \d+ batches", told["stores"])
-    assert re.fullmatch(r"\d+ titles are due now(, the next one on .* UTC)?", told["next"])

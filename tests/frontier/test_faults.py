@@ -27,7 +27,7 @@ from tests.waiting import wait_for
 
 logger = logging.getLogger(__name__)
 
-SLOWLY = {"CONCURRENT_REQUESTS": "4"}
+SLOWLY: dict[str, Any] = {"CONCURRENT_REQUESTS": "4"}
 """With the latency of these tests, so that a crawl takes some seconds."""
 
 
