@@ -8,15 +8,17 @@ and the member at any offset are known without making the rest.
 from __future__ import annotations
 
 import functools
-import json
 import zlib
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from isal import isal_zlib
+
 from moviecrawler.replica.movies import ROWS_PER_HALF
 from moviecrawler.replica.people import people, people_of
+from moviecrawler.replica.series import basics_rows, count_series, episode_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,7 +100,7 @@ class Dataset:
 
 def _gzip_member(content: bytes, size: int | None) -> bytes:
     """Return a gzip member, padded to `size` bytes if given. Raises ValueError when it can't be."""
-    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
+    compressor = isal_zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
     deflated = compressor.compress(content) + compressor.flush()
     padding = 0 if size is None else size - len(deflated) - _FRAME
     if not 0 <= padding < 0xFFFF - 4:
@@ -111,7 +113,7 @@ def _gzip_member(content: bytes, size: int | None) -> bytes:
             padding.to_bytes(2, "little"),
             bytes(padding),
             deflated,
-            zlib.crc32(content).to_bytes(4, "little"),
+            isal_zlib.crc32(content).to_bytes(4, "little"),
             len(content).to_bytes(4, "little"),
         )
     )
@@ -128,7 +130,16 @@ def _indexes(catalogue: Catalogue, member: int) -> list[int]:
     return catalogue.indexes_by_id(*catalogue.halves()[member])
 
 
+def _series_and_halves(catalogue: Catalogue) -> list[bool]:
+    return [False] * bool(count_series(catalogue.titles)) + _halves(catalogue)
+
+
 def _basics(catalogue: Catalogue, member: int) -> Iterator[str]:
+    if count_series(catalogue.titles):
+        if not member:
+            yield from basics_rows(catalogue.titles)
+            return
+        member -= 1
     for index in _indexes(catalogue, member):
         basics = catalogue.basics(index)
         original, runtime = basics.original_title or basics.title, basics.runtime_minutes or _NULL
@@ -154,13 +165,14 @@ def _crew(catalogue: Catalogue, member: int) -> Iterator[str]:
 
 def _principals(catalogue: Catalogue, member: int) -> Iterator[str]:
     for index in _indexes(catalogue, member):
-        made = catalogue.credits(index)
+        site_id, made = catalogue.imdb_id(index), catalogue.credits(index)
         parts = [("actor", person, character) for person, character in made.cast]
         parts += [("director", person, None) for person in made.directors]
         parts += [("writer", person, None) for person in made.writers]
         for ordering, (category, person, character) in enumerate(parts, start=1):
-            played = json.dumps(character.split(" / "), ensure_ascii=False) if character else _NULL
-            yield f"{catalogue.imdb_id(index)}\t{ordering}\t{person.imdb_id}\t{category}\t{_NULL}\t{played}"
+            # As JSON: nobody's name has anything to be escaped.
+            played = '["' + character.replace(" / ", '","') + '"]' if character else _NULL
+            yield f"{site_id}\t{ordering}\t{person.imdb_id}\t{category}\t{_NULL}\t{played}"
 
 
 def _people_members(catalogue: Catalogue) -> list[bool]:
@@ -182,15 +194,11 @@ def _akas(catalogue: Catalogue, member: int) -> Iterator[str]:
         yield f"{site_id}\t3\t{basics.title} {index}\tXWW\t{_NULL}\tworking\x02festival\t{_NULL}\t0"
 
 
-def _no_rows(_catalogue: Catalogue, _member: int) -> Iterator[str]:
-    return iter(())
-
-
 TABLES = {
     "title.basics.tsv.gz": _Table(
         "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
         _basics,
-        _halves,
+        _series_and_halves,
     ),
     "title.ratings.tsv.gz": _Table("tconst\taverageRating\tnumVotes", _ratings, _halves),
     "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", _crew, _halves),
@@ -198,9 +206,10 @@ TABLES = {
     "title.akas.tsv.gz": _Table(
         "titleId\tordering\ttitle\tregion\tlanguage\ttypes\tattributes\tisOriginalTitle", _akas, _halves
     ),
-    # It has no episodes.
     "title.episode.tsv.gz": _Table(
-        "tconst\tparentTconst\tseasonNumber\tepisodeNumber", _no_rows, lambda _catalogue: []
+        "tconst\tparentTconst\tseasonNumber\tepisodeNumber",
+        lambda catalogue, _member: episode_rows(catalogue.titles),
+        lambda catalogue: [False] * bool(count_series(catalogue.titles)),
     ),
     "name.basics.tsv.gz": _Table(
         "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles", _names, _people_members
