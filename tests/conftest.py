@@ -9,6 +9,7 @@ __all__ = ["PROJECT"]
 pytest_plugins = [
     "pytester",
     "tests.groups",
+    "tests.coroutines",
     "tests.services.postgres",
     "tests.services.mongo",
     "tests.services.s3",

@@ -164,7 +164,7 @@ def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
     assert crawl.state() == ("ok", 0)
 
 
-def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = crawl.recorder
     monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_INTERVAL_SECONDS", 0.01)
     recorder._last_extended = utc_now() + timedelta(days=1)  # by the clock as it was then
@@ -177,11 +177,8 @@ def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch:
         kept = "SELECT claimed_until > now() + interval '1 hour' FROM title_sites WHERE site = 'imdb'"
         return execute(crawl.database_url, kept)[0][0]
 
-    async def run() -> None:
-        recorder.has_claimed = True
-        recorder.spider_opened()
-        await until(kept)
-        await recorder.spider_closed()
-
-    asyncio.run(run())
+    recorder.has_claimed = True
+    recorder.spider_opened()
+    await until(kept)
+    await recorder.spider_closed()
     assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]

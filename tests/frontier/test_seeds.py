@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +22,10 @@ from moviecrawler.frontier.seeds import Seeds, count_seeds, push_seed
 from moviecrawler.frontier.serialisation import decode
 from moviecrawler.frontier.worker_queue import WorkerQueue
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import connect
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import FAST, environment
+from tests.services.replica import IDS
 
 KEY = "imdb:start_urls"
 LEASE = 60.0
@@ -57,94 +54,70 @@ class Worker:
         return found
 
 
-def on_redis(test: Callable[[Any], Awaitable[None]], url: str) -> None:
-    async def run() -> None:
-        client = connect(url)
-        try:
-            await test(client)
-        finally:
-            await client.aclose()
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("kind", ["list", "set", "zset"])
-def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(kind: str, redis_url: str) -> None:
-    async def test(client: Any) -> None:
-        add: Any = {
-            "list": lambda seed: client.rpush(KEY, seed),
-            "set": lambda seed: client.sadd(KEY, seed),
-            "zset": lambda seed: client.zadd(KEY, {seed: 1}),
-        }[kind]
-        for number in range(1, 151):
-            await add(f"tt{number:07}")
-        await push_seed(client, KEY, b"tt0000151")
-        assert (await client.type(KEY)).decode() == kind
-        assert await count_seeds(client, KEY) == 151
-        worker = Worker(client, redis_url, "a")
-        assert [await worker.take() for _ in range(3)] == [(100, 0), (51, 0), (0, 0)]
-        assert worker.queue.reply is not None
-        assert worker.queue.reply.waiting == 151
-        # Nothing of them is left but what is queued, and what was fetched before is fetched again.
-        assert await client.exists(KEY, worker.keys.taken_seeds) == 0
-        await push_seed(client, KEY, b"tt0000007")
-        await worker.take()
-        assert worker.queue.reply.waiting == 152
-
-    on_redis(test, redis_url)
+async def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(client: Any, kind: str, redis_url: str) -> None:
+    add: Any = {
+        "list": lambda seed: client.rpush(KEY, seed),
+        "set": lambda seed: client.sadd(KEY, seed),
+        "zset": lambda seed: client.zadd(KEY, {seed: 1}),
+    }[kind]
+    for number in range(1, 151):
+        await add(f"tt{number:07}")
+    await push_seed(client, KEY, b"tt0000151")
+    assert (await client.type(KEY)).decode() == kind
+    assert await count_seeds(client, KEY) == 151
+    worker = Worker(client, redis_url, "a")
+    assert [await worker.take() for _ in range(3)] == [(100, 0), (51, 0), (0, 0)]
+    assert worker.queue.reply is not None
+    assert worker.queue.reply.waiting == 151
+    # Nothing of them is left but what is queued, and what was fetched before is fetched again.
+    assert await client.exists(KEY, worker.keys.taken_seeds) == 0
+    await push_seed(client, KEY, b"tt0000007")
+    await worker.take()
+    assert worker.queue.reply.waiting == 152
 
 
-def test_key_of_another_type_is_named_and_nothing_ends(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    async def test(client: Any) -> None:
-        await client.hset(KEY, "tt0000001", "1")
-        worker = Worker(client, redis_url, "a")
-        for _ in range(3):
-            assert await worker.take() == (0, 0)
-        assert await count_seeds(client, KEY) == 0
-
-    with caplog.at_level(logging.WARNING):
-        on_redis(test, redis_url)
+async def test_key_of_another_type_is_named_and_nothing_ends(
+    client: Any, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.hset(KEY, "tt0000001", "1")
+    worker = Worker(client, redis_url, "a")
+    for _ in range(3):
+        assert await worker.take() == (0, 0)
+    assert await count_seeds(client, KEY) == 0
     [told] = [record.getMessage() for record in caplog.records]
     assert "'imdb:start_urls', as it is a hash" in told
 
 
-def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(redis_url: str) -> None:
-    async def test(client: Any) -> None:
-        await client.rpush(KEY, "tt0000001", "tt0000002")
-        dying, other = Worker(client, redis_url, "a"), Worker(client, redis_url, "b")
-        assert await dying.seeds.look(0.5) == (2, 0)
-        assert await other.take() == (0, 2)  # so that it does not end meanwhile
-        await asyncio.sleep(0.6)
-        assert await other.take() == (2, 0)
-        assert other.queue.reply is not None
-        assert other.queue.reply.waiting == 2
-        assert await other.take() == (0, 0)
-
-    on_redis(test, redis_url)
+async def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(client: Any, redis_url: str) -> None:
+    await client.rpush(KEY, "tt0000001", "tt0000002")
+    dying, other = Worker(client, redis_url, "a"), Worker(client, redis_url, "b")
+    assert await dying.seeds.look(0.5) == (2, 0)
+    assert await other.take() == (0, 2)  # so that it does not end meanwhile
+    await asyncio.sleep(0.6)
+    assert await other.take() == (2, 0)
+    assert other.queue.reply is not None
+    assert other.queue.reply.waiting == 2
+    assert await other.take() == (0, 0)
 
 
-def test_seeds_as_others_write_them(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_seeds_as_others_write_them(client: Any, redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
     as_scrapy_redis_shows = (
         '{"url": "https://www.imdb.com/title/tt0000001/", "meta": {"job-id": "1"}, "url_cookie_key": "k"}'
     )
     bad = ["rubbish", b"\xff", '{"url": 1}', '{"meta": {}}', "{" * 5000, '{"url": ' + "[" * 100_000]
-
-    async def test(client: Any) -> None:
-        await client.rpush(
-            KEY, as_scrapy_redis_shows, '{"url": "tt0000002", "method": "GET", "meta": 1}', "tt0000003", *bad
-        )
-        worker = Worker(client, redis_url, "a")
-        assert await worker.take() == (3 + len(bad), 0)
-        assert worker.queue.reply is not None
-        assert worker.queue.reply.waiting == 3
-        assert worker.crawler.stats is not None
-        assert worker.crawler.stats.get_value("frontier/dead_letters") == len(bad)
-        letters = [letter async for letter in dead_letters(client, "imdb", "test")]
-        assert len(letters) == len(bad)
-        assert all(letter.reason.startswith("a bad seed: ") for letter in letters)
-
-    with caplog.at_level(logging.WARNING):
-        on_redis(test, redis_url)
+    await client.rpush(
+        KEY, as_scrapy_redis_shows, '{"url": "tt0000002", "method": "GET", "meta": 1}', "tt0000003", *bad
+    )
+    worker = Worker(client, redis_url, "a")
+    assert await worker.take() == (3 + len(bad), 0)
+    assert worker.queue.reply is not None
+    assert worker.queue.reply.waiting == 3
+    assert worker.crawler.stats is not None
+    assert worker.crawler.stats.get_value("frontier/dead_letters") == len(bad)
+    letters = [letter async for letter in dead_letters(client, "imdb", "test")]
+    assert len(letters) == len(bad)
+    assert all(letter.reason.startswith("a bad seed: ") for letter in letters)
     ignored = [record.getMessage() for record in caplog.records if "ignored" in record.getMessage()]
     assert [told.partition("; ")[0] for told in ignored] == [
         "Seeds have fields that are ignored: meta, url_cookie_key",
@@ -160,7 +133,6 @@ def test_taken_seeds_stand_in_the_slot_of_their_key() -> None:
         assert Keys("imdb", "run", form).taken_seeds == taken
 
 
-CATALOGUE = Catalogue(1, 40)
 _STARTS = """
 import asyncio, json, sys
 from scrapy.utils.reactor import install_reactor
@@ -172,7 +144,6 @@ from scrapy.utils.project import get_project_settings
 from twisted.internet import reactor
 import redis
 from moviecrawler.frontier.seeds import Seeds
-from moviecrawler.redis_client import connect
 
 look = Seeds.look
 client = redis.Redis.from_url(sys.argv[1])
@@ -204,17 +175,11 @@ reactor.run()
 """
 
 
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=40, light=True) as running:
-        yield running
-
-
 def test_seeds_of_a_run_whose_arguments_are_done_are_fetched_however_slowly_they_are_taken(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     """The engine is idle while seeds are looked for, and the crawl must not end meanwhile."""
-    given = [CATALOGUE.movie(index).imdb_id for index in range(11)]
+    given = IDS[:11]
     ended = subprocess.run(
         [sys.executable, "-c", _STARTS, redis_url, json.dumps(given)],
         env=environment(
@@ -231,18 +196,15 @@ def test_seeds_of_a_run_whose_arguments_are_done_are_fetched_however_slowly_they
     assert redis_client.llen("{imdb}:default:requests:2") == 0
 
 
-def test_a_seed_names_its_pool_and_its_retries_and_both_travel(redis_url: str) -> None:
+async def test_a_seed_names_its_pool_and_its_retries_and_both_travel(client: Any, redis_url: str) -> None:
     seed = '{"url": "tt0000001", "proxy_pool": "home", "max_retries": 1}'
 
-    async def test(client: Any) -> None:
-        await client.rpush(KEY, seed, '{"url": "tt0000002", "max_retries": -1}')
-        worker = Worker(client, redis_url, "a")
-        await worker.take()
-        queued = [entry for level in LEVELS for entry in await client.lrange(worker.keys.requests(level), 0, -1)]
-        (payload,) = (entry[entry.index(b"[") :] for entry in queued)
-        request = decode(payload, worker.spider)
-        assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("home", 1)
-        letters = [letter async for letter in dead_letters(client, "imdb", "test")]
-        assert [letter.reason[:11] for letter in letters] == ["a bad seed:"]
-
-    on_redis(test, redis_url)
+    await client.rpush(KEY, seed, '{"url": "tt0000002", "max_retries": -1}')
+    worker = Worker(client, redis_url, "a")
+    await worker.take()
+    queued = [entry for level in LEVELS for entry in await client.lrange(worker.keys.requests(level), 0, -1)]
+    (payload,) = (entry[entry.index(b"[") :] for entry in queued)
+    request = decode(payload, worker.spider)
+    assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("home", 1)
+    letters = [letter async for letter in dead_letters(client, "imdb", "test")]
+    assert [letter.reason[:11] for letter in letters] == ["a bad seed:"]

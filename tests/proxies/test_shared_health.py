@@ -66,73 +66,61 @@ def test_a_quarantine_is_known_to_others_within_a_second(redis_url: str) -> None
     assert took[2] < 1, took  # the median: the machine that tests it may be busy with something else
 
 
-def test_figures_of_all_processes_add_up_and_survive_them(redis_url: str) -> None:
-    async def run() -> None:
-        async with two(redis_url) as (one, other):
-            for _ in range(3):
-                one.health.succeeded("datacenter:1", 0.25, 0)
-                other.health.succeeded("datacenter:1", 0.75, 0)
-            other.health.failed("datacenter:1", "timeout", time.time(), sites_fault=True, certain=False)
-            for worker in (one, other):
-                await until(lambda worker=worker: worker.health.figures("datacenter:1").requests == 7)  # type: ignore[misc]
-                assert worker.health.figures("datacenter:1").latency == pytest.approx(0.5)
-        client = connect(redis_url)
-        _, figures, _ = await read_health(client, SITE)
-        await client.aclose()
-        assert (figures["datacenter:1"].successes, figures["datacenter:1"].failures) == (6, 1)
-
-    asyncio.run(run())
+async def test_figures_of_all_processes_add_up_and_survive_them(redis_url: str) -> None:
+    async with two(redis_url) as (one, other):
+        for _ in range(3):
+            one.health.succeeded("datacenter:1", 0.25, 0)
+            other.health.succeeded("datacenter:1", 0.75, 0)
+        other.health.failed("datacenter:1", "timeout", time.time(), sites_fault=True, certain=False)
+        for worker in (one, other):
+            await until(lambda worker=worker: worker.health.figures("datacenter:1").requests == 7)  # type: ignore[misc]
+            assert worker.health.figures("datacenter:1").latency == pytest.approx(0.5)
+    client = connect(redis_url)
+    _, figures, _ = await read_health(client, SITE)
+    await client.aclose()
+    assert (figures["datacenter:1"].successes, figures["datacenter:1"].failures) == (6, 1)
 
 
-def test_a_ban_by_one_site_says_nothing_of_another(redis_url: str) -> None:
-    async def run() -> None:
-        one, other = Worker(redis_url), Worker(redis_url, site="metacritic")
+async def test_a_ban_by_one_site_says_nothing_of_another(redis_url: str) -> None:
+    one, other = Worker(redis_url), Worker(redis_url, site="metacritic")
+    one.refuse("datacenter:1")
+    await one.shared.exchange()
+    await other.shared.exchange()
+    assert other.sees("datacenter:1") == "well"
+    await one.shared.close()
+    await other.shared.close()
+
+
+async def test_one_process_of_all_tries_a_proxy_whose_quarantine_is_over(redis_url: str) -> None:
+    async with two(redis_url, quarantine=0.5) as (one, other):
         one.refuse("datacenter:1")
-        await one.shared.exchange()
-        await other.shared.exchange()
-        assert other.sees("datacenter:1") == "well"
-        await one.shared.close()
-        await other.shared.close()
+        await until(lambda: "datacenter:1" in other.health.quarantines)
+        now = one.health.now
+        await until(lambda: one.health.state("datacenter:1", now()) == "recovering")
 
-    asyncio.run(run())
+        def probing() -> list[Worker]:
+            return [worker for worker in (one, other) if worker.health.may_probe("datacenter:1", now())]
 
-
-def test_one_process_of_all_tries_a_proxy_whose_quarantine_is_over(redis_url: str) -> None:
-    async def run() -> None:
-        async with two(redis_url, quarantine=0.5) as (one, other):
-            one.refuse("datacenter:1")
-            await until(lambda: "datacenter:1" in other.health.quarantines)
-            now = one.health.now
-            await until(lambda: one.health.state("datacenter:1", now()) == "recovering")
-
-            def probing() -> list[Worker]:
-                return [worker for worker in (one, other) if worker.health.may_probe("datacenter:1", now())]
-
-            await until(lambda: bool(probing()))
-            for _ in range(10):
-                await asyncio.sleep(0.1)
-                assert len(probing()) == 1
-            (prober,) = probing()
-            (waiting,) = {one, other} - {prober}
-            prober.health.succeeded("datacenter:1", 0.1, prober.health.now())
-            prober.changed()
-            await until(lambda: waiting.health.state("datacenter:1", now()) == "well")
-            assert waiting.health.proven("datacenter:1")
-
-    asyncio.run(run())
+        await until(lambda: bool(probing()))
+        for _ in range(10):
+            await asyncio.sleep(0.1)
+            assert len(probing()) == 1
+        (prober,) = probing()
+        (waiting,) = {one, other} - {prober}
+        prober.health.succeeded("datacenter:1", 0.1, prober.health.now())
+        prober.changed()
+        await until(lambda: waiting.health.state("datacenter:1", now()) == "well")
+        assert waiting.health.proven("datacenter:1")
 
 
-def test_clearing_lets_a_proxy_be_used_at_once(redis_url: str) -> None:
-    async def run() -> None:
-        async with two(redis_url) as (one, _):
-            one.refuse("datacenter:1")
-            await until(lambda: not one.health.is_urgent)
-            client = connect(redis_url)
-            assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:2"]) == 1
-            await client.aclose()
-            await until(lambda: one.sees("datacenter:1") == "well")
-
-    asyncio.run(run())
+async def test_clearing_lets_a_proxy_be_used_at_once(redis_url: str) -> None:
+    async with two(redis_url) as (one, _):
+        one.refuse("datacenter:1")
+        await until(lambda: not one.health.is_urgent)
+        client = connect(redis_url)
+        assert await clear_quarantines(client, SITE, ["datacenter:1", "datacenter:2"]) == 1
+        await client.aclose()
+        await until(lambda: one.sees("datacenter:1") == "well")
 
 
 def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
@@ -152,15 +140,12 @@ def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
         asyncio.run(run(server))
 
 
-def test_every_key_expires(redis_url: str, redis_client: redis.Redis) -> None:
-    async def run() -> None:
-        async with two(redis_url, quarantine=0.1) as (one, _):
-            one.refuse("datacenter:1")
-            one.health.succeeded("datacenter:2", 0.1, 0)
-            await until(lambda: one.sees("datacenter:1") == "recovering")
-            await until(lambda: one.health.may_probe("datacenter:1", one.health.now()))
-
-    asyncio.run(run())
+async def test_every_key_expires(redis_url: str, redis_client: redis.Redis) -> None:
+    async with two(redis_url, quarantine=0.1) as (one, _):
+        one.refuse("datacenter:1")
+        one.health.succeeded("datacenter:2", 0.1, 0)
+        await until(lambda: one.sees("datacenter:1") == "recovering")
+        await until(lambda: one.health.may_probe("datacenter:1", one.health.now()))
     hour = int(time.time() // 3600)
     keys = {key.decode() for key in redis_client.scan_iter()}
     named = {Keys(SITE).quarantines, Keys(SITE).probe("datacenter:1")}

