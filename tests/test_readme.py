@@ -15,9 +15,9 @@ from scrapy.spiderloader import SpiderLoader
 from moviecrawler.addon import check
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.truth import truth
 from tests.conftest import PROJECT
 from tests.crawling import Finished, scrapy
+from tests.replica.truth import truth
 
 README = (PROJECT / "README.md").read_text("utf-8")
 READMES = sorted(

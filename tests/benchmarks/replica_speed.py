@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from moviecrawler.replica.app import SITES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from moviecrawler.urls import title_url
+from tests.replica.truth import truth
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site

@@ -23,10 +23,10 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import ScoreKind
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
 from tests.processes import ForkedCommand
+from tests.replica.truth import truth
 from tests.services.postgres import execute
 from tests.waiting import wait_for
 

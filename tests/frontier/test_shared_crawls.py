@@ -20,9 +20,9 @@ from moviecrawler.items import Movie
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from tests.crawling import Finished, change, counts, reset, scrapy
 from tests.frontier.workers import Workers
+from tests.replica.truth import truth
 from tests.services.replica import CATALOGUE, IDS, TITLES
 from tests.waiting import wait_for
 

@@ -22,9 +22,9 @@ from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
 from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.truth import truth
 from tests.crawling import Finished, scrapy
 from tests.pipelines.runs import BEGIN, make_movie, running
+from tests.replica.truth import truth
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:

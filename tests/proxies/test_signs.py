@@ -16,9 +16,9 @@ from moviecrawler.items import Site
 from moviecrawler.proxies.keys import Keys
 from moviecrawler.proxies.policy import SiteBanPolicy
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from tests.crawling import change, counts, crawl, reset
 from tests.proxies.fleets import attempts, crawl_imdb, write_pools
+from tests.replica.truth import truth
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import CATALOGUE, TITLES
 from tests.shared import PAGES

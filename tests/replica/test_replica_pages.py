@@ -12,9 +12,9 @@ from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.items import Entry, Listing, Movie, Score, Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from moviecrawler.urls import HOMES, title_url
 from tests.replica.client import TITLES, ask
+from tests.replica.truth import truth
 
 CATALOGUE = Catalogue(1, TITLES)
 SITES = get_args(Site)

@@ -12,9 +12,9 @@ from scrapy.spiderloader import SpiderLoader
 
 from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.truth import truth
 from tests.crawling import change, counts, crawl, environment, reset
 from tests.processes import ForkedCommand
+from tests.replica.truth import truth
 from tests.services.replica import CATALOGUE, IDS, TITLES
 from tests.waiting import wait_for
 
