@@ -36,6 +36,18 @@ def supersedes(movie: Movie, known: Movie, margin: float, latest: datetime) -> b
     return (movie.scraped_at - known.scraped_at).total_seconds() >= (0 if fuller else margin)
 
 
+def merged(movie: Movie, known: Movie, margin: float, latest: datetime) -> Movie | None:
+    """Return what is known of a title after a reading of it; None when that is what was known before.
+
+    A reading that does not supersede what is known still tells what that is silent of. So archived pages that are
+    read anew fill fields that a newer row of a list or a dataset can't tell.
+    """
+    if supersedes(movie, known, margin, latest):
+        return complete(movie, known)
+    filled = complete(known, movie) if is_partial(known) else known
+    return None if filled == known else filled
+
+
 def is_partial(movie: Movie) -> bool:
     """Return whether `complete` has to be asked, as a known reading may tell more."""
     return bool(movie.silent) or movie.source != "page" or movie.site == "imdb"  # whose pages tell no other titles

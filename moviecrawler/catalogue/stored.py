@@ -1,46 +1,113 @@
-"""Reading movies that a store, a spool file or an export holds, also those of the version before `Movie.silent`.
+"""Movies in the form that stores, spool files and exports hold, also those that versions before have left there.
 
-That version named in `unsure` the fields that a page lacked although pages like it had them, and left out what lists and datasets can't
-tell. Where it had kept the value of an earlier page, the value stands; the other ones it was unsure of are silent now.
+It is `Movie` as plain data, but for two things. The finer scores stand apart, in `finer_scores`, as versions that don't know their kinds
+can't read a list that has them. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie.
+
+Two versions before this one are read as they were meant. The one before `Movie.silent` named in `unsure` the fields that a page lacked although
+pages like it had them, and left out what lists and datasets can't tell. Where it had kept the value of an earlier page, the value
+stands; the other ones it was unsure of are silent now. The one before `Movie.external_ids` read nothing of what came with that: all of it
+is silent.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from moviecrawler.fields import present_in, score_facts_told, silent_beside, silent_in_datasets, told_by
-from moviecrawler.items import Movie
+from moviecrawler.items import SCOREBOARD_KINDS, Movie, Score
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+_NEWER_FIELDS: Final = ("offers", "keywords", "interests", "taglines", "awards", "related", "consensus", "external_ids")
+_NEWER_FIELDS_OF_POSTERS: Final = ("poster_width", "poster_height")
+_LEFT_OUT: Final[dict[str, Any]] = {
+    **dict.fromkeys(("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")),
+    **dict.fromkeys(
+        ("price", "currency", "quality", "url", "source", "connection", "consensus", *_NEWER_FIELDS_OF_POSTERS)
+    ),
+    **dict.fromkeys(("histogram", "offers", "keywords", "interests", "taglines", "awards", "related"), ()),
+}
+"""Fields that are left out when they have this value, of which () is an empty list."""
+_LEFT_OUT_JSON: Final = [f',"{name}":{"null" if value is None else "[]"}'.encode() for name, value in _LEFT_OUT.items()]
+"""As JSON has them. No text can hold such a piece, as JSON writes its quotes as `\\"`."""
+_PARTS: Final = ("scores", "finer_scores", "offers", "related")
 _DECODER = msgspec.json.Decoder(Movie)
-_KEY = b'"silent":'
-"""Stands in every item of this version, and in no text of an earlier one's, whose quotes JSON writes as `\\"`."""
+_SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
+"""Keys. The first two stand in every item of this version."""
 
 
 class _Former(msgspec.Struct):
     unsure: dict[str, Any] = {}
 
 
-_FORMER = msgspec.json.Decoder(_Former)
+class _Finer(msgspec.Struct):
+    finer_scores: list[Score]
 
 
-def read_movie(encoded: bytes) -> Movie:
+_FORMER, _FINER_SCORES = msgspec.json.Decoder(_Former), msgspec.json.Decoder(_Finer)
+
+
+def encode_movie(movie: Movie) -> bytes:
+    """Return a movie as JSON."""
+    main, finer = _divided(movie)
+    encoded = msgspec.json.encode(main)
+    if finer:
+        encoded = b"".join((encoded[:-1], b",", _FINER, msgspec.json.encode(finer), b"}"))
+    for piece in _LEFT_OUT_JSON:
+        encoded = encoded.replace(piece, b"")
+    return encoded
+
+
+def document_of_movie(movie: Movie) -> dict[str, Any]:
+    """Return a movie as plain data, with its times as they are."""
+    main, finer = _divided(movie)
+    document: dict[str, Any] = msgspec.to_builtins(main, builtin_types=(datetime,))
+    if finer:
+        document["finer_scores"] = msgspec.to_builtins(finer)
+    for name in _PARTS:
+        if document.get(name):
+            document[name] = [_without_empty(part) for part in document[name]]
+    return _without_empty(document)
+
+
+def _divided(movie: Movie) -> tuple[Movie, list[Score]]:
+    """Return a movie with the scores of the scoreboard only, and the others."""
+    finer = [score for score in movie.scores if score.kind not in SCOREBOARD_KINDS]
+    if not finer:
+        return movie, finer
+    return replace(movie, scores=[score for score in movie.scores if score.kind in SCOREBOARD_KINDS]), finer
+
+
+def _without_empty(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if value or name not in _LEFT_OUT or value in (0, False)}
+
+
+def read_movie(encoded: bytes | str) -> Movie:
     """Return a movie from its JSON. Raises msgspec.DecodeError for what is none."""
+    encoded = encoded.encode() if isinstance(encoded, str) else encoded
     movie = _DECODER.decode(encoded)
-    if _KEY not in encoded:
+    if _FINER in encoded:
+        movie.scores += _FINER_SCORES.decode(encoded).finer_scores
+    if _SILENT not in encoded:
         movie.silent = _silent(movie, _FORMER.decode(encoded).unsure)
+    if _NEWER not in encoded:
+        movie.silent = sorted({*movie.silent, *_told_since(movie)})
     return movie
 
 
 def movie_of_document(document: Mapping[str, Any]) -> Movie:
     """Return a movie from its plain data, such as a document of MongoDB. Raises msgspec.ValidationError for what is none."""
     movie = msgspec.convert(document, Movie)
+    movie.scores += msgspec.convert(document.get("finer_scores", []), list[Score])
     if "silent" not in document:
         movie.silent = _silent(movie, document.get("unsure", {}))
+    if "external_ids" not in document:
+        movie.silent = sorted({*movie.silent, *_told_since(movie)})
     return movie
 
 
@@ -52,3 +119,16 @@ def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:
         return sorted(set(silent_in_datasets(movie.kind)) - present)
     may_be_silent = told_by(movie.site, movie.kind) | score_facts_told(movie)
     return sorted(set(unsure) & may_be_silent - present)
+
+
+def _told_since(movie: Movie) -> set[str]:
+    """Return what the site tells of such titles that the version before `external_ids` did not read."""
+    return {
+        name for name in told_by(movie.site, movie.kind) | score_facts_told(movie) if _is_newer(*name.split("."))
+    } - present_in(movie)
+
+
+def _is_newer(field: str, part: str = "", fact: str = "count") -> bool:
+    if field == "scores":
+        return part not in SCOREBOARD_KINDS or fact != "count"
+    return field in _NEWER_FIELDS or field in _NEWER_FIELDS_OF_POSTERS

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Cell = str | int | float | None
 
 _LISTS = ("genres", "countries", "languages")
+_NEWER_LISTS = ("keywords", "interests", "taglines")
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES: dict[ScoreKind, tuple[str, str]] = {
     "imdb": ("imdb_rating", "imdb_votes"),
@@ -34,7 +35,7 @@ _SCORES: dict[ScoreKind, tuple[str, str]] = {
     "tomatometer": ("tomatometer", "tomatometer_reviews"),
     "popcornmeter": ("popcornmeter", "popcornmeter_ratings"),
 }
-"""The columns of each score's value and count."""
+"""The columns of each score's value and count; the finer ones stand in `scores.csv` alone."""
 _AMOUNTS = {
     "budget": ("budget", "budget_currency"),
     "opening_weekend": ("opening_weekend", "opening_weekend_currency"),
@@ -49,6 +50,7 @@ _PLAIN = (
     *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "source"),
 )
+_NEWER_PLAIN = ("poster_width", "poster_height", "consensus")
 """Columns that hold the field of the same name, as it is."""
 
 MOVIE_COLUMNS = (
@@ -58,15 +60,20 @@ MOVIE_COLUMNS = (
     *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
     *(column for columns in _AMOUNTS.values() for column in columns),
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "list_computed", "source"),
-    *("scraped_at", "silent"),
+    *("scraped_at", "silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids"),
 )
-_NEWEST_COLUMN = "silent"
-"""Files of the version before don't have it, until the next crawl replaces them."""
+_NEWER_COLUMNS = frozenset({"silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids"})
+"""Files of versions before don't have them, until the next crawl replaces them."""
 PEOPLE_COLUMNS = ("site", "person_id", "name")
 OTHER_TITLE_COLUMNS = ("site", "site_id", "position", "title", "country", "language", "kind")
 CREDIT_COLUMNS = ("site", "site_id", "role", "position", "person_id", "name", "character")
 MISS_COLUMNS = ("site", "site_id", "url", "outcome", "reason", "checked_at")
-SCORE_COLUMNS = ("site", "site_id", "kind", "value", "scale", "count", "scraped_at")
+_FACTS = ("average", "average_scale", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")
+SCORE_COLUMNS = ("site", "site_id", "kind", "value", "scale", "count", "scraped_at", *_FACTS, "histogram")
+_OF_OFFER = ("provider", "kind", "country", "quality", "price", "currency", "url", "source")
+OFFER_COLUMNS = ("site", "site_id", *_OF_OFFER, "scraped_at")
+RELATED_COLUMNS = ("site", "site_id", "relation", "position", "related_id", "title", "connection")
+AWARD_COLUMNS = ("site", "site_id", "event", "wins", "nominations")
 
 _BETWEEN = "; "
 """Stands between the values of a list in one cell."""
@@ -102,20 +109,22 @@ def write_row(file: Any, cells: Iterable[Cell]) -> None:
 
 def movie_row(movie: Movie) -> list[Cell]:
     """Return the cells of MOVIE_COLUMNS."""
-    row: dict[str, Cell] = {column: getattr(movie, column) for column in _PLAIN}
-    for column in _LISTS:
+    row: dict[str, Cell] = {column: getattr(movie, column) for column in (*_PLAIN, *_NEWER_PLAIN)}
+    for column in (*_LISTS, *_NEWER_LISTS):
         row[column] = _BETWEEN.join(getattr(movie, column)) or None
     for column, role in _ROLES.items():
         row[column] = _BETWEEN.join(credit.name for credit in movie.people(role) if credit.name) or None
     for score in movie.scores:
-        value, count = _SCORES[score.kind]
-        row[value], row[count] = score.value, score.count
+        if score.kind in _SCORES:
+            value, count = _SCORES[score.kind]
+            row[value], row[count] = score.value, score.count
     for amount in movie.amounts:
         value, currency = _AMOUNTS[amount.kind]
         row[value], row[currency] = amount.value, amount.currency
     row["list_computed"] = "true" if movie.list_computed else "false"
     row["scraped_at"] = _time(movie)
     row["silent"] = _BETWEEN.join(movie.silent) or None
+    row["external_ids"] = _BETWEEN.join(f"{name}={value}" for name, value in movie.external_ids.items()) or None
     return [row.get(column) for column in MOVIE_COLUMNS]
 
 
@@ -137,7 +146,31 @@ def other_title_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
 def score_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
     """Yield the cells of SCORE_COLUMNS for each score."""
     for score in movie.scores:
-        yield movie.site, movie.site_id, score.kind, score.value, score.scale, score.count, _time(movie)
+        yield (
+            *(movie.site, movie.site_id, score.kind, score.value, score.scale, score.count, _time(movie)),
+            *(score.average, None if score.average is None else score.average_scale, score.reviews),
+            *(score.liked, score.neutral, score.disliked),
+            *(None if score.certified is None else str(score.certified).lower(), score.sentiment),
+            _BETWEEN.join(map(str, score.histogram)) or None,
+        )
+
+
+def offer_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of OFFER_COLUMNS for each offer."""
+    for offer in movie.offers:
+        yield movie.site, movie.site_id, *(getattr(offer, column) for column in _OF_OFFER), _time(movie)
+
+
+def related_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of RELATED_COLUMNS for each related title."""
+    for position, other in enumerate(movie.related, 1):
+        yield movie.site, movie.site_id, other.relation, position, other.site_id, other.title, other.connection
+
+
+def award_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of AWARD_COLUMNS for each award."""
+    for award in movie.awards:
+        yield movie.site, movie.site_id, award.event, award.wins, award.nominations
 
 
 def miss_row(miss: Miss) -> tuple[Cell, ...]:
@@ -158,7 +191,7 @@ def read_movies(path: Path) -> Iterator[Movie]:
 def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
     reader = csv.DictReader(file, strict=True)
     try:
-        missing = set(MOVIE_COLUMNS) - set(reader.fieldnames or ()) - {_NEWEST_COLUMN}
+        missing = set(MOVIE_COLUMNS) - set(reader.fieldnames or ()) - _NEWER_COLUMNS
         if missing:
             raise TableError(f"{path} has no column {min(missing)}; move it away and crawl again")
         for row in reader:
@@ -177,9 +210,10 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {column: cells[column] for column in (*_PLAIN, "list_computed", "scraped_at")}
     if cells["release_date"] is not None:
         parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
-    for column in _LISTS:
-        found[column] = _split(cells[column])
-    found["silent"] = _split(cells.get(_NEWEST_COLUMN))
+    found |= {column: cells.get(column) for column in _NEWER_PLAIN}
+    for column in (*_LISTS, *_NEWER_LISTS, "silent"):
+        found[column] = _split(cells.get(column))
+    found["external_ids"] = dict(part.split("=", 1) for part in _split(cells.get("external_ids")))
     found["credits"] = [
         {"name": name, "role": role, "position": position}
         for column, role in _ROLES.items()

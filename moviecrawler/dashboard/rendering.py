@@ -23,6 +23,11 @@ SCORES = {
     "popcornmeter": "Popcornmeter",
 }
 """As their sites call them."""
+FINER_SCORES = {
+    "tomatometer_top": "Tomatometer, top critics",
+    "popcornmeter_all": "Popcornmeter, all",
+    "popcornmeter_verified": "Popcornmeter, verified",
+}
 
 
 @cache
@@ -36,7 +41,13 @@ def _environment() -> Environment:
     made.filters["clock"] = lambda seconds: str(timedelta(seconds=max(0, round(seconds))))
     for name in ("number", "plain", "share", "duration", "size", "when", "iso"):
         made.filters[name] = getattr(formats, name)
-    made.globals.update(sites=SITES, score_names=SCORES, counted=formats.counted, version=_version())
+    made.globals.update(
+        sites=SITES,
+        score_names=SCORES,
+        finer_names={**SCORES, **FINER_SCORES},
+        counted=formats.counted,
+        version=_version(),
+    )
     return made
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SEARCH = read_sql("search.sql")
 _SCORES = read_sql("scores_of_titles.sql")
 _POPULAR = read_sql("popular_titles.sql")
+_SIMILAR = read_sql("similar_titles.sql")
 _FIRST = (1e9, 0)
 _MOST_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
@@ -121,15 +122,18 @@ class Title(NamedTuple):
     scores: list[Any]
     credits: list[Any]
     amounts: list[Any]
+    offers: list[Any]
     series: list[Series]
 
 
 _OF_TITLE = {
     name: read_sql(f"title_{name}.sql")
-    for name in ("records", "sites", "matches", "scores", "credits", "amounts", "history")
+    for name in ("records", "sites", "matches", "scores", "credits", "amounts", "offers", "history")
 }
 _CAST = 40
 """Members of the cast that are shown; all are in the database."""
+_OFFERS = 40
+"""Offers that are shown; all are in the database."""
 _HISTORY = 2000
 """Points of a title's histories, the latest ones."""
 
@@ -139,7 +143,7 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
     with database.transaction() as cursor:
 
         def rows(query: str) -> list[Any]:
-            cursor.execute(query, {"id": title_id, "cast": _CAST, "history": _HISTORY})
+            cursor.execute(query, {"id": title_id, "cast": _CAST, "offers": _OFFERS, "history": _HISTORY})
             found: list[Any] = cursor.fetchall()
             return found
 
@@ -158,5 +162,14 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
             scores=rows(_OF_TITLE["scores"]),
             credits=rows(_OF_TITLE["credits"]),
             amounts=rows(_OF_TITLE["amounts"]),
+            offers=rows(_OF_TITLE["offers"]),
             series=list(series.values()),
         )
+
+
+def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
+    """Return the titles that have most in common with one: title_id, title, year, and what is shared. Raises AwayError."""
+    with database.transaction() as cursor:
+        cursor.execute(_SIMILAR, {"id": title_id, "most": most})
+        found: list[Any] = cursor.fetchall()
+        return found

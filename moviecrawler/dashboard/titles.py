@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.formats import NONE, number, safe_url
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search
+from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search, similar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _ROWS = 50
 _LAST = FOUND_AT_MOST // _ROWS
 _MOST_ID = 2**62
+_SIMILAR = 8
+_SHOWN = 8
+"""Of keywords and the like; all are in the database."""
 
 
 class Fact(NamedTuple):
@@ -62,6 +65,7 @@ class Titles(Page):
             "found": found,
             "facts": _facts(found),
             "roles": _roles(found),
+            "similar": asked.attempt(lambda: similar(self.sources.database, title_id, _SIMILAR), otherwise=[]),
             "safe_url": safe_url,
         }
 
@@ -108,7 +112,26 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Languages": lambda r: ", ".join(r.languages),
     "Series": lambda r: r.series_title and f"{r.series_title}, season {r.season or NONE}, episode {r.episode or NONE}",
     "Plot": lambda r: r.plot,
+    "Taglines": lambda r: _some(r.taglines, " / "),
+    "Critics' consensus": lambda r: r.consensus,
+    "Keywords": lambda r: _some(r.keywords),
+    "Interests": lambda r: _some(r.interests),
+    "Awards": lambda r: _some(
+        [f"{a['event'] or 'all'}: {a['wins']} won, {a['nominations']} nominated" for a in r.awards], "; "
+    ),
+    "Recommends": lambda r: _some([other["title"] for other in r.related if other["relation"] == "similar"]),
+    "Connections": lambda r: _some(
+        [f"{o.get('connection') or 'see'} {o['title']}" for o in r.related if o["relation"] == "connection"], "; "
+    ),
+    "Poster": lambda r: r.poster_width and r.poster_height and f"{r.poster_width} by {r.poster_height} pixels",
+    "Other ids": lambda r: _some([f"{name} {value}" for name, value in (r.external_ids or {}).items()]),
 }
+
+
+def _some(texts: Sequence[str], between: str = ", ") -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return between.join(texts[:_SHOWN]) + more
 
 
 def _facts(found: Title) -> list[Fact]:

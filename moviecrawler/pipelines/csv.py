@@ -12,12 +12,11 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
 from filelock import FileLock, Timeout
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete, is_partial
-from moviecrawler.catalogue.stored import read_movie
+from moviecrawler.catalogue.merging import is_partial, merged
+from moviecrawler.catalogue.stored import encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -84,6 +83,8 @@ ON CONFLICT (site, site_id) DO UPDATE SET
 WHERE excluded.scraped_at >= movies.scraped_at OR movies.scraped_at > ?
 """
 _ONE_MOVIE = "SELECT movie FROM movies WHERE site = ? AND site_id = ?"
+_MOVIE_TO_MERGE = f"{_ONE_MOVIE} AND (? OR scraped_at > ?)"
+"""What is stored of a title, when the new reading is partial or older."""
 _UPSERT_PERSON = """
 INSERT INTO people (site, person_id, known_as, name, scraped_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (site, person_id, known_as) DO UPDATE SET name = excluded.name, scraped_at = excluded.scraped_at
@@ -253,11 +254,18 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
     if movie.scraped_at is None or movie.site_id is None:
         raise RejectedError("a movie without site_id or scraped_at can't be stored")
     scraped = movie.scraped_at.timestamp()
-    if is_partial(movie):
-        known = connection.execute(_ONE_MOVIE, (movie.site, movie.site_id)).fetchone()
-        if known is not None:
-            encoded = msgspec.json.encode(complete(movie, read_movie(known[0])))
     last = latest().timestamp()
+    if movie.source != "list":  # whose title is missing all the same
+        connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
+    key = movie.site, movie.site_id
+    known = connection.execute(_MOVIE_TO_MERGE, (*key, is_partial(movie), scraped)).fetchone()
+    if known is not None:
+        now_known = merged(movie, read_movie(known[0]), 0, latest())
+        if now_known is None:
+            return
+        movie, encoded = now_known, encode_movie(now_known)
+        assert movie.scraped_at is not None  # noqa: S101 - as both have it
+        scraped = movie.scraped_at.timestamp()
     connection.execute(
         _UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded, last)
     )
@@ -275,8 +283,6 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
             for credit in movie.credits
         ],
     )
-    if movie.source != "list":  # whose title is missing all the same
-        connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
 
 
 def _write_miss(connection: sqlite3.Connection, miss: Miss, encoded: bytes) -> None:

@@ -15,16 +15,22 @@ import msgspec
 
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import (
+    AWARD_COLUMNS,
     CREDIT_COLUMNS,
     MISS_COLUMNS,
     MOVIE_COLUMNS,
+    OFFER_COLUMNS,
     OTHER_TITLE_COLUMNS,
     PEOPLE_COLUMNS,
+    RELATED_COLUMNS,
     SCORE_COLUMNS,
+    award_rows,
     credit_rows,
     miss_row,
     movie_row,
+    offer_rows,
     other_title_rows,
+    related_rows,
     score_rows,
     write_row,
 )
@@ -33,17 +39,18 @@ from moviecrawler.pipelines.files import replacing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from moviecrawler.items import Movie
 
 # Triggers note what has changed, so that a version of this project that doesn't know the tables may write between two that do.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS rendered (
+CREATE TABLE IF NOT EXISTS rendered (  -- the lines of a title in each file, as UTF-8
     seq INTEGER PRIMARY KEY,  -- of movies
-    movie BLOB NOT NULL,  -- its lines in each file, as UTF-8
+    movie BLOB NOT NULL,
     credits BLOB NOT NULL,
-    scores BLOB NOT NULL,
-    other_titles BLOB NOT NULL DEFAULT x''
+    scores BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS unrendered (
     seq INTEGER PRIMARY KEY,
@@ -63,11 +70,10 @@ INSERT OR IGNORE INTO unrendered (seq) SELECT seq FROM movies;
 DELETE FROM rendering;
 """
 _CHANGED = "SELECT u.seq, u.changes, m.movie FROM unrendered u JOIN movies m USING (seq) LIMIT ?"
-_RENDERED = "INSERT OR REPLACE INTO rendered (seq, movie, credits, scores, other_titles) VALUES (?, ?, ?, ?, ?)"
 _NO_LONGER = "DELETE FROM unrendered WHERE seq = ? AND changes = ?"
 # Chart order where a list led to the title; an index gives it without sorting.
 _IN_ORDER = """
-SELECT r.movie, r.credits, r.scores, r.other_titles FROM movies m CROSS JOIN rendered r USING (seq)
+SELECT {} FROM movies m CROSS JOIN rendered r USING (seq)
 ORDER BY m.site, m.list_name IS NULL, m.list_name, m.list_rank IS NULL, m.list_rank, m.seq
 """
 _MISSES_IN_ORDER = "SELECT miss FROM misses ORDER BY site, site_id"
@@ -85,9 +91,23 @@ TABLES = {
     "scores.csv": SCORE_COLUMNS,
     "credits.csv": CREDIT_COLUMNS,
     "other_titles.csv": OTHER_TITLE_COLUMNS,
+    "offers.csv": OFFER_COLUMNS,
+    "related.csv": RELATED_COLUMNS,
+    "awards.csv": AWARD_COLUMNS,
     "people.csv": PEOPLE_COLUMNS,
     "movies.csv": MOVIE_COLUMNS,
 }
+_ROWS: dict[str, tuple[str, Callable[[Movie], Iterable[Iterable[Any]]]]] = {
+    "movie": ("movies.csv", lambda movie: [movie_row(movie)]),
+    "credits": ("credits.csv", credit_rows),
+    "scores": ("scores.csv", score_rows),
+    "other_titles": ("other_titles.csv", other_title_rows),
+    "offers": ("offers.csv", offer_rows),
+    "related": ("related.csv", related_rows),
+    "awards": ("awards.csv", award_rows),
+}
+"""The file of each column of `rendered`, and what makes a title's rows in it."""
+_RENDERED = f"INSERT OR REPLACE INTO rendered (seq, {', '.join(_ROWS)}) VALUES (?{', ?' * len(_ROWS)})"  # noqa: S608 - ours
 _FORMAT = repr((1, TABLES))
 """Of lines. Raise the number when a movie's lines are written in another way: then all are made anew."""
 _AT_ONCE = 500
@@ -119,13 +139,19 @@ def prepare_export(connection: sqlite3.Connection) -> None:
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'movie_changed'").fetchone() is None:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    if not any(column[1] == "other_titles" for column in connection.execute("PRAGMA table_info(rendered)")):
-        connection.execute("ALTER TABLE rendered ADD COLUMN other_titles BLOB NOT NULL DEFAULT x''")
+    if _missing_columns(connection):
+        with transaction(connection, "IMMEDIATE"):
+            for column in _missing_columns(connection):  # by now: another process may have added them
+                connection.execute(f"ALTER TABLE rendered ADD COLUMN {column} BLOB NOT NULL DEFAULT x''")
     if connection.execute("SELECT format FROM rendering").fetchall() != [(_FORMAT,)]:
         with transaction(connection, "IMMEDIATE"):
             for statement in _BEGIN_ANEW.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute("INSERT INTO rendering VALUES (?)", (_FORMAT,))
+
+
+def _missing_columns(connection: sqlite3.Connection) -> set[str]:
+    return _ROWS.keys() - {column[1] for column in connection.execute("PRAGMA table_info(rendered)")}
 
 
 def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> int:
@@ -155,13 +181,13 @@ def _render(connection: sqlite3.Connection) -> int:
 
 
 def _lines(encoded: bytes) -> tuple[bytes, ...]:
-    """Return the lines of a title in `movies.csv`, `credits.csv`, `scores.csv` and `other_titles.csv`."""
+    """Return the lines of a title, as in `_ROWS`."""
     movie = read_movie(encoded)
     found = []
-    for rows in ([movie_row(movie)], credit_rows(movie), score_rows(movie), other_title_rows(movie)):
+    for _, rows_of in _ROWS.values():
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        for row in rows:
+        for row in rows_of(movie):
             write_row(writer, row)
         found.append(text.getvalue().encode())
     return tuple(found)
@@ -177,8 +203,10 @@ def _replace_files(connection: sqlite3.Connection, folder: Path, check_time: Cal
         for name, file in files.items():
             csv.writer(file).writerow(TABLES[name])
             file.flush()
-        of_titles = [files[f"{name}.csv"].buffer for name in ("movies", "credits", "scores", "other_titles")]
-        for count, lines in enumerate(connection.execute(_IN_ORDER), 1):
+        of_titles = [files[name].buffer for name, _ in _ROWS.values()]
+        for count, lines in enumerate(
+            connection.execute(_IN_ORDER.format(", ".join(f"r.{column}" for column in _ROWS))), 1
+        ):
             for buffer, written in zip(of_titles, lines, strict=True):
                 buffer.write(written)
             if not count % _AT_ONCE:

@@ -16,8 +16,8 @@ from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete, is_partial, supersedes
-from moviecrawler.catalogue.stored import movie_of_document
+from moviecrawler.catalogue.merging import is_partial, merged, supersedes
+from moviecrawler.catalogue.stored import document_of_movie, movie_of_document
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -143,17 +143,22 @@ class MongoStore(Store):
         return self._client[self._database][name]
 
     def _write_movies(self, movies: Sequence[Movie]) -> None:
-        partial = any(map(is_partial, movies))
-        found = self._collection("movies").find(_any_of(movies), None if partial else _LEAST)
-        stored = {document["_id"]: movie_of_document(document) for document in found}
+        movies = [_with_milliseconds(movie) for movie in movies]
+        stored = self._stored(movies, None if any(map(is_partial, movies)) else _LEAST)
+        outdated = [
+            movie
+            for movie in movies
+            if (known := stored.get(_key(movie))) and not supersedes(movie, known, self._margin, latest())
+        ]
+        if outdated:  # they may tell what is not known yet
+            stored |= self._stored(outdated, None)
         newest: dict[str, Movie] = {}
-        for movie in map(_with_milliseconds, movies):
+        for movie in movies:
             key = _key(movie)
             known = newest.get(key) or stored.get(key)
-            if known is None:
-                newest[key] = movie
-            elif supersedes(movie, known, self._margin, latest()):
-                newest[key] = complete(movie, known)
+            now_known = movie if known is None else merged(movie, known, self._margin, latest())
+            if now_known is not None:
+                newest[key] = now_known
         self._write_bulk(
             "movies",
             [
@@ -161,6 +166,11 @@ class MongoStore(Store):
                 for key, movie in newest.items()
             ],
         )
+
+    def _stored(self, movies: Sequence[Movie], fields: Sequence[str] | None) -> dict[str, Movie]:
+        """Return what is stored of titles, by `_id`: these fields, or all."""
+        found = self._collection("movies").find(_any_of(movies), fields)
+        return {document["_id"]: movie_of_document(document) for document in found}
 
     def _end_misses(self, movies: Sequence[Movie]) -> None:
         """Remove the misses of titles that have been read since; a list's row is no such reading."""
@@ -197,7 +207,10 @@ class MongoStore(Store):
 
     def _operation(self, key: str, item: Movie | Miss, known: Document | None) -> Operation:
         """Return the write of an item: in place of the document that is as `known`, or the first of its title."""
-        document = {"_id": key, **msgspec.to_builtins(item, builtin_types=(datetime,))}
+        fields = (
+            document_of_movie(item) if isinstance(item, Movie) else msgspec.to_builtins(item, builtin_types=(datetime,))
+        )
+        document = {"_id": key, **fields}
         try:
             encoded = bson.encode(document)
         except (BSONError, OverflowError, ValueError) as error:

@@ -14,12 +14,13 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 import psycopg2
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.merging import complete, is_partial
+from moviecrawler.catalogue.merging import is_partial, merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
+from moviecrawler.catalogue.stored import encode_movie, read_movie
+from moviecrawler.clock import latest
 from moviecrawler.database.connection import connect, errors_translated, in_one_line, read_url
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import read_sql
@@ -31,6 +32,7 @@ from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
@@ -43,7 +45,15 @@ logger = logging.getLogger(__name__)
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _RIGHTS = read_sql("rights.sql")
-_WRITE_MOVIES = read_sql("write_movies.sql")
+_WRITE_SCORES = read_sql("write_scores.sql")
+_WRITE_MOVIES = ";\n".join(
+    (
+        read_sql("write_movies.sql"),
+        _WRITE_SCORES.format(scores="scores", history="score_history", kind="score_kind"),
+        _WRITE_SCORES.format(scores="finer_scores", history="finer_score_history", kind="finer_score_kind"),
+        read_sql("write_parts.sql"),
+    )
+)
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
 _UNJOINED = (
@@ -55,7 +65,7 @@ _LEFT_UNJOINED = (
     " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s"
 )
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
-_COPY = "COPY incoming (record_id, title_id, was_read, match_keys, item) FROM STDIN"
+_COPY = "COPY incoming (record_id, title_id, read_at, tells_more, match_keys, item) FROM STDIN"
 
 _UNJOINED_POLL_SECONDS = 60.0
 """Seconds between two looks for records that nobody has compared."""
@@ -153,6 +163,8 @@ class PostgresStore(Store):
                 "sites": [movie.site for movie, _ in movies],
                 "site_ids": [movie.site_id for movie, _ in movies],
                 "partial": [is_partial(movie) for movie, _ in movies],
+                "scraped": [movie.scraped_at for movie, _ in movies],
+                "margin": self._margin,
             },
         )
         rows = io.BytesIO()
@@ -161,13 +173,20 @@ class PostgresStore(Store):
             movies, cursor.fetchall(), strict=True
         ):
             movie, encoded = given, given_json
+            tells_more = True
             if known is not None:
-                movie = complete(given, msgspec.json.decode(known, type=Movie))
-                encoded = msgspec.json.encode(movie)
+                now_known = merged(given, read_movie(known), self._margin, latest())
+                tells_more = now_known is not None
+                if now_known is not None:
+                    movie, encoded = now_known, encode_movie(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
             keys = hash_keys(movie)
-            rows.write(_copy_row(record_id, title_id, given.source != "list", keys, encoded))
+            rows.write(
+                _copy_row(
+                    record_id, title_id, None if given.source == "list" else given.scraped_at, tells_more, keys, encoded
+                )
+            )
             if keys != known_keys and not by_hand:
                 changed[record_id] = Stored(
                     record_id=record_id,
@@ -308,7 +327,10 @@ def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
     return [list(part.values()) for part in parts]
 
 
-def _copy_row(record_id: int, title_id: int, was_read: bool, keys: Sequence[int], item: bytes) -> bytes:
+def _copy_row(
+    record_id: int, title_id: int, read_at: datetime | None, tells_more: bool, keys: Sequence[int], item: bytes
+) -> bytes:
     """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
-    return f"{record_id}\t{title_id}\t{was_read}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
+    when = r"\N" if read_at is None else read_at.isoformat()
+    return f"{record_id}\t{title_id}\t{when}\t{tells_more}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"

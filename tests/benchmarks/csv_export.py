@@ -16,19 +16,18 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.csv_export import export
 from moviecrawler.pipelines.store import Record
 from tests.benchmarks.postgres_speed import make_movies
+from tests.pipelines.runs import record_of
 
 BATCH = 500
 
 
 def records(count: int, scrape: int) -> list[Record]:
     """Return movies as the store takes them."""
-    return [Record(movie, msgspec.json.encode(movie), 0.0) for movie in make_movies("imdb", 1, count, scrape)]
+    return [record_of(movie) for movie in make_movies("imdb", 1, count, scrape)]
 
 
 def timed(folder: Path) -> tuple[float, float]:

@@ -17,13 +17,12 @@ import time
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import psycopg2
 
 from moviecrawler.items import Credit, Movie, Score, Site
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record
 from moviecrawler.urls import title_url
+from tests.pipelines.runs import record_of
 from tests.services.postgres import GIVEN_URL, PostgresServer, execute, new_database
 
 BATCH = 500
@@ -117,7 +116,7 @@ def make_movies(site: Site, first: int, count: int, scrape: int = 0) -> list[Mov
 
 def store_seconds(store: PostgresStore, movies: list[Movie]) -> float:
     """Store movies and return how long it took."""
-    records = [Record(movie, msgspec.json.encode(movie), 0.0) for movie in movies]
+    records = [record_of(movie) for movie in movies]
     started = time.perf_counter()
     for first in range(0, len(records), BATCH):
         store.write(records[first : first + BATCH])

@@ -6,15 +6,13 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record
+from tests.pipelines.runs import record_of
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def write(database_url: str, *movies: Movie) -> None:
     """Store movies as a crawl does."""
     with closing(PostgresStore(database_url)) as postgres:
         postgres.open()
-        postgres.write([Record(movie, msgspec.json.encode(movie), 0.0) for movie in movies])
+        postgres.write([record_of(movie) for movie in movies])
 
 
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:

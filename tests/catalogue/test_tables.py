@@ -49,6 +49,11 @@ MOVIES = st.builds(
     scores=st.dictionaries(
         st.sampled_from(SCOREBOARD_KINDS), st.tuples(st.floats(1, 10), st.none() | st.integers(1, 10**9))
     ).map(lambda found: [Score(kind=k, value=v, count=c) for k, (v, c) in sorted(found.items())]),
+    keywords=ITEMS,
+    taglines=ITEMS,
+    consensus=st.none() | NASTY,
+    poster_width=st.none() | st.integers(1, 10_000),
+    external_ids=st.dictionaries(st.sampled_from(["ems", "justwatch"]), st.sampled_from(["1", "/us/a=b"])),
     amounts=st.lists(st.integers(1, 10**15), max_size=1).map(
         lambda found: [Amount(kind="worldwide", value=value, currency="EUR") for value in found]
     ),
@@ -102,8 +107,8 @@ def test_a_byte_order_mark_that_an_editor_added_is_no_part_of_a_name(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("imdb,tt0000001", "has not 52 cells"),
-        (",".join(["imdb"] * 60), "has not 52 cells"),
+        ("imdb,tt0000001", f"has not {len(MOVIE_COLUMNS)} cells"),
+        (",".join(["imdb"] * 99), f"has not {len(MOVIE_COLUMNS)} cells"),
         (",".join({"year": "MCMXC", "title": "T"}.get(column, "") for column in MOVIE_COLUMNS), "near line 2: "),
         ('"imdb', "unexpected end"),
         ("imdb,\xff", "can't decode"),
@@ -125,7 +130,7 @@ def test_a_missing_column_is_told_by_name(tmp_path: Path) -> None:
 def test_a_table_of_the_version_before_is_read(tmp_path: Path) -> None:
     movie = Movie(site="imdb", site_id="tt0000001", url="u", title="T", kind="movie", year=2001)
     write(tmp_path / "movies.csv", movie)
-    old = [line.rpartition(",")[0] for line in (tmp_path / "movies.csv").read_text().splitlines()]
+    old = [line.rsplit(",", 8)[0] for line in (tmp_path / "movies.csv").read_text().splitlines()]
     assert old[0].endswith(",scraped_at")
     (tmp_path / "movies.csv").write_text("\r\n".join(old) + "\r\n")
     assert list(read_movies(tmp_path / "movies.csv")) == [movie]

@@ -249,6 +249,20 @@ def _go_wrong(made: Operated) -> None:
         HOSTILE,
     )
     made.ask(
+        "UPDATE records SET keywords = ARRAY[%s, 'lighthouse'], interests = ARRAY[%s], taglines = ARRAY[%s], consensus = %s,"
+        ' awards = \'[{"event": null, "wins": 2, "nominations": 3}]\', poster_width = 1000, poster_height = 1500,'
+        " related = jsonb_build_array(jsonb_build_object('relation', 'similar', 'site_id', 'tt9', 'title', %s::text)),"
+        " external_ids = jsonb_build_object('ems', %s::text) WHERE record_id = 900001",
+        *(HOSTILE,) * 6,
+    )
+    made.ask(
+        "INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES"
+        " (900001, %s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),"
+        " (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now())",
+        HOSTILE,
+    )
+    made.ask("INSERT INTO finer_scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5)")
+    made.ask(
         "INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12)"
     )
     made.ask(

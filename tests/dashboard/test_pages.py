@@ -270,6 +270,13 @@ def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -
     assert "Metascore IMDb" in told  # in the table of its history
     assert "2001" in told
     assert "IMDb tt99990001" in told
+    assert "Tomatometer, top critics 88 88 – 7.5 IMDb, page" in told
+    assert "all: 2 won, 3 nominated" in told
+    assert "1000 by 1500 pixels" in told
+    assert "Streamer subscription – – – " in told
+    assert "rent US HD 3.99 USD " in told
+    assert "IMDb, data by JustWatch" in told
+    assert re.findall(r'href="(https://streamer[^"]*)"', page) == ["https://streamer.example/1"]
 
 
 # --- What others wrote ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard import quality, search
 from moviecrawler.dashboard.counts import count
-from moviecrawler.dashboard.search import popular, read_title, tsquery
+from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import AwayError, ShortTransactions
@@ -36,7 +36,7 @@ QUERIES = {
     "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
     "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
-    **{name: (query, {"id": 10, "cast": 40, "history": 100}) for name, query in search._OF_TITLE.items()},
+    **{name: (query, {"id": 10, "cast": 40, "history": 100, "offers": 40}) for name, query in search._OF_TITLE.items()},
 }
 
 
@@ -74,6 +74,12 @@ def test_an_error_of_several_lines_is_told_in_one(url: str) -> None:
         ShortTransactions("postgresql://nobody@127.0.0.1:1/none").transaction(),
     ):
         pass
+
+
+def test_similar_titles_are_found_by_indexes(url: str) -> None:
+    execute(url, "UPDATE records SET keywords = '{lighthouse}' WHERE record_id IN (10, 20)")
+    found = similar(ShortTransactions(url), 10, 5)
+    assert [(row.title_id, row.shared) for row in found] == [(20, ["keyword: lighthouse"])]
 
 
 def test_search_finds_what_a_plain_query_finds(url: str) -> None:

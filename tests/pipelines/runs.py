@@ -9,12 +9,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from scrapy.utils.test import get_crawler
 
+from moviecrawler.catalogue.stored import encode_movie
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Credit, Miss, Movie, Score
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Limits, Store
+from moviecrawler.pipelines.store import Limits, Record, Store
 from moviecrawler.signals import item_rejected, item_settled
 
 if TYPE_CHECKING:
@@ -63,6 +65,11 @@ def make_movie(number: int, age: float = 0, **changes: Any) -> Movie:
     if movie.source == "list":
         movie.silent = silent_beside(movie)
     return movie
+
+
+def record_of(item: Movie | Miss) -> Record:
+    """Return an item on its way into a store."""
+    return Record(item, encode_movie(item) if isinstance(item, Movie) else msgspec.json.encode(item), 0.0)
 
 
 class Run:

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from pymongo import MongoClient
 
@@ -15,7 +14,8 @@ from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record, Store
+from moviecrawler.pipelines.store import Store
+from tests.pipelines.runs import record_of
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, postgres_movies
 
@@ -37,7 +37,7 @@ class Stored:
             store = (PostgresStore if self.name == "postgres" else MongoStore)(self.url, margin)
         with closing(store):
             store.open()
-            store.write([Record(item, msgspec.json.encode(item), 0.0) for item in items])
+            store.write([record_of(item) for item in items])
 
     def movies(self) -> list[Movie]:
         if self.name == "csv":

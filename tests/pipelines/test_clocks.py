@@ -15,7 +15,6 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -26,10 +25,9 @@ from moviecrawler.clock import utc_now
 from moviecrawler.extensions.clock import ClockWatch
 from moviecrawler.items import Score
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import FAST, environment
-from tests.pipelines.runs import make_miss, make_movie
+from tests.pipelines.runs import make_miss, make_movie, record_of
 from tests.pipelines.stored import Stored
 from tests.services.postgres import execute
 
@@ -167,7 +165,7 @@ def test_the_history_of_scores_has_nothing_of_the_future(database_url: str) -> N
         store.open()
         for when, value in ((now - AHEAD, 6), (now + AHEAD, 7), (now, 7)):
             movie = make_movie(1, scraped_at=when, scores=[Score(kind="imdb", value=value, count=10)])
-            store.write([Record(movie, msgspec.json.encode(movie), 0.0)])
+            store.write([record_of(movie)])
     rows = execute(database_url, "SELECT since, value::integer FROM score_history ORDER BY since")
     assert rows == [(now - AHEAD, 6), (now, 7)]
     assert execute(database_url, "SELECT value::integer FROM scores") == [(7,)]

@@ -14,15 +14,14 @@ from moviecrawler.catalogue.tables import neutralise, read_movies
 from moviecrawler.items import Credit, Movie
 from moviecrawler.pipelines import csv_export
 from moviecrawler.pipelines.csv import CsvStore
-from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import make_movie
+from tests.pipelines.runs import make_movie, record_of
 
 
 def written(folder: Path, *movies: Movie, hurried: bool = False) -> None:
     """Store movies in a process of their own, as it were, which exports them when it ends."""
     store = CsvStore(folder)
     store.open()
-    store.write([Record(movie, msgspec.json.encode(movie), 0.0) for movie in movies])
+    store.write([record_of(movie) for movie in movies])
     store.hurried = hurried
     store.close()
 

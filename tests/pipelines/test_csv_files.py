@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 from scrapy.exceptions import CloseSpider
 
@@ -22,7 +21,7 @@ from moviecrawler.items import Amount, Credit, Miss, Movie, Score
 from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import make_miss, make_movie, running
+from tests.pipelines.runs import make_miss, make_movie, record_of, running
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
         ["imdb", "tt0000007", "cast", "2", "", "An Extra", ""],
     ]
     assert [list(row.values()) for row in rows(tmp_path / "scores.csv")] == [
-        ["imdb", "tt0000007", "imdb", "8", "10", "1234", "2026-03-01T12:00:00+00:00"],
-        ["imdb", "tt0000007", "metascore", "71", "100", "", "2026-03-01T12:00:00+00:00"],
+        ["imdb", "tt0000007", "imdb", "8", "10", "1234", "2026-03-01T12:00:00+00:00", *[""] * 9],
+        ["imdb", "tt0000007", "metascore", "71", "100", "", "2026-03-01T12:00:00+00:00", *[""] * 9],
     ]
 
 
@@ -172,7 +171,7 @@ def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
     store = CsvStore(tmp_path)
     store.open()
     (tmp_path / "credits.csv").mkdir()
-    store.write([Record(make_movie(1), msgspec.json.encode(make_movie(1)), 0.0)])
+    store.write([record_of(make_movie(1))])
     pause = store.idle()
     assert pause is not None
     assert 50 < pause <= 60

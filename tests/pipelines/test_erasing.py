@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -26,9 +25,10 @@ from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.s3 import Bucket, S3Store
-from moviecrawler.pipelines.store import Record, Store
+from moviecrawler.pipelines.store import Store
 from tests.catalogue.readings import reading
 from tests.monitors.movies import movie
+from tests.pipelines.runs import record_of
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
@@ -63,7 +63,7 @@ def sqlite_movies(folder: Path) -> list[Movie]:
 
 
 def write(store: Store, *movies: Movie) -> None:
-    store.write([Record(one, msgspec.json.encode(one), time.monotonic()) for one in movies])
+    store.write([record_of(one) for one in movies])
 
 
 def in_order(found: Movie) -> Movie:
@@ -72,6 +72,9 @@ def in_order(found: Movie) -> Movie:
         found,
         scores=sorted(found.scores, key=lambda score: score.kind),
         amounts=sorted(found.amounts, key=lambda amount: amount.kind),
+        offers=sorted(
+            found.offers, key=lambda offer: (offer.provider, offer.kind, offer.country or "", offer.quality or "")
+        ),
         credits=sorted(found.credits, key=lambda credit: (credit.role, credit.position)),
     )
 
@@ -85,14 +88,17 @@ def test_all_stores_hold_what_the_newest_reading_of_each_field_says(store: Opene
         write(opened, *(readings[day] for readings in history.values()))
     late = {number: reading(luck, number, 1.5) for number in history}
     write(opened, *late.values())
-    if (
-        opened.name == "s3"
-    ):  # nothing is refused there: whoever reads puts all lines together, in the order of their times
-        history = {number: [*readings[:2], late[number], *readings[2:]] for number, readings in history.items()}
     found = {one.site_id: in_order(one) for one in read()}
-    for readings in history.values():
-        expected = in_order(reduce(lambda known, newer: complete(newer, known), readings))
-        assert found[expected.site_id] == expected
+    for number, readings in history.items():
+        if opened.name == "s3":  # whoever reads puts all lines together, in the order of their times
+            expected = joined([*readings[:2], late[number], *readings[2:]])
+        else:  # a late reading fills what all others are silent of
+            expected = complete(joined(readings), late[number])
+        assert found[expected.site_id] == in_order(expected)
+
+
+def joined(readings: list[Movie]) -> Movie:
+    return reduce(lambda known, newer: complete(newer, known), readings)
 
 
 def test_silence_keeps_what_is_known_however_often(store: Opened) -> None:

@@ -37,8 +37,9 @@ def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(
     stored.write(make_movie(1, source="list", credits=[], title="Listed"), margin=HOUR)
     stored.write(make_movie(1, 1, title="Older page"), margin=HOUR)
     assert stored.movie().title == "Listed"
-    stored.write(make_movie(1, -1, title="Page"), margin=HOUR)
-    assert stored.movie().title == "Page"
+    assert len(stored.movie().credits) == 3  # of which the row is silent
+    stored.write(make_movie(2, source="list", credits=[], title="Listed"), make_movie(2, -1, title="Page"), margin=HOUR)
+    assert {movie.title for movie in stored.movies()} == {"Listed", "Page"}
 
 
 def test_a_list_row_does_not_erase_what_the_page_told(stored: Stored) -> None:

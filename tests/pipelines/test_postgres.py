@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import psycopg2
 import pytest
 
@@ -20,10 +19,9 @@ from moviecrawler.errors import RejectedError
 from moviecrawler.items import Amount, Credit, Fetch, Miss, Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore, read_scoreboard
-from moviecrawler.pipelines.store import Record
 from moviecrawler.replica.movies import Catalogue
 from tests.crawling import Finished, scrapy
-from tests.pipelines.runs import BEGIN, make_movie, running
+from tests.pipelines.runs import BEGIN, make_movie, record_of, running
 from tests.replica.truth import truth
 from tests.services.postgres import execute, postgres_movies
 
@@ -80,7 +78,7 @@ def write(url: str, *items: Movie | Miss, margin: float = 0) -> None:
     """Store items in one batch."""
     with closing(PostgresStore(url, margin)) as store:
         store.open()
-        store.write([Record(item, msgspec.json.encode(item), 0.0) for item in items])
+        store.write([record_of(item) for item in items])
 
 
 def stored(url: str) -> dict[str | None, Movie]:

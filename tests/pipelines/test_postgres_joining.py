@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from moviecrawler.database.connection import connect
@@ -17,8 +16,7 @@ from moviecrawler.database.titles import plan_titles
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import LIMIT, make_movie, running
+from tests.pipelines.runs import LIMIT, make_movie, record_of, running
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def on_metacritic(number: int, title: str) -> Movie:
 
 
 def store_movies(store: PostgresStore, *movies: Movie) -> None:
-    store.write([Record(movie, msgspec.json.encode(movie), 0) for movie in movies])
+    store.write([record_of(movie) for movie in movies])
 
 
 def titles(url: str) -> list[object]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
 import psycopg2
 import pytest
 
+from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.database.migrations import migrate
 from moviecrawler.items import Movie
 
@@ -88,7 +88,7 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...
 
 def postgres_movies(url: str) -> list[Movie]:
     """Return the movies that a database holds."""
-    return [msgspec.json.decode(str(item), type=Movie) for (item,) in execute(url, "SELECT item::text FROM items")]
+    return [read_movie(str(item)) for (item,) in execute(url, "SELECT item::text FROM items")]
 
 
 @pytest.fixture(scope="session")

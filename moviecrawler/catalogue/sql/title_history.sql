@@ -1,6 +1,5 @@
 -- The latest changes of the scores of a title. id, history.
 SELECT * FROM (
-    SELECT r.site::text, h.kind::text, h.since, h.value::float, h.count
-    FROM records r JOIN score_history h USING (record_id)
-    WHERE r.title_id = %(id)s ORDER BY h.since DESC LIMIT %(history)s
+    SELECT site::text, kind, since, value::float, count FROM all_score_history
+    WHERE title_id = %(id)s ORDER BY since DESC LIMIT %(history)s
 ) latest ORDER BY kind, site, since

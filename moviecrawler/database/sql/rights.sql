@@ -5,7 +5,7 @@ SELECT CASE
     ELSE (
         SELECT string_agg(lower(r.name) || ' ' || t.name, ', ' ORDER BY t.name, r.name)
         FROM unnest('{titles,records,scores,score_history,amounts,genres,record_genres,people,credits,misses,title_sites,
-            unjoined}'::text[]) AS t (name)
+            unjoined,offers,finer_scores,finer_score_history}'::text[]) AS t (name)
         CROSS JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS r (name)
         WHERE NOT has_table_privilege(t.name, r.name))
 END

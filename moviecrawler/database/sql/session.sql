@@ -12,7 +12,8 @@ SET enable_seqscan = off;
 CREATE TEMPORARY TABLE incoming (
     record_id  bigint NOT NULL,
     title_id   bigint NOT NULL,
-    was_read   boolean NOT NULL,  -- the title itself, not a row of a list
+    read_at    timestamptz,  -- when the title itself was read; null: a row of a list
+    tells_more boolean NOT NULL,  -- than what is stored
     match_keys bigint[] NOT NULL,
     item       jsonb NOT NULL
 ) ON COMMIT DELETE ROWS;

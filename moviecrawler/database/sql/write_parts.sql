@@ -1,0 +1,101 @@
+-- Stores the other parts of what stands in `written`, and ends misses. Returns the records that were written.
+WITH given AS (
+    SELECT w.record_id, a.kind, a.value, a.currency
+    FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'amounts')
+        AS a (kind amount_kind, value bigint, currency text)
+), gone AS (
+    DELETE FROM amounts stored USING written w
+    WHERE stored.record_id = w.record_id
+        AND NOT EXISTS (SELECT FROM given g WHERE g.record_id = stored.record_id AND g.kind = stored.kind)
+)
+INSERT INTO amounts AS stored (record_id, kind, value, currency) SELECT record_id, kind, value, currency FROM given
+ON CONFLICT (record_id, kind) DO UPDATE SET value = excluded.value, currency = excluded.currency
+WHERE (stored.value, stored.currency) IS DISTINCT FROM (excluded.value, excluded.currency);
+
+INSERT INTO genres (name)
+SELECT DISTINCT n.name FROM written w CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') AS n (name)
+WHERE NOT EXISTS (SELECT FROM genres g WHERE g.name = n.name);
+
+WITH given AS (
+    SELECT w.record_id, n.position, g.genre_id
+    FROM written w
+    CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') WITH ORDINALITY AS n (name, position)
+    JOIN genres g USING (name)
+), gone AS (
+    DELETE FROM record_genres stored USING written w
+    WHERE stored.record_id = w.record_id
+        AND NOT EXISTS (SELECT FROM given g WHERE g.record_id = stored.record_id AND g.position = stored.position)
+)
+INSERT INTO record_genres AS stored (record_id, position, genre_id) SELECT record_id, position, genre_id FROM given
+ON CONFLICT (record_id, position) DO UPDATE SET genre_id = excluded.genre_id
+WHERE stored.genre_id <> excluded.genre_id;
+
+INSERT INTO incoming_credits
+SELECT w.record_id, c.role, c.position, w.site, coalesce('#' || c.person_id, '=' || c.name), c.person_id, c.name,
+    w.scraped_at, c.character
+FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
+    AS c (role credit_role, position integer, person_id text, name text, character text);
+ANALYZE incoming_credits (record_id, site, person_key);
+
+INSERT INTO people AS stored (site, site_person_id, name, named_at)
+SELECT DISTINCT ON (c.site, c.person_key) c.site, c.site_person_id, c.name, c.named_at
+FROM incoming_credits c
+WHERE NOT EXISTS (
+    SELECT FROM people p
+    WHERE p.site = c.site AND p.person_key = c.person_key AND (p.name = c.name OR c.name IS NULL))
+ORDER BY c.site, c.person_key, c.name IS NULL, c.named_at DESC, c.role, c.position
+ON CONFLICT (site, person_key) DO UPDATE SET name = excluded.name, named_at = excluded.named_at
+WHERE stored.name IS NULL OR excluded.named_at > stored.named_at OR stored.named_at > now() + interval '10 minutes';
+
+-- What has changed is deleted and inserted: that is faster than ON CONFLICT, and nobody else writes these rows meanwhile.
+DELETE FROM credits stored USING written w
+WHERE stored.record_id = w.record_id AND NOT w.is_new AND NOT EXISTS (
+    SELECT FROM incoming_credits c JOIN people p USING (site, person_key)
+    WHERE c.record_id = stored.record_id AND c.role = stored.role AND c.position = stored.position
+        AND p.person_id = stored.person_id AND c.name IS NOT DISTINCT FROM stored.name AND c.character IS NOT DISTINCT FROM stored.character);
+
+INSERT INTO credits (record_id, role, position, person_id, name, character)
+SELECT c.record_id, c.role, c.position, p.person_id, c.name, c.character
+FROM incoming_credits c JOIN people p USING (site, person_key)
+WHERE NOT EXISTS (
+    SELECT FROM credits s
+    WHERE s.record_id = c.record_id AND s.role = c.role AND s.position = c.position
+        AND s.person_id = p.person_id AND s.name IS NOT DISTINCT FROM c.name AND s.character IS NOT DISTINCT FROM c.character);
+
+-- Offers. What is gone has ended; what the same scrape had misread was never offered.
+UPDATE offers o SET since = w.scraped_at
+FROM written w
+WHERE o.record_id = w.record_id AND NOT w.is_new AND o.since > greatest(w.scraped_at, now() + interval '10 minutes');
+
+WITH given AS (
+    SELECT w.record_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
+    FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers')
+        AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text)
+), known AS (
+    SELECT o.ctid AS place, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
+    FROM written w JOIN offers o USING (record_id) WHERE o.ended IS NULL AND NOT w.is_new
+), gone AS (
+    SELECT k.place, k.scraped_at, k.since FROM known k
+    WHERE NOT EXISTS (SELECT FROM given g WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
+        = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality))
+), ended AS (
+    UPDATE offers o SET ended = g.scraped_at FROM gone g WHERE o.ctid = g.place AND g.since < g.scraped_at
+), misread AS (
+    DELETE FROM offers o USING gone g WHERE o.ctid = g.place AND g.since >= g.scraped_at
+), changed AS (
+    UPDATE offers o SET price = g.price, currency = g.currency, url = g.url, source = g.source
+    FROM known k JOIN given g USING (record_id, provider, kind, in_country, in_quality)
+    WHERE o.ctid = k.place
+        AND (k.price, k.currency, k.url, k.source) IS DISTINCT FROM (g.price, g.currency, g.url, g.source)
+)
+INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since)
+SELECT g.record_id, g.provider, g.kind, g.country, g.quality, g.price, g.currency, g.url, g.source, g.scraped_at
+FROM given g
+WHERE NOT EXISTS (SELECT FROM known k WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
+    = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality));
+
+DELETE FROM misses m USING incoming i
+WHERE i.read_at IS NOT NULL AND m.site = (i.item ->> 'site')::site AND m.site_id = i.item ->> 'site_id'
+    AND (m.checked_at <= i.read_at OR m.checked_at > now() + interval '10 minutes');
+
+SELECT record_id FROM written

@@ -1,0 +1,343 @@
+"""What a page says beside its facts, in every store: how sure scores are, where to watch a title, and what it is like."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg2
+
+from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
+from moviecrawler.database.connection import open_database
+from moviecrawler.database.sql import migrations
+from moviecrawler.fields import score_facts_told, told_by
+from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, RelatedTitle, Score
+from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.postgres import PostgresStore
+from tests.pipelines.runs import BEGIN, record_of
+from tests.pipelines.test_erasing import in_order, store, write
+from tests.services.postgres import execute, postgres_movies
+
+if TYPE_CHECKING:
+    from tests.pipelines.test_erasing import Opened
+
+__all__ = ["store"]
+
+RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
+STREAM = Offer(
+    provider="Netflix", kind="subscription", country="US", url="https://netflix.example/1", source="JustWatch"
+)
+
+
+def page(site: Any, site_id: str, day: float = 0, **fields: Any) -> Movie:
+    """Return a page's movie, read so many days after the tests' time."""
+    defaults = {"url": f"https://example.com/{site_id}", "title": "Salt Harbour", "kind": "movie", "year": 2001}
+    return Movie(**{**defaults, **fields}, site=site, site_id=site_id, scraped_at=BEGIN + timedelta(days=day))
+
+
+TOMATOES = page(
+    "rottentomatoes",
+    "m/salt_harbour",
+    scores=[
+        Score(kind="tomatometer", value=93, count=210, average=7.9, liked=195, disliked=15, certified=True),
+        Score(kind="popcornmeter", value=0, liked=0, disliked=3, certified=False, sentiment="NEGATIVE", reviews=0),
+        Score(kind="tomatometer_top", value=88, count=41, average=7.5, liked=36, disliked=5),
+        Score(kind="popcornmeter_verified", value=71, average=3.8),
+    ],
+    offers=[
+        Offer(provider="netflix", kind="subscription"),
+        Offer(provider="vudu", kind="rent"),
+        Offer(provider="vudu", kind="buy"),
+    ],
+    related=[RelatedTitle(relation="similar", site_id="m/the_lamp", title='The "Lamp"; =1+1')],
+    consensus="It glows.",
+    external_ids={"ems": "12ab", "rottentomatoes": "771"},
+)
+METACRITIC = page(
+    "metacritic",
+    "movie/salt-harbour",
+    scores=[
+        Score(kind="metascore", value=70, average=69.6, liked=9, neutral=2, disliked=0, sentiment="Generally favorable")
+    ],
+    offers=[STREAM, RENT, replace(RENT, quality="4K", price=5), replace(RENT, country="DE", currency="EUR")],
+    taglines=["Nothing burns longer."],
+    poster_width=1000,
+    poster_height=1500,
+)
+IMDB = page(
+    "imdb",
+    "tt0000042",
+    scores=[Score(kind="imdb", value=7.5, count=550, histogram=[10 * n for n in range(1, 11)], reviews=77)],
+    keywords=["lighthouse", "keeper's oath"],
+    interests=["Psychological Drama", "Drama"],
+    awards=[Award(event="Oscar", wins=1, nominations=2), Award(event=None, wins=5, nominations=9)],
+    related=[
+        RelatedTitle(relation="similar", site_id="tt0000043", title="The Lamp"),
+        RelatedTitle(relation="connection", site_id="tt0000044", title="Salt", connection="Follows"),
+    ],
+)
+ALL = (TOMATOES, METACRITIC, IMDB)
+
+
+def test_all_that_a_page_says_comes_back_from_every_store(store: Opened) -> None:
+    opened, read = store
+    write(opened, *ALL)
+    assert {one.site_id: in_order(one) for one in read()} == {one.site_id: in_order(one) for one in ALL}
+
+
+def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_and_go_when_these_state_none(
+    store: Opened,
+) -> None:
+    opened, read = store
+    write(opened, *ALL)
+    emptied: dict[str, Any] = {"scores": [], "offers": [], "keywords": [], "related": [], "consensus": None}
+    silent = {
+        "imdb": ["keywords", "related.connection", "related.similar", "scores.imdb"],
+        "metacritic": ["offers", "scores.metascore"],
+        "rottentomatoes": [
+            *("consensus", "offers", "related.similar", "scores.popcornmeter", "scores.popcornmeter_verified"),
+            *("scores.tomatometer", "scores.tomatometer_top"),
+        ],
+    }
+    newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
+    write(opened, *(replace(one, silent=silent[one.site]) for one in newer))
+    kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in read()}
+    assert kept == {one.site_id: in_order(one) for one in ALL}
+    gone = [replace(one, scraped_at=BEGIN + timedelta(days=2)) for one in newer]
+    write(opened, *gone)
+    assert {one.site_id: one for one in read()} == {one.site_id: one for one in gone}
+
+
+def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_are_silent_of(store: Opened) -> None:
+    """Such as those of a dataset: they can't tell keywords, and stand in the way of no older page's."""
+    opened, read = store
+    row = replace(IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", silent=["keywords"])
+    write(opened, replace(row, scraped_at=BEGIN + timedelta(days=30)))
+    write(opened, IMDB)
+    (found,) = read()
+    assert (found.keywords, found.source) == (IMDB.keywords, "page")
+    assert [score.value for score in found.scores] == [7.7]
+    assert found.silent == []
+
+
+# --- The form in which stores keep a movie ----------------------------------------------------------------------------
+
+
+def test_versions_that_do_not_know_finer_scores_read_what_is_stored() -> None:
+    for one in ALL:
+        plain, document = msgspec.json.decode(encode_movie(one)), document_of_movie(one)
+        for found in (plain, document):
+            assert {score["kind"] for score in found["scores"]} <= set(SCOREBOARD_KINDS)
+        assert read_movie(encode_movie(one)) == movie_of_document(document) == one
+    assert [score["kind"] for score in plain_of(TOMATOES)["finer_scores"]] == [
+        "tomatometer_top",
+        "popcornmeter_verified",
+    ]
+    assert plain_of(TOMATOES)["scores"][1]["liked"] == 0
+    assert plain_of(TOMATOES)["scores"][1]["certified"] is False
+
+
+def plain_of(movie: Movie) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.json.decode(encode_movie(movie))
+    return plain
+
+
+def test_a_movie_without_any_of_it_grows_by_one_empty_field() -> None:
+    bare = page(
+        "imdb", "tt0000001", scores=[Score(kind="imdb", value=7.5)], credits=[Credit(name="A", role="cast", position=1)]
+    )
+    newer = {"offers", "keywords", "taglines", "poster_width", "consensus", "interests", "awards", "related"}
+    assert not newer & plain_of(bare).keys()
+    assert plain_of(bare)["external_ids"] == {}
+    assert plain_of(bare)["scores"] == [{"kind": "imdb", "value": 7.5, "count": None}]
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: cell for name, cell in row.items() if cell} for row in csv.DictReader(file, strict=True)]
+
+
+def test_csv_files_have_it_all(tmp_path: Path) -> None:
+    with closing(CsvStore(tmp_path)) as opened:
+        opened.open()
+        write(opened, *ALL)
+    of_site = {row["site"]: row for row in rows(tmp_path / "movies.csv")}
+    assert of_site["imdb"]["keywords"] == "lighthouse; keeper's oath"
+    assert of_site["metacritic"]["poster_width"] == "1000"
+    assert of_site["rottentomatoes"]["external_ids"] == "ems=12ab; rottentomatoes=771"
+    assert of_site["rottentomatoes"]["consensus"] == "It glows."
+    scores = {row["kind"]: row for row in rows(tmp_path / "scores.csv")}
+    assert (scores["tomatometer_top"]["average"], scores["tomatometer_top"]["average_scale"]) == ("7.5", "10")
+    assert (scores["popcornmeter"]["liked"], scores["popcornmeter"]["certified"]) == ("0", "false")
+    assert scores["imdb"]["histogram"] == "10; 20; 30; 40; 50; 60; 70; 80; 90; 100"
+    time = "2026-03-01T12:00:00+00:00"
+    assert rows(tmp_path / "offers.csv")[1] == {
+        "site": "metacritic",
+        "site_id": "movie/salt-harbour",
+        "provider": "Vudu",
+        "kind": "rent",
+        "country": "US",
+        "quality": "HD",
+        "price": "3.99",
+        "currency": "USD",
+        "source": "JustWatch",
+        "scraped_at": time,
+    }
+    assert {row["title"] for row in rows(tmp_path / "related.csv")} == {"The Lamp", "Salt", 'The "Lamp"; =1+1'}
+    assert rows(tmp_path / "awards.csv")[0]["event"] == "Oscar"
+
+
+# --- Postgres ---------------------------------------------------------------------------------------------------------
+
+
+def offered(url: str) -> list[tuple[object, ...]]:
+    """Return provider, kind, price and the days since the tests' time of its beginning and its end, of each offer ever."""
+    found: Any = execute(
+        url, "SELECT provider, kind::text, price::float, since, ended FROM offers ORDER BY since, provider, kind"
+    )
+    return [(*row[:3], *(None if at is None else (at - BEGIN).days for at in row[3:])) for row in found]
+
+
+def test_offers_begin_change_and_end(database_url: str) -> None:
+    """Silence ends none; the same page read again unmakes what was misread."""
+    readings: list[tuple[float, list[Offer], list[str]]] = [
+        (0, [STREAM, RENT], []),
+        (1, [], ["offers"]),
+        (2, [STREAM, replace(RENT, price=2.5)], []),
+        (3, [RENT], []),
+        (3, [RENT, Offer(provider="Misread", kind="free")], []),
+        (3, [RENT], []),
+        (4, [RENT, STREAM], []),
+        (5, [], []),
+    ]
+    for day, offers, silent in readings:
+        with closing(PostgresStore(database_url)) as opened:
+            opened.open()
+            opened.write([record_of(page("metacritic", "movie/salt-harbour", day, offers=offers, silent=silent))])
+    assert offered(database_url) == [
+        ("Netflix", "subscription", None, 0, 3),
+        ("Vudu", "rent", 3.99, 0, 5),
+        ("Netflix", "subscription", None, 4, 5),
+    ]
+    assert execute(database_url, "SELECT * FROM titles_by_provider") == []
+
+
+def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers(database_url: str) -> None:
+    later = replace(TOMATOES, scores=[*TOMATOES.scores[:2], replace(TOMATOES.scores[2], average=7.6)])
+    with closing(PostgresStore(database_url)) as opened:
+        opened.open()
+        write(opened, *ALL)
+        write(opened, replace(later, scraped_at=BEGIN + timedelta(days=1)))
+    scores = (
+        "SELECT kind, value::int, average::float, liked FROM all_scores WHERE site = 'rottentomatoes' ORDER BY kind"
+    )
+    assert execute(database_url, scores) == [
+        ("popcornmeter", 0, None, 0),
+        ("tomatometer", 93, 7.9, 195),
+        ("tomatometer_top", 88, 7.6, 36),
+    ]
+    history = (
+        "SELECT kind, value::int, average::float FROM all_score_history WHERE kind LIKE '%%o%%_%%' ORDER BY kind, since"
+    )
+    assert [
+        row for row in execute(database_url, history) if row[0] in {"tomatometer_top", "popcornmeter_verified"}
+    ] == [
+        ("popcornmeter_verified", 71, 3.8),
+        ("popcornmeter_verified", None, None),
+        ("tomatometer_top", 88, 7.5),
+        ("tomatometer_top", 88, 7.6),
+    ]
+    provider = (
+        "SELECT title, offer::text, quality, price::float, currency FROM titles_by_provider WHERE provider = 'Vudu'"
+    )
+    assert execute(database_url, f"{provider} ORDER BY country, quality") == [
+        ("Salt Harbour", "rent", "HD", 3.99, "EUR"),
+        ("Salt Harbour", "rent", "4K", 5, "USD"),
+        ("Salt Harbour", "rent", "HD", 3.99, "USD"),
+    ]
+    # The scoreboard's means are those of the five.
+    assert execute(database_url, "SELECT users_mean::float FROM scoreboard WHERE imdb_rating IS NOT NULL") == [(37.5,)]
+
+
+def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was_meant(empty_database_url: str) -> None:
+    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
+        )
+        for version, text in migrations().items():
+            if version < 13:
+                cursor.execute(text)
+                cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        cursor.execute(
+            """
+            INSERT INTO titles (imdb_id, tmdb_id) VALUES ('tt0000042', 603);
+            INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,
+                silent, scraped_at, match_keys)
+            VALUES (1, 'rottentomatoes', 'm/salt_harbour', 'u', 'Salt Harbour', 'movie', 2001, '{}', '{}', false, 'page',
+                '{plot}', '2026-03-01 12:00Z', '{}');
+            INSERT INTO scores (record_id, kind, value, count) VALUES (1, 'tomatometer', 90, 30);
+            INSERT INTO score_history (record_id, kind, since, value, count) VALUES (1, 'tomatometer', '2026-02-01Z', 90, 30);
+            """
+        )
+    open_database(empty_database_url).close()
+    (found,) = postgres_movies(empty_database_url)
+    assert found.scores == [Score(kind="tomatometer", value=90, count=30)]
+    newer = {"consensus", "offers", "related.similar", "scores.tomatometer_top", "scores.tomatometer.average"}
+    assert set(found.silent) >= {"plot", *newer & (told_by("rottentomatoes", "movie") | score_facts_told(found))}
+    assert execute(empty_database_url, "SELECT tmdb_id FROM scoreboard") == [(603,)]
+    with closing(PostgresStore(empty_database_url)) as opened:
+        opened.open()
+        write(opened, replace(TOMATOES, plot="A keeper."))
+    (found,) = postgres_movies(empty_database_url)
+    assert in_order(found) == in_order(replace(TOMATOES, plot="A keeper."))
+    assert execute(empty_database_url, "SELECT count(*) FROM all_score_history WHERE kind = 'tomatometer'") == [(2,)]
+
+
+def test_similar_titles_share_what_is_rare(database_url: str) -> None:
+    def like(number: int, **fields: Any) -> Movie:
+        return page("imdb", f"tt{number:07}", title=f"Film {number}", imdb_id=f"tt{number:07}", **fields)
+
+    common = [like(100 + n, keywords=["love"], interests=["Drama"]) for n in range(30)]
+    director = [Credit(name="Odile Farrow", role="director", position=1, person_id="nm7")]
+    beside = [RelatedTitle(relation="similar", site_id=f"tt{n:07}", title=f"Film {n}") for n in (1, 5)]
+    movies = [
+        like(
+            1,
+            keywords=["lighthouse", "love"],
+            interests=["Drama"],
+            credits=director,
+            related=[RelatedTitle(relation="similar", site_id="tt0000004", title="Film 4")],
+        ),
+        like(2, keywords=["lighthouse"]),
+        like(3, keywords=["love"], credits=director),
+        like(4),
+        like(5),
+        like(6, related=beside),
+        like(7, keywords=["unlike"]),
+    ]
+    with closing(PostgresStore(database_url)) as opened:
+        opened.open()
+        write(opened, *movies, *common)
+    query = (
+        "SELECT s.title FROM titles t CROSS JOIN similar_titles(t.title_id, 6, %s) s WHERE t.imdb_id = 'tt0000001'"
+        " ORDER BY s.points DESC"
+    )
+    names = [title for (title,) in execute(database_url, query, True)]
+    assert set(names[:5]) == {f"Film {n}" for n in (2, 3, 4, 5, 6)}
+    without = [title for (title,) in execute(database_url, query, False)]
+    assert "Film 4" not in without
+    assert set(without[:4]) == {f"Film {n}" for n in (2, 3, 5, 6)}
+    reasons = execute(
+        database_url,
+        "SELECT s.shared FROM titles t CROSS JOIN similar_titles(t.title_id) s"
+        " WHERE t.imdb_id = 'tt0000001' AND s.title = 'Film 3'",
+    )
+    assert reasons == [(["person: Odile Farrow", "keyword: love"],)]
