@@ -7,6 +7,7 @@ of its slots, so that it would spread nothing.
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -111,6 +112,11 @@ class _ClientOverSentinel(redis.asyncio.Redis):
         await super().aclose(close_connection_pool)
         for sentinel in self.connection_pool.sentinel_manager.sentinels:  # type: ignore[attr-defined]
             await sentinel.aclose()
+
+
+def load_script(client: Any, package: str, name: str) -> Any:
+    """Return the Lua script `name`.lua of a package, as something to call with keys and arguments."""
+    return client.register_script(files(package).joinpath(f"{name}.lua").read_text("utf-8"))
 
 
 def describe_error(error: Exception, otherwise: str = "") -> str:

@@ -153,22 +153,11 @@ class Alarms:
 
     async def _ask_catalogue(self) -> None:
         if self.crawler.settings.get("DATABASE_URL") and self.options.freshness:
+            from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
+
             with suppress(MovieCrawlerError, TimeoutError):
                 async with asyncio.timeout(_CATALOGUE_TIMEOUT_SECONDS):
-                    self._overdue = await asyncio.to_thread(self._count_overdue)
-
-    def _count_overdue(self) -> tuple[int, int]:
-        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
-
-        catalogue = open_catalogue(self.crawler.settings)
-        try:
-            with catalogue.transaction() as cursor:
-                cursor.execute("SET LOCAL statement_timeout = '60s'")
-                cursor.execute(_OVERDUE, (self.site,))
-                overdue, titles = cursor.fetchone()
-                return overdue, titles
-        finally:
-            catalogue.close()
+                    self._overdue = await asyncio.to_thread(ask, self.crawler.settings, _OVERDUE, self.site)
 
     # --- Publishing ---------------------------------------------------------------------------------------------------
 

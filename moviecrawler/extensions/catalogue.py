@@ -94,9 +94,10 @@ class CatalogueRecorder:
             (recorder.spider_closed, signals.spider_closed),
             (recorder.request_sent, signals.request_reached_downloader),
             (recorder.item_scraped, signals.item_scraped),
-            (recorder.item_dropped, signals.item_dropped),
-            (recorder.item_broke, signals.item_error),
-            (recorder.callback_broke, signals.spider_error),
+            # A movie did not pass the checks, a pipeline failed on one, or a callback failed.
+            (recorder.title_failed, signals.item_dropped),
+            (recorder.title_failed, signals.item_error),
+            (recorder.title_failed, signals.spider_error),
             (recorder.item_completed, item_completed),
             (recorder.titles_listed, titles_listed),
             (recorder.list_missed, list_missed),
@@ -162,16 +163,8 @@ class CatalogueRecorder:
         if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
             self._ended(getattr(response, "request", None))
 
-    def item_dropped(self, response: Response | Failure | None) -> None:
-        """Count a title as failed whose movie did not pass the checks."""
-        self._failed(getattr(response, "request", None))
-
-    def item_broke(self, response: Response | Failure | None) -> None:
-        """Count a title as failed on which a pipeline failed."""
-        self._failed(getattr(response, "request", None))
-
-    def callback_broke(self, response: Response | Failure) -> None:
-        """Count a title as failed on which its callback failed."""
+    def title_failed(self, response: Response | Failure | None) -> None:
+        """Count a title as failed."""
         self._failed(getattr(response, "request", None))
 
     def lease_ended(self, request: Request, how: str) -> None:

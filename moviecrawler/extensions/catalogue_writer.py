@@ -6,14 +6,18 @@ import asyncio
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.catalogue.outcomes import SiteOutcome
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.store import CatalogueStore
 
@@ -114,3 +118,14 @@ def _write(store: CatalogueStore, batch: list[Any]) -> None:
             return
         for outcome in batch:
             _write(store, [outcome])
+
+
+def ask(settings: BaseSettings, query: str, site: str) -> Any:
+    """Return the row that answers a question on a site. It waits for the database: call it in a thread.
+
+    Raises MovieCrawlerError.
+    """
+    with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '60s'")
+        cursor.execute(query, (site,))
+        return cursor.fetchone()

@@ -126,31 +126,21 @@ class Summary:
         left = max(0, asked - ended + self._figures("lost"))
         scheduler = shared_scheduler(self._crawler)
         if self._crawler.settings.get("DATABASE_URL"):
+            from moviecrawler.extensions.catalogue_writer import ask  # noqa: PLC0415 - imports Postgres' client
+
             try:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    return await asyncio.to_thread(self._ask_catalogue)
+                    due, following = await asyncio.to_thread(ask, self._crawler.settings, _NEXT_DUE, self._site)
             except (MovieCrawlerError, TimeoutError):
                 return "the catalogue can't be asked"
+            then = f", the next one on {following:%Y-%m-%d %H:%M} UTC" if following is not None else ""
+            return f"{due:,} titles are due now{then}"
         if scheduler is not None:
             waiting = scheduler.waiting
             return f"{waiting:,} requests wait in the shared queue, for the next worker" if waiting else "nothing waits"
         if left:
             return f"{left:,} titles of this crawl were not done; the same command asks for them again"
         return "nothing of this crawl; without DATABASE_URL, nothing is known of what is due"
-
-    def _ask_catalogue(self) -> str:
-        from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415 - imports Postgres' client
-
-        catalogue = open_catalogue(self._crawler.settings)
-        try:
-            with catalogue.transaction() as cursor:
-                cursor.execute("SET LOCAL statement_timeout = '10s'")
-                cursor.execute(_NEXT_DUE, (self._site,))
-                due, following = cursor.fetchone()
-        finally:
-            catalogue.close()
-        message = f"{due:,} titles are due now"
-        return message + (f", the next one on {following:%Y-%m-%d %H:%M} UTC" if following is not None else "")
 
     def _figures(self, name: str) -> int:
         return int(self._crawler.stats.get_value(f"titles/{name}", 0))

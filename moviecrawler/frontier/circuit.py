@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Circuit(ABC):
-    """Knows which sites have refused us. Called in the event loop; nothing here waits."""
+class Circuit:
+    """Knows which sites have refused this process: each is asked nothing for the rest of the run.
 
-    @abstractmethod
-    def refusal(self, site: str) -> str | None:
-        """Return why a site may not be asked, in one sentence; None when it may."""
-
-    @abstractmethod
-    def refused(self, site: str, reason: str, pause: float) -> None:
-        """Let no request to a site through for `pause` seconds."""
-
-    @abstractmethod
-    def answered(self, site: str) -> None:
-        """Take note that a site has answered as it should."""
-
-
-class ProcessCircuit(Circuit):
-    """One process' own: a site that has refused it is asked nothing for the rest of the run."""
+    Called in the event loop; nothing here waits.
+    """
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
 
     def refusal(self, site: str) -> str | None:
-        """Return the first refusal's reason."""
+        """Return why a site may not be asked, in one sentence: its first refusal's; None when it may."""
         return self._reasons.get(site)
 
     def refused(self, site: str, reason: str, pause: float) -> None:  # noqa: ARG002 - no run lasts as long
-        """Stop the site."""
+        """Let no request to a site through for `pause` seconds."""
         self._reasons.setdefault(site, reason)
 
     def answered(self, site: str) -> None:
-        """Do nothing: what was in flight when the site refused us may still be answered."""
+        """Take note that a site has answered as it should, as may what was in flight when it refused us."""
 
 
-class SharedCircuit(ProcessCircuit):
+class SharedCircuit(Circuit):
     """That of the spider's site is shared by all nodes; other sites', such as IMDb's datasets, are this process' own.
 
     `reason` is what Redis said last: that a site has refused another node is known here with the next exchange, and no request

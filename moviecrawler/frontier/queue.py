@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -11,6 +10,7 @@ import redis.exceptions
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.frontier.site_budgets import UNLIMITED
+from moviecrawler.redis_client import load_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,14 +108,10 @@ class Reply(msgspec.Struct):
 async def requeue(client: Any, keys: Keys, letter: str) -> bool:
     """Queue a dead letter again; return whether it was a request that could be."""
     return bool(
-        await _script(client, "requeue")(
+        await load_script(client, __package__, "requeue")(
             keys=[keys.state, keys.dead_letters, *map(keys.requests, LEVELS)], args=[letter]
         )
     )
-
-
-def _script(client: Any, name: str) -> AsyncScript:
-    return client.register_script(files(__package__).joinpath(f"{name}.lua").read_text("utf-8"))  # type: ignore[no-any-return]
 
 
 class SharedQueue:
@@ -145,7 +141,7 @@ class SharedQueue:
         self._limit = limit
         self._run_id = ""
         self._scripts: dict[str, AsyncScript] = {
-            name: _script(client, name) for name in ("open", "exchange", "reap", "revive")
+            name: load_script(client, __package__, name) for name in ("open", "exchange", "reap", "revive")
         }
 
     async def open(self, nonce: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from importlib.resources import files
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport, SiteState
 from moviecrawler.frontier.site_budgets import Budget, site_budget
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import connect, describe_error, redis_parameters
+from moviecrawler.redis_client import connect, describe_error, load_script, redis_parameters
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ async def _ask(client: Any, some: Sequence[Keys], now: float) -> list[list[Any]]
 
 
 async def _forget(client: Any, gone: Sequence[tuple[Keys, str]]) -> None:
-    script = client.register_script(files(__package__).joinpath("forget.lua").read_text("utf-8"))
+    script = load_script(client, __package__, "forget")
     for site in HOMES:
         of_site = [(keys, opened) for keys, opened in gone if keys.site == site]
         for first in range(0, len(of_site), _AT_ONCE):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import SerialisationError
+from moviecrawler.redis_client import load_script
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
@@ -42,7 +42,7 @@ class Seeds:
         self._spider = spider
         self._queue = queue
         self._stats = stats
-        self._take = client.register_script(files(__package__).joinpath("take_seeds.lua").read_text("utf-8"))
+        self._take = load_script(client, __package__, "take_seeds")
         self._taken: list[bytes] = []  # as they are named in Redis, until it was told that they are queued
         self._bad: dict[bytes, str] = {}  # those of them that are none, and why
         self._wrong_kind: str | None = None  # of the key, when it was last looked at

@@ -16,7 +16,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from moviecrawler.clock import utc_now
 from moviecrawler.extract.blocks import block_sign, classify
-from moviecrawler.frontier.circuit import ProcessCircuit
+from moviecrawler.frontier.circuit import Circuit
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.meta import DIRECT, PROXY_META
 from moviecrawler.middlewares.hangs import reading
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.extract.blocks import Refusal
-    from moviecrawler.frontier.circuit import Circuit
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ class SiteBlockMiddleware:
         self.backoff = backoff
         self.most_unexpected = most_unexpected
         self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
-        self.circuit: Circuit = ProcessCircuit()
+        self.circuit = Circuit()
         self.unexpected: defaultdict[str, set[str]] = defaultdict(set)  # URLs since the last page as it should be
 
     @classmethod
@@ -91,13 +90,7 @@ class SiteBlockMiddleware:
             return response
         site = _site(request)
         with reading(request):
-            refusal = classify(
-                response.status,
-                {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in _first_values(response)},
-                response.body,
-                expects=request.meta.get("expects", "other"),
-                now=time.time(),
-            )
+            refusal = refusal_of(request, response)
         if refusal is None or _is_missing_robots_txt(request, response):
             # A missing page says nothing of whether the site's pages are as they should be, nor does a robots.txt.
             if response.status == _OK and ROBOTS_OF not in request.meta:
@@ -136,6 +129,17 @@ class SiteBlockMiddleware:
         return reason
 
 
+def refusal_of(request: Request, response: Response) -> Refusal | None:
+    """Return what kind of refusal an answer is, and for how long the site is to be left alone; None for a proper answer."""
+    headers = {
+        name.decode("latin-1").lower(): values[0].decode("latin-1")
+        for name, values in response.headers.items()
+        if values
+    }
+    expects = request.meta.get("expects", "other")
+    return classify(response.status, headers, response.body, expects=expects, now=time.time())
+
+
 def _site(request: Request) -> str:
     return request.meta.get("site") or request.meta.get(ROBOTS_OF) or urlparse_cached(request).netloc
 
@@ -149,7 +153,3 @@ def _is_missing_robots_txt(request: Request, response: Response) -> bool:
 
 def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"  # noqa: PLR2004 - an hour
-
-
-def _first_values(response: Response) -> list[tuple[bytes, bytes]]:
-    return [(name, values[0]) for name, values in response.headers.items() if values]

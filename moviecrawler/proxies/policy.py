@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from rotating_proxies.policy import BanDetectionPolicy
@@ -18,7 +17,8 @@ from scrapy.utils.misc import load_object
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.extract.blocks import USUAL_PAUSE, Refusal, classify
+from moviecrawler.extract.blocks import USUAL_PAUSE, Refusal
+from moviecrawler.middlewares.blocks import refusal_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -57,17 +57,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
     def refusal(self, request: Request, response: Response) -> Refusal | None:
         """Return what kind of refusal an answer is, and for how long the site is to be left alone by whoever got it."""
-        return classify(
-            response.status,
-            {
-                name.decode("latin-1").lower(): values[0].decode("latin-1")
-                for name, values in response.headers.items()
-                if values
-            },
-            response.body,
-            expects=request.meta.get("expects", "other"),
-            now=time.time(),
-        )
+        return refusal_of(request, response)
 
 
 UNKNOWN_REFUSAL = Refusal("refusal", "the ban policy says so", USUAL_PAUSE)

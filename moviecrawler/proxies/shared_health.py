@@ -7,7 +7,6 @@ import logging
 import time
 import uuid
 from contextlib import suppress
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +14,7 @@ import redis.exceptions
 
 from moviecrawler.proxies.health import FORGIVEN_AFTER_SECONDS, MAX_QUARANTINE_SECONDS, Figures, Quarantine
 from moviecrawler.proxies.keys import HOUR, HOURS_KEPT, Keys
+from moviecrawler.redis_client import load_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ class SharedHealth:
     ) -> None:
         """Take how long a probe may take, and what to call when something of `health` has changed."""
         self._client = client
-        self._script = client.register_script(files(__package__).joinpath("exchange.lua").read_text("utf-8"))
+        self._script = load_script(client, __package__, "exchange")
         self._keys = Keys(site)
         self._health = health
         self._probe_ms = round(probe_seconds * _MILLISECONDS)
