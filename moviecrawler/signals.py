@@ -42,6 +42,10 @@ lease_ended = object()
 """Sent in a shared crawl when a request that this worker held is over for it. Keyword arguments: `request`, `how` (`How` in
 `frontier/leases.py`) and `reason` (str)."""
 
+nothing_queued = object()
+"""Sent in a shared crawl, every few seconds, while a worker has nothing to do and no request is queued: what it holds waits
+for its stores. No arguments."""
+
 site_refused = object()
 """Sent when a site has refused us and is asked nothing more for a while. Keyword arguments: `site` (str), `reason` (str) and
 `pause` (float, seconds)."""

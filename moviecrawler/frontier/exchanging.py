@@ -79,6 +79,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         self._last_exchange = 0.0
         self._last_seeds = -inf  # when the last look for seeds from outside began
         self._no_seeds_at = -inf  # when the last one began that found none
+        self._is_queue_empty = False  # as of the last exchange
         self._done_since: float | None = None  # when the run was last found to have nothing to do; None while it has
 
     def _finish(self, lease: Lease, how: How, reason: str = "") -> None:
@@ -232,6 +233,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             circuit.pending_refusal = None
         circuit.pending_answer = circuit.pending_answer and not batch.answered
         self._asked_at, self._in_vain = began, bool(batch.want and not reply.handed_out)
+        self._is_queue_empty = not reply.waiting
         if reply.open:
             self._done_since = None
         elif self._done_since is None:

@@ -32,6 +32,7 @@ from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
+from moviecrawler.signals import nothing_queued
 
 if TYPE_CHECKING:
     from typing import Self
@@ -288,5 +289,7 @@ class FrontierScheduler(ExchangingScheduler):
         now = self._loop.time()
         if not self._nothing_left():
             self._idle_since = now
+            if self._is_queue_empty:
+                self.crawler.signals.send_catch_log(nothing_queued)
         if not self._nothing_left() or now - self._idle_since < self.options.idle:
             raise DontCloseSpider

@@ -29,7 +29,7 @@ from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
 from moviecrawler.pipelines.thread import StoreThread
-from moviecrawler.signals import item_rejected, item_settled, store_opened
+from moviecrawler.signals import item_rejected, item_settled, nothing_queued, store_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -146,6 +146,8 @@ class BatchingPipeline:
         """
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
+        # No more comes to fill a batch, and the crawl is over when the last one is written.
+        self._signals.connect(self._thread.hurry, nothing_queued)
         try:
             await self._thread.start(self._loop)
         except (ConfigurationError, TransientStoreError) as error:
