@@ -51,7 +51,7 @@ class Sample:
 def sample(process: int, pages: int) -> Sample:
     """Look at a process."""
     status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
-    files = len(os.listdir(f"/proc/{process}/fd"))
+    files = len(list(Path(f"/proc/{process}/fd").iterdir()))
     return Sample(pages, int(status["VmRSS"].split()[0]) / 1024, files, int(status["Threads"]))
 
 
