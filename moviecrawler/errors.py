@@ -38,7 +38,11 @@ class InvalidItemError(MovieCrawlerError):
         self.field = field
 
 
-class AlarmStoreError(MovieCrawlerError):
+class AwayError(MovieCrawlerError):
+    """A store can't be asked now: a sentence for whoever asks."""
+
+
+class AlarmStoreError(AwayError):
     """Alarms, and what is known of pages, can't be read or written now."""
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
-
-from twisted.web import http
 
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.webservice import ClusterResource, error_response, parameter, parameters
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from twisted.web.server import Request
 
 _MAX_TITLES = 1000
@@ -39,19 +34,6 @@ class Boost(ClusterResource):
             heavy = 0.0
         if not 0 < heavy <= _MAX_WEIGHT:
             raise error_response(f"weight is {weight[:80]!r}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
-        return {"named": len(ids), "boosted": boost_titles(ids, heavy)}
-
-
-def boost_titles(ids: Sequence[str], weight: float) -> int:
-    """Return how many of the titles the catalogue knows, and boost these. Raises ConfigurationError, and Error for what a client is answered."""
-    url = os.environ.get("DATABASE_URL")
-    if not url:
-        raise error_response("DATABASE_URL is not set in the node's environment, so there is no catalogue")
-    from moviecrawler.database.short_transactions import AwayError, ShortTransactions  # noqa: PLC0415 - psycopg2's memory
-
-    try:
-        with ShortTransactions(url).transaction(write=True) as cursor:
-            cursor.execute("SELECT boost_titles(%s, %s, %s)", (list(ids), weight, utc_now()))
-            return int(cursor.fetchone()[0])
-    except AwayError as error:
-        raise error_response(str(error), http.SERVICE_UNAVAILABLE) from error
+        with self.node.database.transaction(write=True) as cursor:
+            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, heavy, utc_now()))
+            return {"named": len(ids), "boosted": cursor.fetchone()[0]}

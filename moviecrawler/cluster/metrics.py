@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
 from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.frontier.report import read_current_runs
 from moviecrawler.monitors.alarm_store import open_alarm_store
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class _Cluster(Collector):
     def _alarms(self) -> Metric:
         """Return the alarms of the crawls, which are none when spiders share no Redis. Raises AlarmStoreError."""
         family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
-        if os.environ.get("REDIS_URL"):
+        if self._node.has_frontier:
             with closing(open_alarm_store(os.environ)) as store:
                 numbers = Counter((alarm.site, alarm.kind) for alarm in store.open_alarms())
             for labels, number in sorted(numbers.items()):
@@ -81,7 +82,7 @@ class _Cluster(Collector):
         return family
 
     def _runs(self) -> Iterable[Metric]:
-        runs = self._node.current_runs()
+        runs = self._node.ask_frontier(read_current_runs).runs if self._node.has_frontier else []
         for name, text in (
             ("done", "Requests of a crawl that ended well."),
             ("failed", "Requests of a crawl that did not."),
@@ -91,7 +92,7 @@ class _Cluster(Collector):
         ):
             family = GaugeMetricFamily(f"moviecrawler_crawl_{name}", text, labels=["site", "run"])
             for run in runs:
-                family.add_metric([run["site"], run["run"]], run[name])
+                family.add_metric([run.site, run.run], getattr(run, name))
             yield family
 
 

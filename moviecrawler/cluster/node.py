@@ -6,30 +6,38 @@ import asyncio
 import os
 import time
 from contextlib import aclosing
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from moviecrawler.cluster.cron import read_schedules
 from moviecrawler.cluster.jobs import check_job
+from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.report import read_current_runs, read_runs
 from moviecrawler.redis_client import connect, redis_parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import ClusterState
 
+T = TypeVar("T")
+
+_TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
+"""Seconds. A request is answered soon, or told that Redis is away."""
+
 
 class Node:
-    """This node: its options, its part of the cluster's state, and what runs its jobs."""
+    """This node: its options, its part of the cluster's state, what runs its jobs, and the stores that its services read."""
 
     def __init__(self, options: NodeOptions, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
         """Take its parts, and read `schedules_file`. Raises ConfigurationError."""
+        url = os.environ.get("DATABASE_URL")
+        self._database = ShortTransactions(url) if url else None
         self.options = options
         self.schedules = read_schedules(Path(options.schedules_file)) if options.schedules_file else []
         self.name = options.node_name
@@ -63,25 +71,33 @@ class Node:
             return "Redis can't be reached"
         return None
 
-    def runs(self) -> list[dict[str, Any]]:
-        """Return the frontier's runs. Raises ConfigurationError without one, and redis.RedisError."""
+    @property
+    def has_database(self) -> bool:
+        """Whether DATABASE_URL names one."""
+        return self._database is not None
+
+    @property
+    def database(self) -> ShortTransactions:
+        """The database of the catalogue. Raises ConfigurationError when none is named."""
+        if self._database is None:
+            raise ConfigurationError(
+                "DATABASE_URL is not set in the node's environment, so there are no titles and no catalogue"
+            )
+        return self._database
+
+    @property
+    def has_frontier(self) -> bool:
+        """Whether spiders share one: whether REDIS_URL names it."""
+        return bool(os.environ.get("REDIS_URL"))
+
+    def ask_frontier(self, ask: Callable[[Any], Awaitable[T]]) -> T:
+        """Return what a coroutine gets of a client of the frontier's Redis. Raises redis.RedisError, and ConfigurationError without one."""
         url = os.environ.get("REDIS_URL")
         if not url:
             raise ConfigurationError("REDIS_URL is not set in the node's environment, so spiders share no frontier")
-        return _read_runs(url)
 
-    def current_runs(self) -> list[dict[str, Any]]:
-        """Return the runs that are not over, or only just; none when spiders share no frontier. Raises redis.RedisError."""
-        url = os.environ.get("REDIS_URL")
-        return _read_runs(url, current=True) if url else []
+        async def asked() -> T:
+            async with aclosing(connect(url, **{**redis_parameters(os.environ), **_TIMEOUTS})) as client:
+                return await ask(client)
 
-
-def _read_runs(url: str, *, current: bool = False) -> list[dict[str, Any]]:
-    """Return the frontier's runs as plain data, or the `current` ones only. Raises redis.RedisError."""
-
-    async def read() -> list[dict[str, Any]]:
-        async with aclosing(connect(url, **redis_parameters(os.environ))) as client:
-            runs = (await read_current_runs(client)).runs if current else await read_runs(client)
-            return [{**asdict(run), "to_go": run.to_go} for run in runs]
-
-    return asyncio.run(read())
+        return asyncio.run(asked())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
@@ -20,7 +21,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from moviecrawler.cluster.jobs import Job
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import AwayError, MovieCrawlerError
+from moviecrawler.frontier.report import read_runs
 
 if TYPE_CHECKING:
     from twisted.web.server import Request
@@ -106,6 +108,8 @@ class ClusterResource(Resource):
             return http.OK, {**msgspec.to_builtins(handler(request)), "status": "ok"}
         except Error as error:
             return int(error.status), error_data((error.message or b"").decode())
+        except AwayError as error:
+            return http.SERVICE_UNAVAILABLE, error_data(str(error))
         except MovieCrawlerError as error:
             return http.OK, error_data(str(error))
         except redis.exceptions.RedisError as error:
@@ -332,7 +336,7 @@ class Progress(ClusterResource):
     """`progress.json`: how far the crawls are that share a frontier."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
-        return {"runs": self.node.runs()}
+        return {"runs": [{**asdict(run), "to_go": run.to_go} for run in self.node.ask_frontier(read_runs)]}
 
 
 class Health(ClusterResource):

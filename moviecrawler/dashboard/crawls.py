@@ -40,19 +40,16 @@ class Crawls(Page):
         pending_at = asked.whole("pending", 1, _LAST_PAGE, 1)
         finished_at = asked.whole("finished", 1, _LAST_PAGE, 1)
         before = asked.whole("before", 1, _LATEST, 0) or None
-        frontier = asked.maybe(self.sources.frontier) if self.sources.has_frontier else None
-        earlier: list[RunReport] = []
-        further: float | None = None
-        if self.sources.has_frontier:
-            earlier, further = asked.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
-        counts = asked.maybe(state.counts)
+        frontier = asked.attempt(self.sources.frontier)
+        earlier, further = asked.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
+        counts = asked.attempt(state.counts)
         return {
             "earlier": earlier,
             "further": further,
             "before": before,
             "counts": counts,
             "frontier": frontier,
-            "has_frontier": self.sources.has_frontier,
+            "has_frontier": self.sources.node.has_frontier,
             "runs": _by_activity(frontier),
             "pending": asked.attempt(state.pending, None, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
             "running": [
@@ -79,7 +76,7 @@ class Crawls(Page):
         view = self.sources.state.find(*asked.path)
         if view is None:
             raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
-        frontier = asked.maybe(self.sources.frontier) if self.sources.has_frontier else None
+        frontier = asked.attempt(self.sources.frontier)
         log, why = log_tail(self.sources, view, asked.authorization)
         run = _run_of(view.job, frontier)
         return {

@@ -19,11 +19,11 @@ class Overview(Page):
 
     def show(self, asked: Asked) -> dict[str, Any]:
         sources = self.sources
-        counts = asked.maybe(sources.counts)
-        frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
+        counts = asked.attempt(sources.counts)
+        frontier = asked.attempt(sources.frontier)
         alarms = asked.attempt(sources.alarms, otherwise=[])
-        jobs = asked.maybe(sources.state.counts)
-        nodes = asked.maybe(sources.state.nodes)
+        jobs = asked.attempt(sources.state.counts)
+        nodes = asked.attempt(sources.state.nodes)
         cards = [card(site, counts, frontier) for site in HOMES]
         todo = concerns(
             cards,
@@ -40,6 +40,6 @@ class Overview(Page):
             "counts": counts,
             "jobs": jobs,
             "nodes": nodes,
-            "has_database": sources.has_database,
-            "has_frontier": sources.has_frontier,
+            "has_database": sources.node.has_database,
+            "has_frontier": sources.node.has_frontier,
         }

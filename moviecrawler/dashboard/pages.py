@@ -20,8 +20,7 @@ from twisted.web.static import File
 
 from moviecrawler.cluster.webservice import is_cross_site
 from moviecrawler.dashboard.rendering import render
-from moviecrawler.database.short_transactions import AwayError
-from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.redis_client import describe_error
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 journal = Logger()
 T = TypeVar("T")
+U = TypeVar("U")
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -111,23 +111,18 @@ class Asked:
             raise RefusedError(f"{name} is {text[:40]!r}; give a whole number from {least} to {most:,}")
         return int(text)
 
-    def maybe(self, function: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function does; None when a store is away, which the page then says."""
-        return self.attempt(function, *arguments, otherwise=None)
-
-    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: Any) -> T:
-        """Return what a function does; something else when a store is away, which the page then says."""
+    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # of a default, mypy knows no type
+        """Return what a function does; something else when a store is away or not set, which the page then says."""
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
             trouble = f"Redis can't be asked: {describe_error(error)}"
-        except AwayError as error:
+        except (AwayError, ConfigurationError) as error:
             trouble = str(error)
         trouble = trouble[:1].upper() + trouble[1:]
         if trouble not in self.troubles:
             self.troubles.append(trouble)
-        instead: T = otherwise
-        return instead
+        return otherwise
 
 
 @dataclass(slots=True, kw_only=True)

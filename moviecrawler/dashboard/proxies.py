@@ -56,20 +56,17 @@ class Proxies(Page):
             ],
             "page": page,
             "has_more": page * _ROWS < max(site["total"] for site in shown),
-            "has_frontier": self.sources.has_frontier,
+            "has_frontier": self.sources.node.has_frontier,
         }
 
     def _read(self, site_pools: SitePools | None) -> dict[Site, list[ProxyReport]]:
-        if not self.sources.has_frontier:
+        if not self.sources.node.has_frontier:
             return asyncio.run(read_proxies(None, site_pools))
-        found: dict[Site, list[ProxyReport]] = self.sources.ask_frontier(
-            lambda client: read_proxies(client, site_pools)
-        )
-        return found
+        return self.sources.node.ask_frontier(lambda client: read_proxies(client, site_pools))
 
     def act(self, asked: Asked) -> tuple[str, str]:
         site, proxy = asked.value("site"), asked.value("proxy")
         if asked.value("action") != "release" or site not in HOMES:
             raise RefusedError("the action is release, of a proxy and a site")
-        cleared = self.sources.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
+        cleared = self.sources.node.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
         return "/proxies", "released" if cleared else "no-proxy"

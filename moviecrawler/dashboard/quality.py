@@ -14,8 +14,7 @@ from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.formats import when
 from moviecrawler.dashboard.pages import Asked, Page, RefusedError
-from moviecrawler.database.short_transactions import AwayError
-from moviecrawler.errors import TransientStoreError
+from moviecrawler.errors import AwayError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.urls import HOMES, title_url
 
@@ -111,10 +110,10 @@ class Quality(Page):
             history = asked.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
         review: list[Review] = []
-        if sources.has_database:
+        if sources.node.has_database:
             errors = asked.attempt(self._errors, otherwise=[])
-            review = asked.attempt(reviews, sources.database, _ROWS + 1, after, otherwise=[])
-        elif sources.has_frontier:
+            review = asked.attempt(reviews, sources.node.database, _ROWS + 1, after, otherwise=[])
+        elif sources.node.has_frontier:
             errors = asked.attempt(self._errors_counted, today, otherwise=[])
         last = review[_ROWS - 1] if len(review) > _ROWS else None
         more = None if last is None else last.place
@@ -126,12 +125,12 @@ class Quality(Page):
             "errors": errors,
             "partial": sorted(partial, key=lambda one: -one.number)[:_MOST_PARTIAL],
             "error_days": _ERRORS_OF.days,
-            "samples": asked.attempt(sources.samples, otherwise={}) if sources.has_frontier else {},
+            "samples": asked.attempt(sources.samples, otherwise=()),
             "reviews": review[:_ROWS],
             "after": "" if after is None else f"?{urlencode({'after': str(after)})}",
             "to_more": None if more is None else f"?{urlencode({'after': str(more)})}",
-            "has_database": sources.has_database,
-            "has_frontier": sources.has_frontier,
+            "has_database": sources.node.has_database,
+            "has_frontier": sources.node.has_frontier,
             "title_url": title_url,
         }
 
@@ -143,7 +142,7 @@ class Quality(Page):
         )
 
     def _errors(self) -> list[Unreadable]:
-        with self.sources.database.transaction() as cursor:
+        with self.sources.node.database.transaction() as cursor:
             cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MOST_ERRORS})
             return [Unreadable(*row) for row in cursor.fetchall()]
 

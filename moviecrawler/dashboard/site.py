@@ -24,7 +24,7 @@ from moviecrawler.dashboard.rendering import STATIC
 from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.stores import Stores
 from moviecrawler.dashboard.titles import Titles
-from moviecrawler.database.short_transactions import AwayError
+from moviecrawler.errors import AwayError, ConfigurationError
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -68,8 +68,8 @@ class Upkeep(Service):
     def stopService(self) -> Any:
         super().stopService()
         self._call.stop()
-        if self._sources.has_database:
-            self._sources.database.interrupt()
+        if self._sources.node.has_database:
+            self._sources.node.database.interrupt()
         self._sources.reactor.addSystemEventTrigger("after", "shutdown", self._sources.threads.stop)
 
     def _look(self) -> Deferred[Any]:
@@ -81,14 +81,13 @@ class Upkeep(Service):
         """Do what is due, in a thread."""
         sources = self._sources
         try:
-            if sources.has_database and count_if_due(
-                sources.state.client, sources.keys, sources.database, sources.node_name
+            if sources.node.has_database and count_if_due(
+                sources.state.client, sources.keys, sources.node.database, sources.node_name
             ):
                 self._working = True
         except (AwayError, redis.exceptions.RedisError) as error:
             if self._working:
                 journal.warn("The catalogue can't be counted: {error}; it is tried again", error=str(error))
             self._working = False
-        with suppress(AwayError, redis.exceptions.RedisError):
-            if sources.has_frontier:
-                sources.frontier()  # so that rates are those of now when somebody looks
+        with suppress(AwayError, ConfigurationError, redis.exceptions.RedisError):
+            sources.frontier()  # so that rates are those of now when somebody looks

@@ -70,16 +70,16 @@ class Stores(Page):
         sources = self.sources
         where = _where(asked)
         now = time.time()
-        figures_of_all = asked.attempt(sources.store_figures, otherwise=[]) if sources.has_frontier else []
+        figures_of_all = asked.attempt(sources.store_figures, otherwise=[])
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
-        frontier = asked.maybe(sources.frontier) if sources.has_frontier else None
+        frontier = asked.attempt(sources.frontier)
         letters, more_letters = asked.attempt(self._dead_letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
-        if sources.has_frontier:
+        if sources.node.has_frontier:
             items, items_in_all = asked.attempt(self._items, where, otherwise=([], 0))
         return {
-            "has_frontier": sources.has_frontier,
+            "has_frontier": sources.node.has_frontier,
             "totals": _totals(running),
             "running": sorted(running, key=lambda one: (one.site, one.run, one.node)),
             "ended": [figures for figures in figures_of_all if figures.ended],
@@ -102,16 +102,13 @@ class Stores(Page):
         if frontier is None:
             return [], None
         place = Place.parse(where.letters) if where.letters else None
-        letters, more = self.sources.ask_frontier(
+        letters, more = self.sources.node.ask_frontier(
             lambda client: page_of_dead_letters(client, frontier.runs, place, _ROWS)
         )
         return sorted(letters, key=lambda letter: -(letter.at or 0)), more
 
     def _items(self, where: Where) -> tuple[list[tuple[str, RejectedItem | None]], int]:
-        found: tuple[list[tuple[str, RejectedItem | None]], int] = self.sources.ask_frontier(
-            lambda client: page_of_rejected(client, where.items or None, _ROWS)
-        )
-        return found
+        return self.sources.node.ask_frontier(lambda client: page_of_rejected(client, where.items or None, _ROWS))
 
     def act(self, asked: Asked) -> tuple[str, str]:
         """Queue a dead letter again or forget it; fetch the title of an item again, or forget that."""
@@ -134,7 +131,7 @@ class Stores(Page):
                 return await requeue(client, keys, letter)
             return await drop(client, keys, letter)
 
-        done = self.sources.ask_frontier(change)
+        done = self.sources.node.ask_frontier(change)
         return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-letter"
 
     def _act_on_item(self, asked: Asked, action: str) -> str:
@@ -148,7 +145,7 @@ class Stores(Page):
                 return await fetch_again(client, item, start_urls)
             return await forget_rejected(client, item)
 
-        done = self.sources.ask_frontier(change)
+        done = self.sources.node.ask_frontier(change)
         return {"fetch": "fetched-again", "forget": "forgotten"}[action] if done else "no-item"
 
 

@@ -44,9 +44,9 @@ class Titles(Page):
     def _list(self, asked: Asked) -> dict[str, Any]:
         text = asked.value("q")[:200]
         page = asked.whole("page", 1, _LAST, 1)
-        ask: Callable[[], Any] = lambda: popular(self.sources.database, _after(asked), _ROWS + 1)  # noqa: E731 - one of two
+        ask: Callable[[], Any] = lambda: popular(self.sources.node.database, _after(asked), _ROWS + 1)  # noqa: E731 - one of two
         if text:
-            ask = lambda: search(self.sources.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
+            ask = lambda: search(self.sources.node.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
         found: list[Found] = asked.attempt(ask, otherwise=[])
         return {
             "q": text,
@@ -57,7 +57,7 @@ class Titles(Page):
 
     def _one(self, asked: Asked) -> dict[str, Any]:
         title_id = _title_id(asked)
-        found = read_title(self.sources.database, title_id)
+        found = read_title(self.sources.node.database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have become one with another", 404)
         return {
@@ -73,7 +73,7 @@ class Titles(Page):
         if asked.value("action") != "boost":
             raise RefusedError(f"action is {asked.value('action')[:40]!r}; it is boost")
         title_id = _title_id(asked)
-        with self.sources.database.transaction(write=True) as cursor:
+        with self.sources.node.database.transaction(write=True) as cursor:
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"

@@ -10,7 +10,7 @@ import psycopg2
 from psycopg2.extras import NamedTupleCursor
 
 from moviecrawler.database.connection import connect, in_one_line
-from moviecrawler.errors import ConfigurationError, MovieCrawlerError, TransientStoreError
+from moviecrawler.errors import AwayError, ConfigurationError, TransientStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +25,6 @@ SET statement_timeout = %s;
 SET idle_in_transaction_session_timeout = '30s';
 SET jit = off;  -- it costs a tenth of a second, for queries that take a hundredth
 """
-
-
-class AwayError(MovieCrawlerError):
-    """A store can't be asked now: a sentence for whoever asks."""
 
 
 class ShortTransactions:

@@ -9,37 +9,36 @@ from typing import Any
 
 import pytest
 from scrapy.settings import Settings
-from twisted.web.error import Error
 
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.cluster.boost import Boost, boost_titles
+from moviecrawler.cluster.boost import Boost
+from moviecrawler.database.short_transactions import ShortTransactions
 from tests.services.postgres import execute
 
 
-def boost(*several: tuple[str, str], **parameters: str) -> dict[str, Any]:
-    """Return the answer of `boost.json`."""
+def boost(url: str, *several: tuple[str, str], **parameters: str) -> dict[str, Any]:
+    """Return the answer of `boost.json` by a node with that database."""
     args: dict[bytes, list[bytes]] = {}
     for name, value in (*several, *parameters.items()):
         args.setdefault(name.encode(), []).append(value.encode())
     request: Any = SimpleNamespace(method=b"POST", args=args, getHeader=lambda _: None)
-    service: Any = Boost(SimpleNamespace())  # type: ignore[arg-type]  # it needs nothing of its node
+    service: Any = Boost(SimpleNamespace(database=ShortTransactions(url)))  # type: ignore[arg-type]  # all that it needs
     answer: dict[str, Any] = service.answer(request)[1]
     return answer
 
 
-def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", database_url)
+def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> None:
     rows = [
         ImportRow(imdb_id=f"tt100000{number}", title=f"Title {number}", kind="movie", year=2000, popularity=1.0)
         for number in range(3)
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    told = boost(("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
+    told = boost(database_url, ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
     assert (told["status"], told["named"], told["boosted"]) == ("ok", 3, 2)
-    heavier = boost(id="tt1000002", weight="5")
+    heavier = boost(database_url, id="tt1000002", weight="5")
     assert heavier["boosted"] == 1
     due = execute(
         database_url,
@@ -54,7 +53,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str, mon
         ({"id": "tt1000001", "weight": "nan"}, "weight is 'nan'"),
         ({"id": ",".join(f"tt{1_000_000 + number}" for number in range(1001))}, "1,001 titles are named"),
     ):
-        refused = boost(**parameters)
+        refused = boost(database_url, **parameters)
         assert refused["status"] == "error"
         assert message in refused["message"]
 
@@ -68,9 +67,8 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str, mon
         "postgresql://me:5/hunter2@127.0.0.1:1/x",
     ],
 )
-def test_no_part_of_the_database_s_password_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", url)
-    with pytest.raises(Error) as raised:
-        boost_titles(["tt1000001"], 1.0)
-    assert "write signs such as @" in str(raised.value)
-    assert "ter2" not in str(raised.value)
+def test_no_part_of_the_database_s_password_is_told(url: str) -> None:
+    refused = boost(url, id="tt1000001")
+    assert refused["status"] == "error"
+    assert "write signs such as @" in refused["message"]
+    assert "ter2" not in refused["message"]

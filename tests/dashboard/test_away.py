@@ -35,7 +35,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 
     def make(redis_url: str, *, redis: str = "", database: str = "") -> Callable[[str], str]:
         monkeypatch.setenv("REDIS_URL", redis)
-        monkeypatch.setattr("moviecrawler.settings.DATABASE_URL", database)
+        monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setattr("moviecrawler.settings.DATA_DIR", str(tmp_path))
         options = NodeOptions(redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"))
         state = ClusterState(options)

@@ -214,11 +214,11 @@ def test_nodes_are_those_of_the_api(world: Operated) -> None:
 def test_stores_tell_rows_and_buffers(world: Operated) -> None:
     [[stored]] = world.ask("SELECT count(*) FROM records WHERE site = 'imdb' AND record_id < 900000")
     told = text_of(world.page("/stores"))
-    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 2,000 0 0 0", told)
+    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 5,000 0 0 0", told)
     assert found, told
     assert 0 < int(found[1]) <= int(str(stored)) + 60
     assert re.search(
-        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 2,000 0 0 0", told
+        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 5,000 0 0 0", told
     ), told
 
 

@@ -19,7 +19,8 @@ from moviecrawler.dashboard.counts import count
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
 from moviecrawler.database.connection import open_database
-from moviecrawler.database.short_transactions import AwayError, ShortTransactions
+from moviecrawler.database.short_transactions import ShortTransactions
+from moviecrawler.errors import AwayError
 from tests.dashboard.filling import fill
 from tests.services.postgres import execute, new_database
 
