@@ -7,7 +7,6 @@ of its slots, so that it would spread nothing.
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -21,6 +20,7 @@ from redis.backoff import ConstantBackoff, NoBackoff
 from redis.retry import Retry
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.package_files import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +116,7 @@ class _ClientOverSentinel(redis.asyncio.Redis):
 
 def load_script(client: Any, package: str, name: str) -> Any:
     """Return the Lua script `name`.lua of a package, as something to call with keys and arguments."""
-    return client.register_script(files(package).joinpath(f"{name}.lua").read_text("utf-8"))
+    return client.register_script(read_package_file(package, f"{name}.lua"))
 
 
 def describe_error(error: Exception, otherwise: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -17,6 +16,7 @@ from twisted.logger import Logger
 from moviecrawler.cluster.jobs import UnknownVersionError
 from moviecrawler.cluster.threads import pause
 from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.package_files import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,8 +65,7 @@ class CronScheduler:
         self._clock = clock or state.now
         self._find = find
         self._errors: dict[str, str] = {}  # why a schedule's job can't be queued, as the log has it
-        folder = files(__package__)
-        common, put, fire = (folder.joinpath(f"{name}.lua").read_text("utf-8") for name in ("common", "put", "fire"))
+        common, put, fire = (read_package_file(__package__, f"{name}.lua") for name in ("common", "put", "fire"))
         self._fire = state.client.register_script(f"{common}\nlocal function put()\n{put}\nend\n{fire}")
 
     def look(self) -> float:

@@ -6,7 +6,6 @@ import os
 from collections import defaultdict
 from contextlib import suppress
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -18,6 +17,7 @@ from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.frontier.queue import MOST_HANGS
+from moviecrawler.package_files import read_package_file
 from moviecrawler.redis_client import connect_blocking, redis_parameters
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ class ClusterState:
         self.options = options
         self.keys = Keys(options.redis_prefix)
         self.client = connect(options)
-        common = files(__package__).joinpath("common.lua").read_text("utf-8")
+        common = read_package_file(__package__, "common.lua")
         self._scripts = {
-            name: self.client.register_script(common + files(__package__).joinpath(f"{name}.lua").read_text("utf-8"))
+            name: self.client.register_script(common + read_package_file(__package__, f"{name}.lua"))
             for name in _SCRIPTS
         }
 

@@ -65,7 +65,7 @@ class Titles(Page):
             "found": found,
             "facts": _facts(found),
             "roles": _roles(found),
-            "similar": asked.attempt(lambda: similar(self.sources.database, title_id, _SIMILAR), otherwise=[]),
+            "similar": asked.attempt(lambda: similar(self.sources.node.database, title_id, _SIMILAR), otherwise=[]),
             "safe_url": safe_url,
         }
 

@@ -1,12 +1,9 @@
-"""The SQL of the catalogue, in files of its own. Its tables are made by the Postgres store's migrations."""
+"""The SQL of the catalogue, in files of its own. Its tables are made by the migrations of `database/sql`."""
 
 from __future__ import annotations
 
-from importlib.resources import files
+from functools import partial
 
-_FOLDER = files(__name__)
+from moviecrawler.package_files import read_package_file
 
-
-def read_sql(name: str) -> str:
-    """Return the text of one of the files in this folder."""
-    return (_FOLDER / name).read_text("utf-8")
+read_sql = partial(read_package_file, __name__)

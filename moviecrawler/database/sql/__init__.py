@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
 
-_FOLDER = files(__name__)
+from moviecrawler.package_files import read_package_file
 
-
-def read_sql(name: str) -> str:
-    """Return the text of one of the files in this folder."""
-    return (_FOLDER / name).read_text("utf-8")
+read_sql = partial(read_package_file, __name__)
 
 
 def migrations() -> dict[int, str]:
     """Return the SQL of each version of the schema, in order; a file's name begins with its version in four digits."""
-    scripts = sorted((_FOLDER / "migrations").iterdir(), key=lambda script: script.name)
+    scripts = sorted(files(__name__).joinpath("migrations").iterdir(), key=lambda script: script.name)
     return {int(script.name[:4]): script.read_text("utf-8") for script in scripts}
 
 
