@@ -16,5 +16,6 @@ pytest_plugins = [
     "tests.services.redis",
     "tests.services.replica",
     "tests.services.tor",
+    "tests.frontier.workers",
     "tests.services.browser",
 ]

@@ -64,12 +64,12 @@ class ClockWatch:
                 try:
                     before = datetime.now(UTC)
                     async with asyncio.timeout(_TIMEOUT_SECONDS):
-                        message = await ask(settings[name])
+                        theirs = await ask(settings[name])
                     after = datetime.now(UTC)
                 except (MovieCrawlerError, OSError, TimeoutError) as error:
                     logger.debug("%s can't be asked for the time: %s", name, error)
                     continue
-                ahead = before + (after - before) / 2 - message
+                ahead = before + (after - before) / 2 - theirs
                 if abs(ahead) >= clock.TOLERANCE:
                     self._correct(ahead, "that of Redis" if name == "REDIS_URL" else "that of Postgres")
                 return
@@ -128,8 +128,8 @@ def _postgres_time(url: str) -> datetime:
         with closing(connect(url)) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = '5s'")
             cursor.execute("SELECT clock_timestamp()")
-            message: datetime = cursor.fetchall()[0][0]
-            return message
+            now: datetime = cursor.fetchall()[0][0]
+            return now
     except psycopg2.Error as error:
         raise OSError(str(error)) from error
 
@@ -140,8 +140,8 @@ def _ahead_of(response: Response) -> timedelta | None:
     if date is None or "cached" in response.flags:
         return None
     try:
-        message = parsedate_to_datetime(date.decode("latin-1")) + timedelta(seconds=int(age))  # of a copy on its way
-        return datetime.now(UTC) - message
+        theirs = parsedate_to_datetime(date.decode("latin-1")) + timedelta(seconds=int(age))  # of a copy on its way
+        return datetime.now(UTC) - theirs
     except (TypeError, ValueError, OverflowError):  # of a date without a zone, or that is none
         return None
 

@@ -107,8 +107,8 @@ class Summary:
             return "0"
         places = watch.places
         # What no page of the site has a place for is no news.
-        message = ((name, number) for name, number in places.silent.items() if name not in ON_OTHER_PAGES[self._site])
-        fields = sorted(message, key=lambda item: (item[1] == places.pages, -item[1]))
+        silent = ((name, number) for name, number in places.silent.items() if name not in ON_OTHER_PAGES[self._site])
+        fields = sorted(silent, key=lambda item: (item[1] == places.pages, -item[1]))
         shown = [
             f"{number:,} silent of {name}, such as {places.examples[name].site_id}"
             for name, number in fields[:_MAX_SHOWN]
@@ -155,13 +155,13 @@ def _titles(site: str, stats: dict[str, Any], seconds: float, reason: str) -> st
 
 def _stores(stats: dict[str, Any]) -> str:
     stores = sorted({name.split("/")[1] for name in stats if name.startswith("store/")})
-    message = []
+    shown = []
     for store in stores:
         counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled", "lost")}
         batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
         kept = _listed(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
-        message.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
-    return "; ".join(message) or "none"
+        shown.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
+    return "; ".join(shown) or "none"
 
 
 def _set_aside(stats: dict[str, Any]) -> str:
@@ -176,9 +176,9 @@ def _blocks(site: str, stats: dict[str, Any]) -> str:
         for name, value in stats.items()
         if name.startswith(f"blocks/{site}/") and isinstance(value, int)
     }
-    message = _listed(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
+    shown = _listed(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
     stopped = stats.get(f"blocks/{site}/stopped")
-    return f"{message}; {stopped}" if stopped else message
+    return f"{shown}; {stopped}" if stopped else shown
 
 
 def _traffic(site: str, stats: dict[str, Any]) -> str:
@@ -189,12 +189,12 @@ def _traffic(site: str, stats: dict[str, Any]) -> str:
     key = site, "direct"
     into[key] = into.get(key, 0) + max(0, stats.get("downloader/response_bytes", 0) - sum(into.values()))
     out[key] = out.get(key, 0) + max(0, stats.get("downloader/request_bytes", 0) - sum(out.values()))
-    message = [
+    shown = [
         f"{s} via {pool} {into[s, pool] / _MEGABYTE:,.2f} MB in, {out[s, pool] / _MEGABYTE:,.2f} MB out"
         for s, pool in sorted(into)
         if into[s, pool] or out[s, pool]
     ]
-    return "; ".join(message) or "none"
+    return "; ".join(shown) or "none"
 
 
 def _times(stats: dict[str, Any], seconds: float) -> str:

@@ -119,8 +119,8 @@ async def page_of_dead_letters(
         while True:
             cursor, letters = await client.hscan(keys.dead_letters, cursor, count=size)
             for letter_id, letter in letters.items():
-                message = _dead_letter(keys, letter_id, letter)
-                found[keys, message.id] = message
+                one = _dead_letter(keys, letter_id, letter)
+                found[keys, one.id] = one
             if not cursor:
                 break
             if len(found) >= size:
@@ -129,17 +129,17 @@ async def page_of_dead_letters(
 
 
 def _dead_letter(keys: Keys, letter_id: bytes, letter: bytes) -> DeadLetter:
-    head, _, entry = letter.partition(b"\n")
+    first, _, entry = letter.partition(b"\n")
     try:
-        message = msgspec.json.decode(head, type=_Head)
+        head = msgspec.json.decode(first, type=_Head)
     except (msgspec.DecodeError, RecursionError):
-        message = _Head(reason="set aside by another program")
+        head = _Head(reason="set aside by another program")
     return DeadLetter(
         site=keys.site,
         run=keys.run,
         id=letter_id.decode(errors="backslashreplace"),
-        reason=message.reason,
-        at=None if message.at is None else message.at / 1000,
+        reason=head.reason,
+        at=None if head.at is None else head.at / 1000,
         entry=entry.decode(errors="backslashreplace"),
     )
 

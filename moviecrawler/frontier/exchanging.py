@@ -1,4 +1,4 @@
-"""The task that exchanges batches with Redis: what there is to tell, and what there is to do, while the event loop stays free."""
+"""The task that exchanges batches with Redis: new requests and acknowledgements go out, leased requests come in."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks for seeds and into a queue that holds nothing for now, and the longest that anything waits to be told."""
+"""Seconds between two looks for seeds and into an empty queue, and the longest that anything waits to be sent to Redis."""
 _LISTENING_POLL_SECONDS = 5.0
-"""Seconds between two looks into an empty queue by a worker that hears when something comes in."""
+"""Seconds between two looks into an empty queue by a worker that is subscribed to new requests."""
 _HEARTBEAT_SECONDS = 10.0
 """Seconds between two heartbeats of a worker with nothing to tell; less when a lease is short."""
 _EMPTY_POLL_SECONDS = 0.25
-"""The shortest time between two looks of which the first brought nothing, though requests were waiting."""
+"""The shortest time until the next look after one that brought nothing although requests were waiting."""
 COALESCE_SECONDS = 0.02
-"""Seconds that an exchange waits for more to tell."""
+"""Seconds that an exchange waits for more to send."""
 _SEEDS_POLL_SECONDS = 5.0
 """Seconds between two looks for seeds from outside, by a worker that is not idle."""
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 0.2, 5.0
 _DRAIN_SECONDS = 7.0
-"""Seconds after the start of an ending after which what is still in flight goes back to the queue, and is not waited for."""
+"""Seconds that an ending worker waits for requests in flight before it gives them back to the queue."""
 
 
 class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
-    """The part of the scheduler that talks with Redis: when it does, what it tells, and when it ends the crawl."""
+    """The part of the scheduler that talks with Redis: when it does, what it sends, and when it ends the crawl."""
 
     crawler: Crawler
     spider: SharedSpider

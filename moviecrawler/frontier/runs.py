@@ -153,11 +153,11 @@ def details_of(report: RunReport, rate: Rate) -> str:
         parts.append(f"{timedelta(seconds=round(left))} left")
     if report.budget.per_day is not None:
         parts.append(f"{report.used_today:,} of {report.budget.per_day:,} requests of the day")
-    message = ", ".join(parts)
+    details = ", ".join(parts)
     if report.stopped is not None:
         until = datetime.fromtimestamp(report.stopped_until or 0, UTC)
-        message += f"; until {until:%Y-%m-%d %H:%M} UTC: {printable(report.stopped)}"
-    return message
+        details += f"; until {until:%Y-%m-%d %H:%M} UTC: {printable(report.stopped)}"
+    return details
 
 
 def per_minute(rate: Rate) -> str:

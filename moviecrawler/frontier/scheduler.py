@@ -1,7 +1,7 @@
 """Scrapy's scheduler over the shared frontier.
 
-Scrapy calls a scheduler synchronously; Redis answers later. So requests are fetched ahead, and what there is to tell is
-collected: a task exchanges both with Redis in batches, while the event loop stays free.
+Scrapy calls a scheduler synchronously, and Redis answers later. So a task fetches requests ahead and sends acknowledgements and
+new requests in batches, while the event loop stays free.
 """
 
 from __future__ import annotations
@@ -287,9 +287,10 @@ class FrontierScheduler(ExchangingScheduler):
             return  # another handler has just found something to do
         self.tracker.give_up()
         now = self._loop.time()
-        if not self._nothing_left():
+        nothing_left = self._nothing_left()
+        if not nothing_left:
             self._idle_since = now
             if self._is_queue_empty:
                 self.crawler.signals.send_catch_log(nothing_queued)
-        if not self._nothing_left() or now - self._idle_since < self.options.idle:
+        if not nothing_left or now - self._idle_since < self.options.idle:
             raise DontCloseSpider

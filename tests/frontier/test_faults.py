@@ -17,7 +17,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.frontier.workers import Workers
+from tests.frontier.workers import Workers, WorkersOf, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.redis import RedisServer
@@ -47,6 +47,11 @@ def ids_of(titles: int) -> list[str]:
 
 
 ALL = f"ids={','.join(IDS)}"
+
+
+@pytest.fixture
+def workers_of(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> WorkersOf:
+    return workers_on(replica, own_redis.url, tmp_path)
 
 
 def fetched(replica: ReplicaProcess) -> dict[str, int]:
@@ -120,27 +125,22 @@ def test_killed_workers_lose_no_title_and_double_none(
     assert state(own_redis, "failed") == 0
 
 
-def test_redis_may_be_away_for_a_while(replica: ReplicaProcess, tmp_path: Path) -> None:
-    with (
-        RedisServer() as server,
-        Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=server.url, **SLOWLY) as workers,
-    ):
+def test_redis_may_be_away_for_a_while(workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer) -> None:
+    with workers_of("imdb", ALL, **SLOWLY) as workers:
         workers.start(2)
-        wait_for(partial(have_joined, server, 2))
+        wait_for(partial(have_joined, own_redis, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
-        server.stop()
+        own_redis.stop()
         time.sleep(3)  # longer than a lease
-        server.start()
+        own_redis.start()
         assert workers.wait() == [0, 0], workers.log
         assert_whole(workers.movies)
         assert "Traceback" not in workers.log
-        assert state(server, "done") == state(server, "total") == TITLES
+        assert state(own_redis, "done") == state(own_redis, "total") == TITLES
 
 
-def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path) -> None:
-    with Workers(
-        "metacritic", "list=new", data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY
-    ) as workers:
+def test_redis_may_be_full_for_a_while(workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer) -> None:
+    with workers_of("metacritic", "list=new", **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: own_redis.client.zcard("{metacritic}:default:workers") == 2)
         wait_for(lambda: counts(replica, "metacritic")["requests"] >= 5)
@@ -154,9 +154,9 @@ def test_redis_may_be_full_for_a_while(replica: ReplicaProcess, own_redis: Redis
 
 
 def test_empty_redis_ends_the_crawl_with_an_error(
-    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
-    with Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY) as workers:
+    with workers_of("imdb", ALL, **SLOWLY) as workers:
         workers.start(2)
         wait_for(partial(have_joined, own_redis, 2))
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
@@ -174,10 +174,8 @@ def test_unreachable_redis_ends_the_crawl_at_once_with_a_sentence(replica: Repli
         assert "Traceback" not in workers.log
 
 
-def test_worker_that_slept_beyond_its_lease_does_no_harm(
-    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
-) -> None:
-    with Workers("imdb", ALL, data=tmp_path, replica=replica, redis_url=own_redis.url, **SLOWLY) as workers:
+def test_worker_that_slept_beyond_its_lease_does_no_harm(workers_of: WorkersOf, own_redis: RedisServer) -> None:
+    with workers_of("imdb", ALL, **SLOWLY) as workers:
         workers.start(2)
         wait_for(lambda: own_redis.client.hlen("{imdb}:default:nodes") == 2)
         wait_for(lambda: in_flight(own_redis, "node0") > 0)
@@ -193,18 +191,10 @@ def test_worker_that_slept_beyond_its_lease_does_no_harm(
 
 
 def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
-    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     change(replica, latency=30_000)
-    with Workers(
-        *("imdb", ALL),
-        data=tmp_path,
-        replica=replica,
-        redis_url=own_redis.url,
-        DOWNLOAD_TIMEOUT="60",
-        ROBOTSTXT_OBEY="0",
-        FRONTIER_LEASE="60",
-    ) as workers:
+    with workers_of("imdb", ALL, DOWNLOAD_TIMEOUT="60", ROBOTSTXT_OBEY="0", FRONTIER_LEASE="60") as workers:
         workers.start()
         wait_for(lambda: counts(replica)["requests"] > 0)
         began = time.monotonic()
@@ -217,10 +207,9 @@ def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
 
 
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
-    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    given: dict[str, Any] = {"data": tmp_path, "replica": replica, "redis_url": own_redis.url}
-    with Workers("imdb", ALL, **given, **SLOWLY) as workers:
+    with workers_of("imdb", ALL, **SLOWLY) as workers:
         workers.start()
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         began = time.monotonic()
@@ -233,7 +222,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     change(replica, latency=0)
     for name, most in (("recycled", 10), ("last", 0)):
         (tmp_path / name).mkdir()
-        with Workers("imdb", ALL, **{**given, "data": tmp_path / name}, FRONTIER_MAX_PAGES=str(most)) as others:
+        with workers_of("imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most)) as others:
             others.start()
             assert others.wait() == [0], others.log
             assert len(others.movies) == (most or TITLES - done - 10)
@@ -254,16 +243,14 @@ class Deadly:
 
 
 def test_page_that_kills_its_workers_is_set_aside_and_all_others_are_stored(
-    replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
     given = IDS[:12]
     change(replica, latency=50)
     (tmp_path / "deadly.py").write_text(_DEADLY.format(given[3]))
-    with Workers(
-        *("imdb", f"ids={','.join(given)}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=own_redis.url,
+    with workers_of(
+        "imdb",
+        f"ids={','.join(given)}",
         ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "deadly.Deadly": 1}',
         FRONTIER_DELIVERIES="2",
     ) as workers:

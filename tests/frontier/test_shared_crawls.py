@@ -21,7 +21,7 @@ from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
-from tests.frontier.workers import Workers
+from tests.frontier.workers import WorkersOf, workers_on
 from tests.replica.truth import truth
 from tests.services.replica import CATALOGUE, IDS, TITLES
 from tests.waiting import wait_for
@@ -35,9 +35,9 @@ PER_SECOND = 50
 
 @pytest.mark.parametrize("spider", SPIDERS)
 def test_workers_together_store_the_site_and_ask_for_no_page_twice(
-    spider: str, replica: ReplicaProcess, redis_url: str, tmp_path: Path
+    workers_of: WorkersOf, spider: str, replica: ReplicaProcess
 ) -> None:
-    with Workers(spider, *EVERYTHING[spider], data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with workers_of(spider, *EVERYTHING[spider]) as workers:
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
@@ -48,18 +48,14 @@ def test_workers_together_store_the_site_and_ask_for_no_page_twice(
 
 
 def test_what_arguments_name_is_fetched_by_each_start_and_what_links_lead_to_once_in_a_window(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess
 ) -> None:
     """As jobs do that are started every week, or every day, under one FRONTIER_RUN."""
     named = IDS[:2]
     begun = f"{time.time():.3f}"
     for number, late, expected in ((1, False, 1), (2, False, 2), (3, True, 2)):
-        with Workers(
-            *("imdb", "list=boxoffice", f"ids={','.join(named)}"),
-            data=tmp_path,
-            replica=replica,
-            redis_url=redis_url,
-            FRONTIER_ASKED_AT=begun if late else "0",
+        with workers_of(
+            "imdb", "list=boxoffice", f"ids={','.join(named)}", FRONTIER_ASKED_AT=begun if late else "0"
         ) as workers:
             workers.start()
             assert workers.wait() == [0], workers.log
@@ -73,18 +69,18 @@ def test_what_arguments_name_is_fetched_by_each_start_and_what_links_lead_to_onc
 
 
 def test_titles_that_failed_are_tried_once_by_the_next_start(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     named = set(IDS[:20])
     arguments = ("imdb", "list=boxoffice", f"ids={','.join(named)}")
     change(replica, faults={"500": 0.5})
-    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, RETRY_TIMES="0") as workers:
+    with workers_of(*arguments, RETRY_TIMES="0") as workers:
         workers.start()
         workers.wait()
         stored = {movie.site_id for movie in workers.movies if movie.source == "page"}
     assert 0 < len(stored & named) < 20
     reset(replica)
-    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with workers_of(*arguments) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         listed = {movie.site_id for movie in workers.movies} - named
@@ -96,14 +92,11 @@ def test_titles_that_failed_are_tried_once_by_the_next_start(
 
 
 def test_limit_is_that_of_the_crawl_not_of_each_worker(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     redis_client.rpush("metacritic:start_urls", "rubbish")
     # No batch is due by its age: the last ones are written as nothing is queued.
-    workers = Workers(
-        *("metacritic", "limit=25"), data=tmp_path, replica=replica, redis_url=redis_url, STORE_BATCH_SECONDS="3600"
-    )
-    with workers:
+    with workers_of("metacritic", "limit=25", STORE_BATCH_SECONDS="3600") as workers:
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         assert len(workers.movies) == 25
@@ -116,23 +109,21 @@ def test_limit_is_that_of_the_crawl_not_of_each_worker(
     assert scrapy("proxies", data=tmp_path, **shared).code == 0
 
 
-def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
-) -> None:
+def test_crawl_ends_that_stores_what_an_earlier_one_has_spooled(workers_of: WorkersOf, tmp_path: Path) -> None:
     earlier = truth(CATALOGUE, "imdb", TITLES - 1)
     assert earlier is not None
     earlier.scraped_at = datetime.now(UTC)
     Spool(tmp_path, "csv", [Movie]).write([("Movie", msgspec.json.encode(earlier))])
     # Its seeding is over only when nothing that datasets gave is on its way to a store.
     arguments = ("imdb", "via=datasets", f"ids={','.join(IDS[:5])}")
-    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with workers_of(*arguments) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         assert {movie.site_id for movie in workers.movies} == {*IDS[:5], earlier.site_id}
 
 
 def test_seeds_from_outside_are_taken_and_what_is_bad_or_forged_is_set_aside(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     wanted = IDS[:6]
     redis_client.rpush(
@@ -148,9 +139,7 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_or_forged_is_set_aside(
         "200" + "1" * 32 + "[" * 5000 + "]" * 5000,
         "200" + "2" * 32 + json.dumps(forged),
     )
-    with Workers(
-        *("imdb", f"ids={wanted[3]}"), data=tmp_path, replica=replica, redis_url=redis_url, FRONTIER_IDLE="2"
-    ) as workers:
+    with workers_of("imdb", f"ids={wanted[3]}", FRONTIER_IDLE="2") as workers:
         workers.start()
         wait_for(lambda: counts(replica)["requests"] == 4)
         redis_client.rpush("imdb:start_urls", wanted[4], wanted[0])
@@ -169,17 +158,11 @@ def test_seeds_from_outside_are_taken_and_what_is_bad_or_forged_is_set_aside(
 def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> None:
     seconds = 6
     titles = PER_SECOND * seconds
+    wanted = tmp_path / "ids"
+    wanted.write_text("\n".join(Catalogue(1, titles).imdb_id(index) for index in range(titles)))
+    budget: dict[str, Any] = {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}), "CSV_ENABLED": "0"}
     with ReplicaProcess(titles=titles, light=True) as replica:
-        wanted = tmp_path / "ids"
-        wanted.write_text("\n".join(Catalogue(1, titles).movie(index).imdb_id for index in range(titles)))
-        with Workers(
-            *("imdb", f"file={wanted}"),
-            data=tmp_path,
-            replica=replica,
-            redis_url=redis_url,
-            SITE_BUDGETS=json.dumps({"127.0.0.1": {"per_second": PER_SECOND}}),
-            CSV_ENABLED="0",
-        ) as workers:
+        with workers_on(replica, redis_url, tmp_path)("imdb", f"file={wanted}", **budget) as workers:
             workers.start(5)
             assert workers.wait() == [0] * 5, workers.log
         by_second = {int(second): number for second, number in counts(replica)["seconds"].items()}
@@ -192,15 +175,12 @@ def test_workers_together_keep_the_budget(redis_url: str, tmp_path: Path) -> Non
 
 
 def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_answers(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     change(replica, latency=100, rate_limit=10)
-    given: dict[str, Any] = {"data": tmp_path, "replica": replica, "redis_url": redis_url}
     with (
-        Workers("metacritic", "list=new", **given, FRONTIER_PATIENCE="2") as workers,
-        Workers(
-            "metacritic", "list=new", **{**given, "data": tmp_path / "patient"}, FRONTIER_PATIENCE="90000"
-        ) as patient,
+        workers_of("metacritic", "list=new", FRONTIER_PATIENCE="2") as workers,
+        workers_of("metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000") as patient,
     ):
         patient.data.mkdir()
         workers.start(2)
@@ -235,16 +215,10 @@ class Slow:
 """
 
 
-def test_worker_whose_stores_open_slowly_crawls_all_the_same(
-    replica: ReplicaProcess, redis_url: str, tmp_path: Path
-) -> None:
+def test_worker_whose_stores_open_slowly_crawls_all_the_same(workers_of: WorkersOf, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(_SLOW)
-    with Workers(
-        *("imdb", f"ids={','.join(IDS[:5])}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=redis_url,
-        ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}',
+    with workers_of(
+        "imdb", f"ids={','.join(IDS[:5])}", ADDONS='{"moviecrawler.addon.ConfiguredParts": 0, "slow.Slow": 1}'
     ) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
@@ -262,17 +236,12 @@ time.time = lambda: seconds() + 300
 """
 
 
-def test_clocks_of_workers_may_differ(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> None:
+def test_clocks_of_workers_may_differ(workers_of: WorkersOf, replica: ReplicaProcess, tmp_path: Path) -> None:
     skewed = tmp_path / "skewed"
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
-    with Workers(
-        *("imdb", f"ids={','.join(IDS)}"),
-        data=tmp_path,
-        replica=replica,
-        redis_url=redis_url,
-        SITE_BUDGETS='{"127.0.0.1": {"per_second": 10}}',  # so that something is left for the one that is up later
-    ) as workers:
+    # So that something is left for the one that is up later.
+    with workers_of("imdb", f"ids={','.join(IDS)}", SITE_BUDGETS='{"127.0.0.1": {"per_second": 10}}') as workers:
         workers.start()
         workers.start(environment={"PYTHONPATH": str(skewed)})
         assert workers.wait() == [0, 0], workers.log
@@ -284,17 +253,11 @@ def test_clocks_of_workers_may_differ(replica: ReplicaProcess, redis_url: str, t
 
 
 def test_titles_that_may_not_be_fetched_are_read_from_the_datasets_and_then_acknowledged(
-    replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
+    workers_of: WorkersOf, replica: ReplicaProcess, redis_client: redis.Redis
 ) -> None:
     change(replica, robots="live")
     for workers_at_once, argument in ((1, "list=top"), (2, f"ids={','.join(IDS[:20])}")):
-        with Workers(
-            *("imdb", argument, "limit=30"),
-            data=tmp_path,
-            replica=replica,
-            redis_url=redis_url,
-            CONCURRENT_REQUESTS="1",
-        ) as workers:
+        with workers_of("imdb", argument, "limit=30", CONCURRENT_REQUESTS="1") as workers:
             workers.start(workers_at_once)
             assert workers.wait() == [0] * workers_at_once, workers.log
             assert workers.movies

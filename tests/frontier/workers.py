@@ -6,7 +6,9 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import Self
+from typing import Any, Protocol, Self
+
+import pytest
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Movie
@@ -114,3 +116,23 @@ class Workers:
         """What they stored."""
         path = self.data / "movies.csv"
         return list(read_movies(path)) if path.exists() else []
+
+
+class WorkersOf(Protocol):
+    """Makes the workers of a test: on its replica and its Redis, storing into its folder unless `data` says otherwise."""
+
+    def __call__(self, spider: str, *arguments: str, data: Path | None = None, **settings: Any) -> Workers: ...
+
+
+def workers_on(replica: ReplicaProcess, redis_url: str, folder: Path) -> WorkersOf:
+    """Return what makes the workers of a test."""
+
+    def make(spider: str, *arguments: str, data: Path | None = None, **settings: Any) -> Workers:
+        return Workers(spider, *arguments, data=data or folder, replica=replica, redis_url=redis_url, **settings)
+
+    return make
+
+
+@pytest.fixture
+def workers_of(replica: ReplicaProcess, redis_url: str, tmp_path: Path) -> WorkersOf:
+    return workers_on(replica, redis_url, tmp_path)
