@@ -152,6 +152,8 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
 
     batch: Annotated[int, Meta(ge=1, le=100_000), JOB] = 25
     """Titles that a worker claims at once; so many may wait, too."""
+    datasets_batch: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 100_000
+    """Titles that are claimed for one pass over IMDb's datasets: it reads all files, which takes as long as storing so many titles."""
     lease: Annotated[float, Meta(ge=1, le=1e9), JOB] = 7_200.0
     """Seconds after which the titles of a worker that died are due again."""
     boost_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.5

@@ -46,8 +46,6 @@ CHARTS = {"top": "/chart/top/", "popular": "/chart/moviemeter/", "boxoffice": "/
 WAYS = ("auto", "pages", "datasets")
 REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
-CLAIMED_FOR_DATASETS = 20_000
-"""Titles that one pass over the datasets is made for, at most."""
 _NOT_THERE = "not in IMDb's datasets"
 _DAMAGED = "its row in IMDb's title.basics is damaged"
 _AT_A_TIME = 500
@@ -222,7 +220,7 @@ class ImdbSpider(MovieSpider):
 
     def claim_size(self, batch: int) -> int:
         """Return how many titles to claim at once: many, when the datasets have to be read for them."""
-        return CLAIMED_FOR_DATASETS if self.reads_elsewhere else batch
+        return self.settings.getint("CATALOGUE_DATASETS_BATCH") if self.reads_elsewhere else batch
 
     async def requests_of_claims(self, claims: Sequence[Claim]) -> AsyncIterator[Request]:
         """Yield the requests for pages; once these are refused, those for the datasets, and wait until they are read."""
