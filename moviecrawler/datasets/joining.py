@@ -14,14 +14,14 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Final
 from zlib import crc32
 
-from moviecrawler.datasets.names import Names, People
+from moviecrawler.datasets.names import IdSet, Names
 from moviecrawler.extract.dataset_charts import most_voted, top_250
 from moviecrawler.extract.dataset_titles import NAMES, Table, TitleReader, people_of
 from moviecrawler.extract.datasets import gunzip, text_or_none, url_of
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from moviecrawler.extract.datasets import Damage
@@ -55,7 +55,7 @@ def dataset_names(words: str) -> tuple[str, ...]:
 
 def read_chart(
     files: Mapping[str, Path], chart: str, limit: int | None, damage: Damage
-) -> tuple[list[str], dict[str, Movie]]:
+) -> tuple[IdSet, dict[str, Movie]]:
     """Return the ids of a chart, and its movies without credits where their places count.
 
     files: title.basics and title.ratings by name. `chart` is `top`, computed by IMDb's formula; `popular`, the films of the
@@ -64,14 +64,15 @@ def read_chart(
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
         if chart == "all":
             table = Table(BASICS, gunzip(basics, url_of(BASICS)), damage.add)
-            return list(islice(_movies_and_series(table), limit)), {}
+            return IdSet(islice(_movies_and_series(table), limit)), {}
         compute = top_250 if chart == "top" else most_voted
         blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
         movies = compute(*blocks, on_error=damage.add)[:limit]
-        return [movie.site_id or "" for movie in movies], {movie.site_id or "": movie for movie in movies}
+        by_id = {movie.site_id or "": movie for movie in movies}
+        return IdSet(map(str.encode, by_id)), by_id
 
 
-def _movies_and_series(table: Table) -> Iterator[str]:
+def _movies_and_series(table: Table) -> Iterator[bytes]:
     for part in table.parts():
         try:
             kind = TITLE_KINDS.get(text_or_none(table.rows(part.rows)[0][1]) or "")
@@ -79,18 +80,17 @@ def _movies_and_series(table: Table) -> Iterator[str]:
             table.on_error(table.damage(part.key, error))
             continue
         if kind in {"movie", "series"}:
-            yield part.key.decode()
+            yield part.key
 
 
 def read_titles(
-    files: Mapping[str, Path], ids: Collection[str], damage: Damage, check: Callable[[], object] = lambda: None
+    files: Mapping[str, Path], wanted: IdSet, damage: Damage, check: Callable[[], object] = lambda: None
 ) -> Iterator[Movie]:
-    """Yield the titles of these ids that are in title.basics, each with all that the files tell of it.
+    """Yield the wanted titles that are in title.basics, each with all that the files tell of it.
 
     files: the datasets' files by name, such as `title.crew`; the more of them, the fuller the movies. Damaged rows are added
     to `damage`. `check` is called now and then, and may raise what ends the pass. Raises ExtractionError for damaged files: then nothing was yielded yet.
     """
-    wanted = frozenset(site_id.encode() for site_id in ids)
     with ExitStack() as stack:
         tables = {
             name: Table(name, gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), damage.add)
@@ -102,14 +102,17 @@ def read_titles(
             stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY // count, dir=str(folder)))
             for _ in range(count)
         ]
-        people = People()
+        people = IdSet()
         reader = TitleReader(tables, damage.add)
-        series: set[bytes] = set()
+        series = IdSet()
+        with_series = IdSet()
         for number, name in enumerate(_ORDER):
             if name not in tables:
                 continue
-            chosen: Container[bytes] = wanted | series if name == BASICS else wanted
-            for place, part in enumerate(tables[name].parts(chosen)):
+            if name == BASICS:
+                with_series |= wanted
+                with_series |= series
+            for place, part in enumerate(tables[name].parts(with_series if name == BASICS else wanted)):
                 if not place % _SHARE:
                     check()
                 if name == _EPISODE and (of_series := reader.series_of(part)):
@@ -128,7 +131,7 @@ def read_titles(
             yield from _put_together(share, reader, damage)
 
 
-def _read_names(table: Table | None, people: People) -> Names:
+def _read_names(table: Table | None, people: IdSet) -> Names:
     names = Names(people)
     if table is not None:
         for part in table.parts(people):

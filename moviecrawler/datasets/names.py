@@ -1,45 +1,61 @@
-"""The names of people by their ids, in little memory: ten million of them in about 350 MB, and a thousand in next to nothing."""
+"""Ids of titles and people, and the names of people by them, in little memory: a bit an id, and of a person the name."""
 
 from __future__ import annotations
 
 from array import array
 from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
 
 _LARGEST = 100_000_000
-"""Numbers of ids from which on one is kept in a plain set; IMDb's have reached 17 million."""
+"""Numbers of ids from which on one is kept in a plain set; IMDb's have reached 40 million."""
 _BLOCK = 64
 """Bytes of the bit set for which the members before them are counted."""
 
 
-class People:
-    """A set of people, by their ids such as `nm0000123`: a bit for each number."""
+class IdSet:
+    """A set of ids of one kind, such as `nm0000123` or `tt0000123`: a bit for each number."""
 
-    def __init__(self) -> None:
-        """Begin with nobody."""
+    def __init__(self, ids: Iterable[bytes] = ()) -> None:
+        """Begin with some ids."""
         self.bits = bytearray(_LARGEST // 8)
         self.others: set[int] = set()
         """Numbers too large for `bits`."""
+        for each in ids:
+            self.add(each)
 
-    def add(self, person: bytes) -> None:
-        """Add somebody by id."""
-        number = int(person[2:])
+    def add(self, site_id: bytes) -> None:
+        """Add an id."""
+        number = int(site_id[2:])
         if number < _LARGEST:
             self.bits[number >> 3] |= 1 << (number & 7)
         else:
             self.others.add(number)
 
-    def __contains__(self, person: object) -> bool:
-        assert isinstance(person, bytes)  # noqa: S101 - for mypy
-        number = int(person[2:])
+    def __contains__(self, site_id: object) -> bool:
+        assert isinstance(site_id, bytes)  # noqa: S101 - for mypy
+        number = int(site_id[2:])
         if number < _LARGEST:
             return bool(self.bits[number >> 3] >> (number & 7) & 1)
         return number in self.others
+
+    def __len__(self) -> int:
+        return int.from_bytes(self.bits, "little").bit_count() + len(self.others)
+
+    def __ior__(self, more: IdSet) -> Self:
+        both = int.from_bytes(self.bits, "little") | int.from_bytes(more.bits, "little")
+        self.bits[:] = both.to_bytes(len(self.bits), "little")
+        self.others |= more.others
+        return self
 
 
 class Names:
     """The names of some people. All must be known before the first name is added."""
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: IdSet) -> None:
         """Keep room for the name of each of them."""
         self._bits = people.bits
         counts = (

@@ -16,6 +16,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
 from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload, version_of
 from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
+from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract import imdb
@@ -343,7 +344,7 @@ class ImdbSpider(MovieSpider):
         asked = dict(self.refused_titles)
         files = {name: download.path for name, download in self.downloads.items()}
         charted: dict[str, Movie] = {}
-        listed: list[str] = []
+        wanted = IdSet()
         known, version = None, ""
         if self.stored is not None:
             of_files = await asyncio.to_thread(
@@ -359,8 +360,9 @@ class ImdbSpider(MovieSpider):
         count = 0
         try:
             if self.refused_list is not None:
-                listed, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
-            wanted = dict.fromkeys([*listed, *asked])
+                wanted, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
+            for site_id in asked:
+                wanted.add(site_id.encode())
             async for movies in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
                 for movie in movies:
                     site_id = movie.site_id or ""

@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
-from moviecrawler.datasets.names import Names, People
+from moviecrawler.datasets.names import IdSet, Names
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_000])
 def test_each_person_has_the_name_that_was_given_in_whatever_order(size: int) -> None:
     luck = Random(size)  # noqa: S311 - the same ones each time
     numbers = {*luck.sample(range(3_000), size), *luck.sample(range(10**10), size)}
-    people = People()
+    people = IdSet()
     ids = {f"nm{number:07}": f"Välimäki {number}" for number in numbers}
     for person in ids:
         people.add(person.encode())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from moviecrawler.datasets.joining import dataset_names, read_titles
+from moviecrawler.datasets.names import IdSet
 from moviecrawler.extract.datasets import Damage
 from moviecrawler.replica.datasets import TABLES, Dataset
 from moviecrawler.replica.movies import Catalogue
@@ -77,7 +78,7 @@ def test_episodes_have_their_series_season_and_number(tmp_path: Path) -> None:
     episodes = {row["tconst"]: row for row in rows("title.episode.tsv.gz")}
     assert len(episodes) == 3 * 11
     damage = Damage()
-    for movie in read_titles(files, list(episodes), damage):
+    for movie in read_titles(files, IdSet(map(str.encode, episodes)), damage):
         row = episodes.pop(movie.site_id or "")
         assert (movie.kind, movie.series_id) == ("episode", row["parentTconst"])
         assert movie.series_title == titles[row["parentTconst"]]["primaryTitle"]
