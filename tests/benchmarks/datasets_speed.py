@@ -4,7 +4,8 @@ usage: python tests/benchmarks/datasets_speed.py [TITLES]
 
 The files are made for this: of so many titles (100,000), with eight people and five other titles each, as the real ones have on
 average. Each way runs in a process of its own; the operating system tells its processor time and its peak. Rows a second are those of
-all files, so that the time for the real files (180,000,000 rows at the end of 2025) can be estimated.
+all files, so that the time for the real files (180,000,000 rows at the end of 2025) can be estimated. Last comes the whole way into
+Postgres, `scrapy crawl imdb -a via=datasets -a list=all`: the crawl's processor time, and the server's.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
+
+from tests.datasets.served import serving
+from tests.services.postgres import PostgresServer, execute
 
 BEGIN = """
 import sys
@@ -152,6 +158,46 @@ def measure(program: str, folder: Path) -> tuple[str, float, float]:
     return printed or "not installed", usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def into_postgres(folder: Path, base: float) -> None:
+    """Crawl all movies and series into a Postgres server, and print what that took of the crawl and of the server."""
+    with PostgresServer() as server, serving(folder) as url, tempfile.TemporaryDirectory() as data:
+        settings = {"DATABASE_URL": server.url, "IMDB_DATASETS_URL": url, "DATA_DIR": data, "CSV_ENABLED": "0"}
+        command = [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "via=datasets", "-a", "list=all"]
+        postmaster = int((server.folder / "postmaster.pid").read_text().split()[0])
+        before, began = _server_seconds(postmaster), time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **settings, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        took = time.perf_counter() - began
+        titles = int(str(execute(server.url, "SELECT count(*) FROM records")[0][0]))
+        ((made,),) = execute(server.url, "SELECT count(*) FROM credits")
+        both = {
+            "into Postgres, the crawl": (usage.ru_utime + usage.ru_stime, f"{usage.ru_maxrss / 1024:6.0f} MB"),
+            "into Postgres, the server": (_server_seconds(postmaster) - before, "         "),
+        }
+    for way, (seconds, peak) in both.items():
+        print(f"{way:30} {made:>10} {seconds:8.1f} s {peak} {seconds / base:9.2f} {titles / seconds:6,.0f} titles/s")
+    print(f"{titles:,} titles in {took:.1f} s, of which other programs had a part")
+
+
+def _server_seconds(postmaster: int) -> float:
+    """Return the processor time of a Postgres server and of all its processes by now, in seconds."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            parts = path.read_text().rpartition(")")[2].split()
+            if int(path.parent.name) == postmaster:  # with those of its processes that have ended
+                ticks += sum(map(int, parts[11:15]))
+            elif int(parts[1]) == postmaster:
+                ticks += sum(map(int, parts[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     titles = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as name:
@@ -179,6 +225,8 @@ def main() -> None:
                 f"{way:30} {printed:>10} {seconds:8.1f} s {peak:6.0f} MB {seconds / base:9.2f} {speed:12,.0f}",
                 flush=True,
             )
+
+        into_postgres(folder, base)
 
 
 if __name__ == "__main__":

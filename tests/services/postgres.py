@@ -51,6 +51,11 @@ class PostgresServer:
         self._folder.cleanup()
 
     @property
+    def folder(self) -> Path:
+        """The server's own folder of data."""
+        return Path(self._folder.name) / "data"
+
+    @property
     def url(self) -> str:
         """The URL of its first database; that stays the same when it is started again."""
         return self._server.get_uri()
