@@ -1,9 +1,9 @@
-"""Which settings a job may make, and what may stand in each. Pure.
+"""Which settings a job may make, and which values. Pure.
 
-Scrapy loads classes, opens paths and asks URLs by dozens of its settings, and a project may have any number of its own. So
-what may be set is named: this project's by a mark where they are declared, Scrapy's here. Whatever is not belongs to those
-who deploy a project or run its nodes. Nothing named is a class, a path or a URL, and nothing lifts what protects the sites
-(robots.txt, budgets, user agent) or the machine (sizes, certificates).
+This is an allow-list: dozens of Scrapy's settings name classes to load, paths to open or URLs to ask, and projects add more.
+This project's settings are marked where they are declared; Scrapy's are here. All others are for those who deploy a project or run
+its nodes. No allowed setting names a class, a path or a URL, or lifts what protects the sites (robots.txt, budgets, user agent) or
+the machine (sizes, certificates).
 """
 
 from __future__ import annotations

@@ -29,15 +29,15 @@ Role = Literal["user", "deployer"]
 """A deployer may do everything; a user too, unless there are deployers."""
 
 _OPEN = (b"healthz", b"readyz")
-"""What answers without a password; they tell nothing but that."""
+"""Paths that need no password. Their answers hold nothing but whether the node is well."""
 _FORM_BYTES = 256 * 1024
 """Bytes of a request without an egg. The largest job has a quarter of that."""
 _STRANGER_BYTES = 4 * 1024
-"""Bytes that are read of those who have not said who they are."""
+"""Bytes that are read of a request without a valid password."""
 _UPLOAD_REST_BYTES = 64 * 1024
 """Bytes of an upload beside the egg."""
 _READ_TIMES = 4
-"""Times the largest upload that of a request is read, and thrown away, for its sender to hear why it is refused."""
+"""Times the largest upload. So much of a request that is too large is read and thrown away, so that its sender can read the refusal."""
 _URLENCODED = b"application/x-www-form-urlencoded"
 _UPLOAD = b"/addversion.json"
 """The path of the only large form."""
@@ -59,7 +59,7 @@ class Credentials:
         self.needed = bool(options.username)
 
     def role(self, username: bytes, password: bytes) -> Role | None:
-        """Return what somebody may do; None for nobody. It takes as long whoever asks, and however much of it is right."""
+        """Return the role of a user name and password; None when they are wrong. The time it takes says nothing of which part is wrong."""
         found: Role | None = None
         for role, (name, secret) in self._known:
             same_name, same_password = compare_digest(name, username), compare_digest(secret, password)
@@ -80,10 +80,10 @@ class Credentials:
 
 
 class Gate(Resource):
-    """The root of everything, for requests whose sender `LimitedRequest` has let in.
+    """The root resource, for requests that `LimitedRequest` has let in.
 
-    Without a password, it is for those who call the node by its own name: a page of another site could else have its name lead
-    to this machine, and so use its visitor's browser to reach the node.
+    A node without a password answers only to its own name. Otherwise the owner of another site could point a domain name at this
+    machine, and reach the node through the browser of a visitor (DNS rebinding).
     """
 
     def __init__(self, root: Resource, node: Node, credentials: Credentials) -> None:
@@ -117,10 +117,10 @@ class _Nowhere(BytesIO):
 
 
 class LimitedRequest(Request):
-    """A request of which no more is kept than its sender may send; what is more is answered with 413."""
+    """A request with a limit on its size, which depends on its sender. One that is larger is answered with 413."""
 
     role: Role | None = None
-    """What its sender may do; None for somebody whom the node doesn't know."""
+    """What its sender may do; None without a valid password."""
     _limit = 0
     _received = 0
     _too_large = False
@@ -192,7 +192,7 @@ class LimitedRequest(Request):
 
 
 def _form_of(content: bytes) -> dict[bytes, list[bytes]]:
-    """Return the fields of an urlencoded form, as Twisted does, in a time that an egg may take."""
+    """Return the fields of an urlencoded form as Twisted does, but fast enough for a form that holds an egg."""
     fields: dict[bytes, list[bytes]] = {}
     for part in content.split(b"&"):
         name, equals, value = part.partition(b"=")
@@ -207,7 +207,7 @@ def _decoded(text: bytes) -> bytes:
 
 
 class LimitedSite(Site):
-    """A site that keeps no more of a request than its sender may send."""
+    """A site whose requests are limited in size by who sends them."""
 
     requestFactory = LimitedRequest
     noisy = False
@@ -223,7 +223,7 @@ class LimitedSite(Site):
 
 
 class Connections(WrappingFactory):
-    """Keeps a bounded number of connections: one more ends the oldest, as a stranger may open any number and say nothing."""
+    """Limits the number of connections. A new one above the limit ends the oldest: anybody can open connections and send nothing."""
 
     noisy = False
 

@@ -1,4 +1,4 @@
-"""Recurring jobs as their file describes them, and which of their times are due; opens nothing but that file."""
+"""Recurring jobs as their file describes them, and which of their times are due."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 MAX_SCHEDULES = 1_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")
-"""With a time after it, it becomes a job's id and the name of a run, of which neither may be longer than 64."""
+"""With a time added, it becomes a job's id and the name of a run. Neither may be longer than 64 characters."""
 _FIELDS = 5
-"""Of a cron expression. cronsim also knows one with seconds, for which the cluster is no place."""
+"""Fields of a cron expression. cronsim also reads expressions with seconds; the cluster does not."""
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file's top level. Each schedule is checked by itself, so that an error can name it."""
+    """The file's top level. Schedules are checked one by one, so that an error can name one."""
 
     schedules: dict[str, dict[str, Any]]
     project: str = "moviecrawler"
@@ -38,12 +38,12 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What a look at the clock found."""
+    """A time that is due."""
 
     tick: datetime
     """The latest time that has passed, UTC."""
     missed: int
-    """How many times before that one passed without a firing."""
+    """How many earlier times have passed without a job."""
     late: bool
     """Whether `tick` itself is past its grace."""
 
@@ -55,7 +55,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     cron: str
     """minute hour day-of-month month day-of-week, as Debian's cron reads it."""
     timezone: str
-    """In which `cron` is meant. A time that a change of the clocks leaves out comes right after it; one that it repeats comes once."""
+    """The time zone of `cron`. A time that a change of the clocks skips comes right after it; one that it repeats comes once."""
     project: str
     spider: str
     version: str | None = None
@@ -64,13 +64,13 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     arguments: dict[str, str | int | float] = {}
     settings: dict[str, str | int | float] = {}
     missed: Literal["once", "skip"] = "once"
-    """What becomes of times at which no node was there: one job for all of them, as soon as there is one, or none."""
+    """For times when no node was up: `once` queues one job for all of them, as soon as a node is up; `skip` queues none."""
     grace: float = 60.0
     """Seconds after its time within which a job counts as on time."""
     enabled: bool = True
 
     def check(self) -> None:
-        """Raise ConfigurationError for the first thing that can't be right."""
+        """Raise ConfigurationError for the first thing that is wrong."""
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"the name is {self.name!r}; use up to 48 letters, digits, _ and -")
         if len(self.cron.split()) != _FIELDS:
@@ -91,7 +91,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def when(self) -> str:
-        """A digest of the times: what was fired by other times says nothing about these."""
+        """A digest of cron expression and time zone. When these change, the schedule begins anew."""
         return hashlib.blake2b(f"{self.cron} {self.timezone}".encode(), digest_size=8).hexdigest()
 
     def ticks(self, after: float) -> Iterator[datetime]:
@@ -110,7 +110,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def due(self, last: float, now: float) -> Due | None:
         """Return what is due at `now` when all times up to `last` are dealt with; None when nothing is."""
-        # Of the 35 days that are remembered, at the most.
+        # At most those of 35 days, as Redis forgets older ones.
         passed = list(takewhile(lambda tick: tick.timestamp() <= now, self.ticks(last)))
         if not passed:
             return None
@@ -118,7 +118,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return Due(tick=passed[-1], missed=len(passed) - 1, late=late)
 
     def job(self, tick: datetime) -> Job:
-        """Return the job of one time; its id says which."""
+        """Return the job of one time, which its id names."""
         return Job(
             project=self.project,
             spider=self.spider,
@@ -133,8 +133,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 def read_schedules(path: Path) -> list[Schedule]:
     """Return what a file of schedules holds, without those that are not enabled.
 
-    Raises ConfigurationError for the first thing in it that can't be right, with the schedule's name, the value and what
-    would be.
+    Raises ConfigurationError for the first thing that is wrong, with the schedule's name, the value and what to write instead.
     """
     try:
         file = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _File)

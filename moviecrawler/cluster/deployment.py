@@ -1,4 +1,4 @@
-"""Bringing a version of the project to a cluster, checked: it is there and whole, or it is not there."""
+"""Deploying a version of the project to a cluster: afterwards it is there and works, or it is not there."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _MAX_ERROR_LENGTH = 2_000  # characters of a node's error that are worth showing
 
 
 class DeployError(MovieCrawlerError):
-    """A version could not be brought to the cluster; what was left of it there has been taken away, or the text says so."""
+    """A version was not deployed. It has been deleted from the cluster again, or the text says that it could not be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a version goes: a section of scrapy.cfg."""
+    """Where to deploy to: a section of scrapy.cfg."""
 
     url: str
     """Of the node, with a slash at its end."""
@@ -61,7 +61,7 @@ def read_target(name: str, project: str | None) -> Target:
         raise ConfigurationError(f"scrapy.cfg has no target {name!r}; it has {', '.join(sorted(targets)) or 'none'}")
     options = targets[name]
     for option in ("url", "project", "username", "password", "version"):
-        # What the environment doesn't hold stays as it is written, and would be sent. A $ may be part of a password.
+        # A variable that is not set stays as it is written, and would be sent. A password may contain a $.
         unset = (_UNSET.fullmatch if option == "password" else _UNSET.search)(options.get(option, ""))
         if unset:
             raise ConfigurationError(
@@ -88,7 +88,7 @@ def version_for(target: Target, given: str | None) -> str:
 
 @contextmanager
 def built_egg() -> Iterator[Path]:
-    """Build the egg of the project around this folder, as scrapyd-deploy does, and leave nothing behind.
+    """Build the egg of the project that this folder is in, as scrapyd-deploy does, and leave nothing behind.
 
     Raises DeployError when it can't be built, ConfigurationError outside of a project.
     """
@@ -113,12 +113,12 @@ def built_egg() -> Iterator[Path]:
         if folder is not None:
             rmtree(folder, ignore_errors=True)
         if not keep:
-            # scrapyd-deploy's own, for lack of one. pyproject.toml says all that it could.
+            # scrapyd-deploy wrote it, as there was none. pyproject.toml says all that it could.
             written.unlink(missing_ok=True)
 
 
 def egg_spiders(egg: Path) -> list[str]:
-    """Return the spiders that an egg holds, by `scrapy list` in a process of its own. Raises DeployError."""
+    """Return the spiders that `scrapy list` finds in an egg, in a separate process. Raises DeployError."""
     environment = {**os.environ, "PYTHONPATH": str(egg.resolve()), "SCRAPY_SETTINGS_MODULE": _settings_module(egg)}
     with tempfile.TemporaryDirectory(prefix="egg-") as elsewhere:  # where no checkout shadows the egg
         try:
@@ -169,7 +169,7 @@ class ClusterApi:
     def ask(
         self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
     ) -> dict[str, Any]:
-        """Return a service's answer. Raises DeployError when there is none, or it is an error, whatever its HTTP status."""
+        """Return a service's answer. Raises DeployError when there is none, and for an error with any HTTP status."""
         url = urljoin(self._target.url, service)
         given = {"project": self._target.project, **parameters}
         try:
@@ -198,7 +198,7 @@ class ClusterApi:
         )
 
     def versions(self) -> list[str]:
-        """Return the project's versions, the latest last; none for a project that is new."""
+        """Return the project's versions, the latest last; none for a new project."""
         if self._target.project not in self.ask("GET", "listprojects.json")["projects"]:
             return []
         return list(self.ask("GET", "listversions.json")["versions"])
@@ -212,9 +212,9 @@ class ClusterApi:
 
 
 def deploy(target: Target, version: str, egg: Path) -> list[str]:
-    """Bring an egg to the cluster and return the spiders that its nodes find in it.
+    """Deploy an egg and return the spiders that the nodes find in it.
 
-    Afterwards it is the version that new jobs run. When anything goes wrong, also an interruption, it is taken away again.
+    Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again.
     Raises DeployError.
     """
     with closing(ClusterApi(target)) as node:
@@ -244,7 +244,7 @@ def _upload(node: ClusterApi, version: str, egg: Path, spiders: list[str]) -> No
 def _take_away(node: ClusterApi, version: str, *, unless_whole: bool) -> str:
     """Delete a version if it is there; return what to add to the error: nothing when it is gone.
 
-    With `unless_whole`, one that was there before stays when its spiders can still be listed.
+    With `unless_whole`, a version whose spiders can still be listed stays.
     """
     try:
         if version in node.versions() and not (unless_whole and node.lists(version)):

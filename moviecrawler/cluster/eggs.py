@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 RUNNER = str(Path(__file__).with_name("runner.py"))
 """The program of spiders' processes."""
 _EGG_SECONDS = 30.0
-"""For a whole egg's way from or to Redis."""
+"""Seconds to read or write a whole egg in Redis."""
 _LIST_SECONDS = 60.0
 """Seconds for the import of all of an egg's spiders."""
 _ERROR_CHARACTERS = 2000
-"""Characters of what went wrong."""
+"""Characters of an error that are shown."""
 _UNFINISHED_SUFFIX = ".new.egg"
-"""Ending of a copy that is being written or checked; Python takes no file for an egg that doesn't end like one."""
+"""Suffix of a copy that is being written or checked. It must end in .egg for Python to read it as an egg."""
 _UNPACKED_TIMES = 10
-"""Times the largest egg's size that one may unpack to."""
+"""Times `egg_max_mb`: the limit of an egg's unpacked size."""
 _UNUSED_COPIES = 20
 """Eggs that a node keeps on its disk unpacked, beside those in use."""
 
 
 Spiders = list[str]
-"""Names. `list` is a method here."""
+"""Names of spiders. Inside EggStore, `list` is a method."""
 
 
 class Egg(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a version."""
+    """A version of a project."""
 
     project: str
     version: str
@@ -65,7 +65,7 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EggStore:
-    """The cluster's projects. Call it from a thread. Raises redis.RedisError when Redis is away."""
+    """The cluster's projects. Its methods block, so call them in a thread. They raise redis.RedisError."""
 
     def __init__(self, options: NodeOptions) -> None:
         self._state = state_for(options)
@@ -76,7 +76,7 @@ class EggStore:
         self._checking = Lock()
         self._client = connect(options, socket_timeout=_EGG_SECONDS)
 
-    # --- What there is ------------------------------------------------------------------------------------------------
+    # --- Reading ------------------------------------------------------------------------------------------------
 
     def _all(self) -> list[Egg]:
         """Return every version, the latest one last."""
@@ -89,7 +89,7 @@ class EggStore:
         return sorted({egg.project for egg in self._all()})
 
     def list(self, project: str) -> list[str]:
-        """Return a project's versions, the latest one last; none for a project that there is not.
+        """Return a project's versions, the latest one last; none for an unknown project.
 
         The latest is the one that was deployed last, so that timestamps and tags mix and a roll-back is a deploy.
         """
@@ -108,9 +108,9 @@ class EggStore:
     # --- Changes ------------------------------------------------------------------------------------------------------
 
     def put(self, eggfile: BinaryIO, project: str, version: str) -> Egg:
-        """Check an egg by listing its spiders, and then make it known to all nodes at once.
+        """Check an egg by listing its spiders, and then make it known to all nodes.
 
-        What is not a good egg never becomes a version. Those above `versions_to_keep` are deleted. Raises BadEggError, or
+        A broken egg never becomes a version. Versions above `versions_to_keep` are deleted. Raises BadEggError, or
         ConfigurationError for a name.
         """
         check_project(project)
@@ -182,7 +182,7 @@ class EggStore:
         return data
 
     def _unpack(self, data: bytes, digest: str, check: Callable[[Path], Spiders]) -> Spiders:
-        """Unpack an egg, so that Python compiles its modules once and not in each process; return what the check does.
+        """Unpack an egg, so that Python compiles its modules once and not in each process; return what `check` returns.
 
         When that raises, nothing is left behind.
         """
@@ -195,7 +195,7 @@ class EggStore:
                     raise BadEggError(f"the egg unpacks to {size:,} bytes; leave out what is not needed")
                 archive.extractall(folder)
             checked = check(folder)
-            # Another thread, or node of this folder, may have been faster.
+            # Another thread, or another node with this folder, may have been faster.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
         except (
@@ -221,7 +221,7 @@ class EggStore:
 
 
 def list_spiders(egg: Path) -> Spiders:
-    """Return what `scrapy list` says of an egg, in a process of its own. Raises BadEggError with what it complains of."""
+    """Return the spiders that `scrapy list` finds in an egg, in a separate process. Raises BadEggError with its output."""
     try:
         ended = subprocess.run(  # noqa: S603 - this package's own program
             [sys.executable, "-P", RUNNER, "list"],

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.options import NodeOptions
 
 _MEMORY_LOOK_SECONDS = 5
-"""Between two looks at a spider's memory, where Scrapy takes 60, in which one grows by gigabytes."""
+"""Seconds between two checks of a spider's memory. In Scrapy's 60 seconds it can grow by gigabytes."""
 _NODE = "moviecrawler.cluster"
-"""What stands in a job's log before what its node says."""
+"""The logger's name of lines that a node writes into a job's log."""
 STARTED = "Start"
-"""With a number after it, what a node writes into the log where a job is started again."""
+"""A node writes this, and a number, into the log when it starts a job again."""
 START = re.compile(rb"^[-\d]{10} [:\d]{8} \[moviecrawler\.cluster\] INFO: Start (\d{1,9}) of this job", re.MULTILINE)
 """That line."""
 _END_OF_LOG = 4096
 """Bytes."""
 _OWN = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
-"""Beginnings of what is the node's alone: its passwords, and what would be taken instead of the egg's settings."""
+"""Prefixes of variables that spiders don't get: the node's passwords, and what would replace the egg's settings."""
 
 
 def spider_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the node's environment without what is its own; where the stores are, the spiders need to know."""
+    """Return the node's environment without what is for the node alone. Spiders need the URLs of the stores."""
     return {name: value for name, value in environ.items() if not name.startswith(_OWN)} | {"PYTHONIOENCODING": "UTF-8"}
 
 
@@ -42,7 +42,7 @@ def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
 
 
 def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
-    """Return a job's settings and what the node adds to them, and make the folder of its log."""
+    """Return a job's settings with those that the node adds, and make the folder of its log."""
     path = log_path(options, job.project, job.spider, job.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     _prune(path.parent, options.jobs_to_keep)
@@ -55,7 +55,7 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
         given["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
     given |= job.settings
     if options.memory_limit_mb:
-        # A job may ask for less than the node gives each of its spiders, and not for more.
+        # A job may lower the limit of its node, and not raise it.
         wanted = int(job.settings.get("MEMUSAGE_LIMIT_MB", options.memory_limit_mb))
         given["MEMUSAGE_LIMIT_MB"] = str(min(wanted, options.memory_limit_mb))
     if "MEMUSAGE_LIMIT_MB" in given:
@@ -73,7 +73,7 @@ def _prune(folder: Path, most: int) -> None:
 
 
 def note(path: Path, sentence: str) -> None:
-    """Add a line to a job's log, in the form of Scrapy's; a disk that is full has it left out."""
+    """Add a line to a job's log, in Scrapy's format. It is left out when the disk is full."""
     with suppress(OSError), path.open("a", encoding="utf-8") as file:
         file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [{_NODE}] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
@@ -91,7 +91,7 @@ def last_line(path: Path) -> str:
 
 
 def memory_of(pid: int | None = None) -> int:
-    """Return the bytes of memory that a process has now, this one if none is named; 0 where the system doesn't tell."""
+    """Return the bytes of memory that a process uses, by default this one; 0 where the system has no /proc."""
     try:
         pages = Path(f"/proc/{pid or 'self'}/statm").read_text("ascii").split()[1]
     except OSError:

@@ -14,8 +14,8 @@ from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 Signal = Literal["INT", "TERM", "KILL"]
 How = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
-"""How a run of a job ended; after all but the first two it is queued again. `hung`: it died of a page that is known, and that counts
-for the page and not for the job."""
+"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang; that counts
+against the page and not against the job."""
 
 _PROJECT = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 _ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
@@ -46,11 +46,11 @@ class BadEggError(MovieCrawlerError):
 
 
 class QueueFullError(MovieCrawlerError):
-    """As many jobs are pending as may be."""
+    """The limit of pending jobs is reached."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was scheduled."""
+    """A job as it was scheduled."""
 
     project: str
     spider: str
@@ -62,27 +62,27 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: float = 0.0
     """Higher ones first; among equals, first come, first served."""
     queued_at: float = 0.0
-    """Seconds since 1970, by Redis' clock; only where a node has taken it."""
+    """Seconds since 1970, by Redis' clock; 0 when no node has taken the job."""
     start: int = 0
-    """How often it was started, with this time; only where a node has taken it."""
+    """The number of this start, from 1; 0 when no node has taken the job."""
 
     @property
     def key(self) -> str:
-        """What it is called in Redis."""
+        """Its key in Redis."""
         return f"{self.project}/{self.id}"
 
     @property
     def run(self) -> str:
-        """The crawl in a shared frontier that it works on: the one that its settings name, else one of its own.
+        """The run in the shared frontier: FRONTIER_RUN of its settings, else a run of its own.
 
-        That is the same each time that the job is started, so that it goes on where it was.
+        It is the same at each start of the job, so that the job goes on where it was.
         """
         own = self.id if len(self.id) <= _MAX_RUN_LENGTH else sha256(self.id.encode()).hexdigest()
         return self.settings.get("FRONTIER_RUN", own)
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How a job ended. None is what nobody could tell."""
+    """How a job ended. A figure is None when it is unknown."""
 
     node: str
     """Name and id of the node that ran it last."""
@@ -107,7 +107,7 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct):
-    """What a spider's process tells at its end."""
+    """What a spider's process reports when it ends."""
 
     reason: str
     items: int
@@ -133,7 +133,7 @@ def check_version(version: str) -> None:
 
 
 def check_job(job: Job) -> None:
-    """Raise ConfigurationError for the first thing in a job that may not be."""
+    """Raise ConfigurationError for the first thing in a job that is not allowed."""
     check_project(job.project)
     if job.version is not None:
         check_version(job.version)
@@ -187,11 +187,11 @@ def judge(
     stopped: bool,
     hung: bool = False,
 ) -> tuple[How, str]:
-    """Return how a run ended, and the reason of it.
+    """Return how a run ended, and why.
 
-    `report` is what the process reported, None when it could not; `signal` what killed it and `exit_code` what it returned, one
-    of them None; `last_error` the last line that it wrote; `cancelled` whether somebody has asked for that; `stopped`
-    whether its node has, which is about to end; `hung` whether it was killed as its event loop stood still.
+    `report` is None when the process wrote none. One of `signal`, which killed it, and `exit_code` is None. `last_error` is the last
+    line that it wrote. `stopped`: its node, which is about to end, has stopped it. `hung`: its node has killed it, as its event
+    loop stood still.
     """
     if cancelled:
         return "cancelled", "cancelled"
@@ -207,7 +207,7 @@ def judge(
         return "handed_back", "its node was stopped"
     too_large = report.reason == "memusage_exceeded" and report.shared
     if report.reason == "recycled" or too_large:
-        # One that gets nowhere within its limits would be started again for ever.
+        # A job that fetches no page within its limits would be started again for ever.
         return ("recycled" if report.pages else "died"), report.reason
     if report.reason in _NO_FAULT:
         return "died", report.reason

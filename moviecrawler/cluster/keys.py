@@ -1,7 +1,6 @@
 """Every Redis key of the cluster: its type, what it holds and when it expires.
 
-They share a hash tag, so that Redis Cluster keeps them on one node and a script may use them together. None expires by
-itself: what they hold is bounded, as said at each. A job's key is `<project>/<job id>`.
+Keys without an expiry hold a bounded amount of data, as said at each. A job's key is `<project>/<job id>`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class Keys:
         self.places = of("places")
         """HASH: key → member of `pending`, of those pending and running, so that a job goes back to where it was."""
         self.running = of("running")
-        """HASH: key → JSON with `node`, `score` (of `pending`), `at` (ms), and when it is to be cancelled, `signal` and `cancels`."""
+        """HASH: key → JSON with `node`, `score` (of `pending`), `at` (ms), and for a job that is to be cancelled `signal` and `cancels`."""
         self.deaths = of("deaths")
         """HASH: key → how many times in a row the job's node or process died, of those pending and running."""
         self.cancelled = of("cancelled")
@@ -58,7 +57,7 @@ class Keys:
         return self._of(f"hangs:{key}")
 
     def schedule(self, name: str) -> str:
-        """HASH of a recurring job: `job`, the key of the last one; and by a digest of its times, up to which they are dealt with (s).
+        """HASH of a recurring job: `job`, the key of its last job; and by `Schedule.when`, the last time that was handled (s).
 
         Expires when no node has had the schedule for 35 days.
         """

@@ -1,4 +1,4 @@
-"""Running jobs: from a free slot to a settled outcome, and the heartbeat that keeps them this node's."""
+"""Running jobs, from a free slot to a recorded outcome, and the heartbeats by which the node keeps its jobs."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _PACKAGES = ("moviecrawler", "scrapy", "scrapyd", "twisted")
-"""Whose versions a node publishes."""
+"""Packages whose versions a node publishes."""
 _BEATS = 4
-"""Heartbeats in the time of a lease."""
+"""Heartbeats within `lease_seconds`."""
 _FETCH_THREADS = 2
-"""Eggs that are fetched at a time."""
+"""Eggs that are fetched at once."""
 _RETRY_SECONDS = 1.0
-"""Seconds after which Redis is asked again."""
+"""Seconds until Redis is asked again."""
 _UNSTARTED_SECONDS, _DOUBLINGS = 2.0, 4
-"""Seconds for which a slot takes no job after one that can't be started here, and how often in a row that is twice as long."""
+"""Seconds for which a slot takes no job after one that could not be started here. They double with each in a row, so many times at most."""
 _LEAVE_SECONDS = 5.0
-"""Seconds that a leaving node tries to reach Redis."""
+"""Seconds that killed spiders may take to end when the node ends."""
 _DRAIN_LOOK_SECONDS = 0.05
-"""Seconds between two looks at what still runs, by a node that ends."""
+"""Seconds between two checks of what still runs, while the node ends."""
 _LOOKS = 12
-"""Looks at a spider's heartbeat in the time that it may be silent."""
+"""Checks of a spider's heartbeat within `hang_seconds`."""
 _STARTING_TIMES = 10
-"""Times that, which a spider may take until its crawl has begun: stores may have to be made ready first."""
+"""Times `hang_seconds`: how long a spider may take until its crawl begins, as it may have to prepare stores."""
 _TRACEBACK_SECONDS = 1.0
-"""Seconds that a spider that hangs has to write where it does."""
+"""Seconds between the signal to write a traceback and SIGKILL."""
 _BEAT_SOON_SECONDS = 0.2
-"""Seconds after a change in which a heartbeat tells of it."""
+"""Seconds after a change until the next heartbeat reports it."""
 
 
 class _NotStartedError(Exception):
@@ -70,7 +70,7 @@ class _NotStartedError(Exception):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Held:
-    """A job that is this node's."""
+    """A job that this node holds."""
 
     job: Job
     started_at: float
@@ -81,19 +81,19 @@ class _Held:
     """That egg's."""
     process: SpiderProcess | None = None
     cancels: int = 0
-    """How many times it was asked to be cancelled."""
+    """How many times somebody has asked to cancel it."""
     stopped: bool = False
     """Whether this node has signalled its process to end."""
     heartbeats: int = 0
-    """How many its process had counted when this node last looked."""
+    """Heartbeats of its process at the last check."""
     silent: int = 0
-    """In how many looks in a row there were no more."""
+    """Checks in a row that found no new heartbeat."""
     hung: bool = False
-    """Whether it was killed for that."""
+    """Whether its process was killed for that."""
 
 
 class ClusterLauncher(Service):
-    """Keeps every slot busy with a job, and tells the cluster what became of it."""
+    """Keeps every slot busy with a job, and records in Redis how each ended."""
 
     def __init__(self, options: NodeOptions, eggs: EggStore) -> None:
         self.options = options
@@ -101,7 +101,7 @@ class ClusterLauncher(Service):
         self.poller = Poller(options)
         self.eggs = eggs
         self.processes: dict[int, SpiderProcess] = {}
-        """Those of this node, by slot."""
+        """By slot."""
         self.draining = False
         self.beaten_at: float | None = None
         """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
@@ -109,12 +109,12 @@ class ClusterLauncher(Service):
         self._versions = {**{name: version(name) for name in _PACKAGES}, "python": platform.python_version()}
         self._held: dict[str, _Held] = {}
         self._unstarted: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
-        # A heartbeat names what the node holds, so nothing may be settled while it is on its way.
+        # A heartbeat names the jobs that the node holds, so no job may be settled while one is being sent.
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
         self._looks = LoopingCall(self._look)
         self._polls = LoopingCall(self.poller.poll)
-        # Of their own, as an egg's way may be slow, and a heartbeat must not wait for it.
+        # Separate threads: fetching an egg may be slow, and a heartbeat must not wait for it.
         self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
         self._failing = False
@@ -135,7 +135,7 @@ class ClusterLauncher(Service):
         journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.options.max_proc)
 
     def stopService(self) -> Deferred[None]:
-        """Take no more jobs, let spiders end within the limits, hand back the rest, and leave."""
+        """Take no more jobs, let spiders end within the limits, hand the other jobs back, and leave the cluster."""
         super().stopService()
         return Deferred.fromCoroutine(self._drain())
 
@@ -157,7 +157,7 @@ class ClusterLauncher(Service):
         try:
             await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node)
         except redis.exceptions.RedisError as error:
-            journal.warn("Redis can't be reached ({error}): other nodes will take this one for dead", error=error)
+            journal.warn("Redis can't be reached ({error}): other nodes will find this one dead", error=error)
         journal.info("Drained")
 
     async def _ended_within(self, seconds: float) -> bool:
@@ -185,7 +185,7 @@ class ClusterLauncher(Service):
             journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
             how, reason = "handed_back", "its node can't start it"
             self._unstarted[slot] += 1
-        except Exception:  # noqa: BLE001 - whatever it is, the job must not be this slot's for ever
+        except Exception:  # noqa: BLE001 - whatever it is, the slot must become free
             journal.failure("Running {job} failed", job=held.job.key)
             how, reason = "died", "its node failed"
         finally:
@@ -194,14 +194,14 @@ class ClusterLauncher(Service):
         if held.process is not None:
             del self._unstarted[slot]
         elif self._unstarted[slot]:
-            # Others may do better, and this node soon: its disk is full, say, or Redis is away.
+            # Another node may be able to start it, and this one later: its disk may be full, or Redis away.
             await pause(_UNSTARTED_SECONDS * 2 ** min(self._unstarted[slot] - 1, _DOUBLINGS))
         self._vacate(slot)
 
     async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
         job, run = held.job, self._fetching.run
         try:
-            check_job(job)  # again, as it may have been queued by another version, or by somebody who writes to Redis
+            check_job(job)  # again: another version, or somebody with access to Redis, may have queued it
             egg = await run(self.eggs.find, job.project, job.version)
             held.sha256, held.version = egg.sha256, egg.version
             path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
@@ -209,7 +209,7 @@ class ClusterLauncher(Service):
             hung = await run(self.state.hung_pages, job)
         except (ConfigurationError, UnknownVersionError, BadEggError) as error:
             return "finished", str(error)
-        except Exception as error:  # Redis', the disk's or botocore's
+        except Exception as error:  # of Redis or the disk
             raise _NotStartedError(error) from error
         if held.cancels:
             return "cancelled", "cancelled"
@@ -246,14 +246,14 @@ class ClusterLauncher(Service):
         return await self._blame(job, process.work) if reason == HUNG else (how, reason)
 
     async def _blame(self, job: Job, work: Work | None) -> tuple[How, str]:
-        """Count a hang for the page that the process was at, so that it is set aside after few; for the job when that can't be."""
+        """Count a hang against the page that the process was at, or against the job when no page is known."""
         if work is None:
             return "died", HUNG
         reason = f"{HUNG} at {work.url}"
         try:
             times = await self.poller.threads.run(self._count_hang, job, work)
         except (redis.exceptions.RedisError, ConfigurationError) as error:
-            journal.warn("{job}: the hang can't be counted for its page: {error}", job=job.key, error=error)
+            journal.warn("{job}: the hang can't be counted against its page: {error}", job=job.key, error=error)
             return "died", reason
         return ("hung" if times <= MOST_HANGS else "died"), reason
 
@@ -264,7 +264,7 @@ class ClusterLauncher(Service):
         return self.state.count_hang(job, work.url)
 
     async def _settle(self, held: _Held, how: How, reason: str) -> None:
-        """Tell what became of a job, however long it takes to reach Redis."""
+        """Record how a job ended, however long it takes to reach Redis."""
         report = held.process.report if held.process is not None else None
         figures = {} if report is None else {n: getattr(report, n) for n in ("items", "errors", "pages", "bytes")}
         outcome = Outcome(
@@ -293,7 +293,7 @@ class ClusterLauncher(Service):
             else:
                 break
         if not known:
-            journal.warn("{job} was another node's by then", job=held.job.key)
+            journal.warn("{job} had been given to another node by then", job=held.job.key)
         self._beat_soon()
 
     def _stop(self, held: _Held, signal: str) -> None:
@@ -316,7 +316,7 @@ class ClusterLauncher(Service):
     def _look(self) -> None:
         """Kill the spiders whose event loops stand still.
 
-        What counts is looks without a heartbeat, and not time: when it is this node that stood still, it has not looked.
+        Checks without a heartbeat are counted, not seconds: a node that stood still itself has not checked.
         """
         for held in list(self._held.values()):
             if held.process is None or held.process.ended.called or held.hung:
@@ -339,7 +339,7 @@ class ClusterLauncher(Service):
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 
     def info(self) -> NodeInfo:
-        """Return what this node tells of itself."""
+        """Return what a heartbeat says of this node."""
         options = self.options
         return NodeInfo(
             id=self.poller.node,
@@ -361,7 +361,7 @@ class ClusterLauncher(Service):
         reactor.callLater(_BEAT_SOON_SECONDS, self.beat)
 
     def beat(self) -> Deferred[None]:
-        """Tell that this node lives, and what it holds; hear what it must do."""
+        """Send a heartbeat with the jobs that this node holds, and do what the answer asks for."""
         return self._beat_lock.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
             lambda failure: journal.failure("The heartbeat failed", failure)
         )
@@ -377,7 +377,7 @@ class ClusterLauncher(Service):
         except redis.exceptions.RedisError as error:
             if not self._failing:
                 self._failing = True
-                journal.warn("Redis can't be reached: {error}; spiders go on, and it is tried again", error=error)
+                journal.warn("Redis can't be reached: {error}; spiders go on, and the node tries again", error=error)
             reactor.callLater(_RETRY_SECONDS, self._beat_again)
             return
         if self._failing:
@@ -391,7 +391,7 @@ class ClusterLauncher(Service):
         for key in beat.stop:
             held = self._held.get(key)
             if held is not None and not held.stopped:
-                journal.warn("{job} is another node's by now; stopping it here", job=key)
+                journal.warn("{job} is now another node's; stopping it here", job=key)
                 self._stop(held, "TERM")
                 reactor.callLater(self.options.stop_seconds, self._stop, held, "KILL")
         for key, signal, number in beat.cancels:

@@ -34,19 +34,19 @@ journal = Logger()
 
 _CONNECT_SECONDS = 3.0
 _SILENT_SECONDS = 30.0
-"""For which another node may send nothing of a log."""
+"""Longest time between two parts of a log that another node sends."""
 _CHUNK_BYTES = 64 * 1024
 """Bytes of a log that are read at once."""
 _START_LINE_BYTES = 1024
-"""Bytes of the line that tells of a start, and more."""
+"""More bytes than the line of a start has."""
 _THREADS = 8
 """Logs that are read at once; others wait."""
 _PART = "part"
-"""Parameter of a request for what is on the asked node's disk alone: the first and the last start, with a hyphen; 0-0 for all."""
+"""Query parameter for what is on the asked node's own disk: the first and last start, with a hyphen; 0-0 for all."""
 
 
 def ask_for_log(url: str, headers: Mapping[str, str], silent_seconds: float = _SILENT_SECONDS) -> requests.Response:
-    """Return another node's answer, of which nothing is read yet. Raises requests.RequestException."""
+    """Return another node's answer before its body is read. Raises requests.RequestException."""
     with requests.Session() as session:
         session.trust_env = False  # by no proxy, and with no other credentials
         return session.get(
@@ -55,21 +55,21 @@ def ask_for_log(url: str, headers: Mapping[str, str], silent_seconds: float = _S
 
 
 class _Part(NamedTuple):
-    """A part of a job's log: what one node has of some starts in a row."""
+    """A part of a job's log: what one node has of consecutive starts."""
 
     node: str
     """Its name."""
     url: str | None
-    """None when the node is this one, or is not there."""
+    """None when it is this node, or a node that is down."""
     first: int
     last: int
     """0 for all that the node has."""
 
 
 def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
-    """Return where the lines of some starts stand in a log: their beginning and end, in bytes. Raises OSError.
+    """Return the byte ranges of some starts in a log. Raises OSError.
 
-    What stands before the first line that tells of a start is of the first one.
+    Lines before the first line of a start belong to the first start.
     """
     found = [(0, 1)]
     place, rest = 0, b""
@@ -77,7 +77,7 @@ def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
         while chunk := file.read(_CHUNK_BYTES):
             text = rest + chunk
             found += [(place + match.start(), int(match[1])) for match in START.finditer(text)]
-            # A line may be cut here; one that was found whole is not found again.
+            # The chunk may end in the middle of a line, which is read again with the next chunk.
             cut = max(text.rfind(b"\n") + 1, len(text) - _START_LINE_BYTES)
             place, rest = place + cut, text[cut:]
         size = file.tell()
@@ -88,7 +88,7 @@ def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
 
 
 class Logs(Resource):
-    """`/logs/`: this node's log files, and those of other nodes by way of this one."""
+    """`/logs/`: the log files of this node, and of other nodes through this one."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Logs(Resource):
 
 
 class JobLog(ClusterResource):
-    """The log of a job, from whatever nodes it ran on, in order."""
+    """The log of a job, put together from all nodes that it ran on."""
 
     def __init__(self, node: Node, threads: Threads, project: str, spider: str, job: str) -> None:
         super().__init__(node)
@@ -181,7 +181,7 @@ class JobLog(ClusterResource):
         try:
             request.render(file)
         except (OSError, ValueError):
-            # Twisted can't give an end that is longer than the file; all of it is what HTTP has for that.
+            # Twisted fails when more than the file's size is asked from its end. HTTP has the whole file sent then.
             for name in (b"range", b"content-range"):
                 request.requestHeaders.removeHeader(name)
                 request.responseHeaders.removeHeader(name)
@@ -208,7 +208,7 @@ class JobLog(ClusterResource):
         sending.send(response.iter_content(_CHUNK_BYTES))
 
     def _read(self, parts: list[_Part], authorization: Mapping[str, str]) -> Iterator[bytes]:
-        """Yield the parts, with a line in place of each that can't be had."""
+        """Yield the parts, with a line in place of each missing part."""
         for part in parts:
             try:
                 if part.node == self.node.name:
@@ -217,7 +217,7 @@ class JobLog(ClusterResource):
                     yield _missing(part, "down")
                 else:
                     response = ask_for_log(self._url(part), authorization)
-                    # 404: nothing was written there, or it was removed as others are newer.
+                    # 404: nothing was written there, or the log was pruned.
                     if response.status_code == http.OK:
                         yield from response.iter_content(_CHUNK_BYTES)
                     elif response.status_code != http.NOT_FOUND:
@@ -251,7 +251,7 @@ def _missing(part: _Part, why: str) -> bytes:
 
 @implementer(IPushProducer)
 class _Sending:
-    """Sends chunks, each made in a thread, no faster than the client takes them."""
+    """Sends chunks, each read in a thread, no faster than the client takes them."""
 
     def __init__(self, request: Request, threads: Threads) -> None:
         self.ended = False
@@ -299,7 +299,7 @@ class _Sending:
                 self.resumeProducing()
 
     def _fail(self, failure: Any) -> None:
-        # What was announced can't be sent: the client sees that the connection ends too early.
+        # Content-Length is sent already, so the client sees that the connection ends too early.
         journal.warn("A log could not be sent to its end: {error}", error=failure.getErrorMessage())
         self.ended = True
         self._request.loseConnection()

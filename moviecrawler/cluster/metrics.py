@@ -1,4 +1,4 @@
-"""`metrics`: the cluster's figures as Prometheus reads them."""
+"""`metrics`: the cluster's figures, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Cluster(Collector):
-    """Reads the figures when they are asked for. Each node tells those of the whole cluster."""
+    """Reads the figures when they are asked for. Each node gives those of the whole cluster."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -41,12 +41,12 @@ class _Cluster(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Yield what Redis holds. Raises redis.RedisError."""
+        """Yield the figures that are in Redis. Raises redis.RedisError."""
         state = self._node.state
         counts, nodes = state.counts(), state.nodes()
         slots = sum(node.slots for node in nodes if not node.draining)
         yield GaugeMetricFamily("moviecrawler_jobs_pending", "Jobs that wait for a slot.", counts.pending)
-        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that a node is at.", counts.running)
+        yield GaugeMetricFamily("moviecrawler_jobs_running", "Jobs that run.", counts.running)
         yield GaugeMetricFamily("moviecrawler_slots", "Slots of the nodes that take jobs.", slots)
         counters = dict.fromkeys(EVENTS, 0) | state.counters()
         lost = counters.pop(NODE_LOST, 0)

@@ -1,4 +1,4 @@
-"""What the web services of a node work with."""
+"""A node: what its web services and its dashboard work with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
-"""Seconds. A request is answered soon, or told that Redis is away."""
+"""Seconds. A request gets an answer soon, even if it is that Redis is away."""
 
 
 class Node:
@@ -46,7 +46,7 @@ class Node:
         self.launcher = launcher
 
     def schedule(self, job: Job) -> None:
-        """Queue a job whose spider there is.
+        """Queue a job, if its spider exists.
 
         Raises ConfigurationError for what may not be in a job, UnknownVersionError, QueueFullError and redis.RedisError.
         """
@@ -59,7 +59,7 @@ class Node:
             )
 
     def log_url(self, job: Job) -> str:
-        """Return where any node gives a job's log."""
+        """Return the path of a job's log, on any node."""
         return quote(f"/logs/{job.project}/{job.spider}/{job.id}.log")
 
     def why_not_ready(self) -> str | None:

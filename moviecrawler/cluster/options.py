@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from scrapyd.config import Config
 
 _SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
-"""Options of Scrapyd's that others read."""
+"""Options that Scrapyd itself reads."""
 _REPLACED = {"spiderqueue", "poller", "launcher", "eggstorage", "jobstorage"}
-"""Options of Scrapyd's that name its components, which a node makes itself."""
+"""Options of Scrapyd that name components. A node makes these itself."""
 _GONE = dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again")
-"""Options of former versions, and what to do."""
+"""Options of former versions, and what to do instead."""
 _WITHOUT_EFFECT = {
     "runner": "scrapyd.runner",
     "items_dir": "",
@@ -34,19 +34,19 @@ _WITHOUT_EFFECT = {
     "debug": "off",
     "unix_socket_path": "",
 }
-"""Options of Scrapyd's that a node of a cluster doesn't have, with the values that Scrapyd gives them anyhow."""
+"""Options of Scrapyd that a node of a cluster does not use, with Scrapyd's default values."""
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
-    """Each is an option of the same name, or of that of SCRAPYD_<NAME> in the environment, which comes first."""
+    """Each is an option of the same name in scrapyd.conf, or SCRAPYD_<NAME> in the environment, which comes first."""
 
     redis_url: str
     """Where the cluster's state is. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
     redis_prefix: Name = "cluster"
-    """Tells clusters apart that share a Redis."""
+    """Several clusters may share a Redis under different prefixes."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
     node_url: str = ""
-    """Where the other nodes reach this one; made of `node_name` and `http_port` when it is not set."""
+    """URL at which other nodes reach this one; by default made of `node_name` and `http_port`."""
     bind_address: str = "127.0.0.1"
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
     username: str = ""
@@ -58,40 +58,40 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
     max_deaths: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """How often a job whose node or process died is started again; anew once it was recycled or has run for a day."""
+    """How often a job whose node or process died is started again. The count begins anew when it was recycled or has run for a day."""
     lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
-    """Without a heartbeat after which a node counts as dead."""
+    """Seconds without a heartbeat after which a node counts as dead."""
     poll_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
-    """Seconds between two looks into the queue, when nobody tells of a job."""
+    """Seconds between two checks of the queue. New jobs are also announced over pub/sub."""
     drain_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 5.0
-    """How long a node that is to stop lets its spiders go on, in case they end by themselves."""
+    """Seconds that spiders may go on when the node is stopped, in case they end by themselves."""
     stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
-    """How long it then waits for them to end what they have begun, until it kills them."""
+    """Seconds that they may then take to end, until they are killed."""
     cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
-    """How long a spider whose job was cancelled may take to end, until it is killed; more than stores take to close."""
+    """Seconds that the spider of a cancelled job may take to end, until it is killed; more than stores take to close."""
     hang_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
-    """How long a spider's event loop may stand still, until the spider is killed and its job is started again."""
+    """Seconds that a spider's event loop may stand still, until the spider is killed and its job is started again."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Of a spider; a job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
+    """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
     max_pages: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     """FRONTIER_MAX_PAGES of jobs that don't set it. 0 for no limit."""
 
     max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
     finished_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
     versions_to_keep: Annotated[int, Meta(ge=1, le=10_000)] = 20
-    """Of a project; those before are deleted when one more is added."""
+    """Versions of a project. Older ones are deleted when a new one is added."""
     egg_max_mb: Annotated[int, Meta(ge=1, le=500)] = 32
     schedules_file: str = ""
-    """Recurring jobs: a TOML file (see scrapyd/schedules.toml), by its path from the node's folder."""
+    """Path of a TOML file of recurring jobs (see scrapyd/schedules.toml), from the node's folder."""
     eggs_dir: str = "eggs"
-    """Where the node keeps copies of the eggs that it uses."""
+    """Folder for copies of the eggs that the node uses."""
     logs_dir: str = "logs"
     jobs_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
-    """Logs of a spider on a node."""
+    """Logs that a node keeps of each spider."""
 
     @classmethod
     def from_config(cls, config: Config, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read them. Raises ConfigurationError, also for an option that there is not."""
+        """Read them. Raises ConfigurationError, also for an unknown option."""
         section = config.SECTION
         for name, todo in _GONE.items():
             if environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, ""):
@@ -134,7 +134,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """Where the other nodes reach this one."""
+        """URL at which other nodes reach this one."""
         host = self.bind_address if _is_loopback(self.bind_address) else self.node_name
         return self.node_url.rstrip("/") or f"http://{host}:{self.http_port}"
 

@@ -1,4 +1,4 @@
-"""Taking jobs from the queue as slots become free, at once when one comes."""
+"""Taking jobs from the queue when slots are free, as soon as one is queued."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ journal = Logger()
 
 _THREADS = 4
 _CHECK_SECONDS = 10
-"""Seconds after which a connection on which nothing came is tried."""
+"""Seconds without a message after which the connection is checked."""
 _RECONNECT_SECONDS = 0.5
-"""Seconds after which a lost connection is tried again."""
+"""Seconds until a lost connection is tried again."""
 _MESSAGE_SECONDS = 1.0
-"""Seconds after which the listening thread sees that it is to end."""
+"""Longest time until the listening thread notices that it is to end."""
 
 
 class Poller:
-    """Hands this node the next jobs of the cluster's queue.
+    """Takes the next jobs of the cluster's queue for this node.
 
-    An empty queue and a Redis that is away are waited for. `next()` gives a `Job`, which is leased to the node.
+    `next()` gives a `Job` that is leased to the node. It waits while the queue is empty or Redis is away.
     """
 
     def __init__(self, options: NodeOptions) -> None:
@@ -88,7 +88,7 @@ class Poller:
                 if job is not None and self._waiting:
                     self._waiting.popleft().callback(job)
                 elif not self._again:
-                    # A job that nobody waits for any more is one that this node doesn't name in its heartbeats.
+                    # A job that came when no slot was free any more goes back: the node does not name it in its heartbeats.
                     return
         except LeaseLostError:
             self.on_lease_lost()
@@ -102,7 +102,7 @@ class Poller:
     def _log_failure(self, failure: Any) -> None:
         journal.failure("Taking a job failed", failure)
 
-    # --- Events, in a thread of their own -----------------------------------------------------------------------------
+    # --- Events, in a separate thread -----------------------------------------------------------------------------
 
     def _listen(self) -> None:
         client = connect(self.options, health_check_interval=_CHECK_SECONDS)
@@ -110,7 +110,7 @@ class Poller:
             try:
                 with client.pubsub(ignore_subscribe_messages=True) as events:
                     events.subscribe(self.state.keys.events)
-                    # Events sent before are not delivered; a look into the queue makes up for them.
+                    # Events that were sent before are lost, so the queue is checked once.
                     reactor.callFromThread(self.poll)
                     while not self._stopped:
                         message = events.get_message(timeout=_MESSAGE_SECONDS)

@@ -39,14 +39,14 @@ _MAX_REPORT_BYTES = 64 * 1024
 _KEPT_LINES = 20
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
-"""Seconds for which a process of the spider's own may keep its output open after it has ended."""
+"""Seconds for which a child process of the spider may keep the output open after the spider has ended."""
 
 _EXIT_TIMES, _EXIT_EXTRA_SECONDS = 1.5, 20.0
 """Times `hang_seconds`, and seconds more, after which a process that hangs ends itself: its node kills it before, if there is one."""
 
 
 class SpiderProcess(ProcessProtocol):
-    """Runs one job; `ended` fires, with nothing, when the process is gone and all its output is read."""
+    """Runs one job. The Deferred `ended` fires when the process has ended and all its output is read."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class SpiderProcess(ProcessProtocol):
         hang_seconds: float,
         hung: Sequence[str] = (),
     ) -> None:
-        """Take what it needs; `hung` are URLs of pages that have made processes of this job hang."""
+        """Take what it needs. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
         self.key = job.key
         self.project, self.spider, self.job = job.project, job.spider, job.id  # as Scrapyd calls them
         self.pid: int | None = None
         self.start_time = datetime.now()  # noqa: DTZ005 - as Scrapyd has it
         self.ended: Deferred[None] = Deferred()
         self.signal: int | None = None
-        """What killed it."""
+        """The signal that killed it, if one did."""
         self.exit_code: int | None = None
         self.work: Work | None = None
         """The page that it was at when it ended."""
@@ -79,7 +79,7 @@ class SpiderProcess(ProcessProtocol):
             "hang_seconds": hang_seconds,
             "exit_seconds": hang_seconds * _EXIT_TIMES + _EXIT_EXTRA_SECONDS,
         }
-        # Only what tells processes apart: everybody on the machine can read it.
+        # Everybody on the machine can read these: nothing but what distinguishes processes.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
         self._environment = {**environment, DESCRIPTOR: str(_HEARTBEAT)}
 
@@ -101,17 +101,17 @@ class SpiderProcess(ProcessProtocol):
 
     @property
     def heartbeats(self) -> int:
-        """How often its event loop has turned; 0 before its crawl has begun, and when it has ended."""
+        """How many heartbeats its event loop has counted; 0 before the crawl has begun, and after the end."""
         return self._heartbeat.count if self.pid is not None and not self.ended.called else 0
 
     def send(self, signal: str | int) -> None:
-        """Send it a signal, if it is still there."""
+        """Send it a signal, unless it has ended."""
         with suppress(ProcessExitedAlready):
             self._transport.signalProcess(signal)
 
     @property
     def _transport(self) -> Any:
-        # Twisted declares it as something that can't be written to by descriptor.
+        # Twisted's type for it lacks `writeToChild`.
         return self.transport
 
     @property
@@ -130,7 +130,7 @@ class SpiderProcess(ProcessProtocol):
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
     def connectionMade(self) -> None:
-        """Tell it what to do. Its standard input stays open as long as this node lives."""
+        """Write its task. Its standard input stays open as long as this node lives."""
         self.pid = self._transport.pid
         self._transport.writeToChild(_STDIN, json.dumps(self._task).encode() + b"\n")
         journal.info("Started {job} as process {pid}", job=self.key, pid=self.pid)

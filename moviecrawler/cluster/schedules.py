@@ -1,4 +1,4 @@
-"""Recurring jobs: every node looks at the clock, and one of them queues the job."""
+"""Recurring jobs: every node checks the clock, and one of them queues the job."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _REMEMBERED_SECONDS = 35 * 24 * 3600
-"""Seconds for which it is remembered up to when a schedule's times are dealt with."""
+"""Seconds for which Redis remembers the last time of a schedule that was handled."""
 _RETRY_SECONDS = 5.0
-"""Seconds until what was not possible is tried again."""
+"""Seconds until a job that could not be queued is tried again."""
 _MAX_PAUSE_SECONDS = 30.0
-"""Seconds between two looks at the clock."""
+"""Longest time between two checks of the clock."""
 
 Outcome = Literal["fired", "passed", "busy", "full", "done"]
 """What `fire.lua` returns."""
 
 
 class CronScheduler:
-    """Queues the jobs that are due. Any number of nodes may do so at once: each time is dealt with once. Call it from a thread."""
+    """Queues the jobs that are due. Any number of nodes may do so at once: each time is handled once. Call it in a thread."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class CronScheduler:
         default those of Redis, which are the same for all nodes.
         """
         self.counts: Counter[str] = Counter()
-        """How many times were dealt with here, by `Outcome`."""
+        """How many times this node has handled, by `Outcome`."""
         self._state = state
         self._schedules = schedules
         self._clock = clock or state.now
@@ -69,7 +69,7 @@ class CronScheduler:
         self._fire = state.client.register_script(f"{common}\nlocal function put()\n{put}\nend\n{fire}")
 
     def look(self) -> float:
-        """Fire what is due; return the seconds until the next look. Raises redis.RedisError."""
+        """Queue what is due; return the seconds until the next check. Raises redis.RedisError."""
         now = self._clock()
         sleep = _MAX_PAUSE_SECONDS
         for schedule, last in zip(self._schedules, self._dealt_with(now), strict=True):
@@ -81,7 +81,7 @@ class CronScheduler:
         return max(sleep, 0.05)
 
     def _dealt_with(self, now: float) -> list[float]:
-        """Return up to when each schedule's times are dealt with; for one that is new, that is now."""
+        """Return the last time of each schedule that was handled; for a new schedule, now."""
         pipe = self._state.client.pipeline(transaction=False)
         for schedule in self._schedules:
             key = self._state.keys.schedule(schedule.name)
@@ -91,7 +91,7 @@ class CronScheduler:
         return [float(answer) for answer in pipe.execute()[2::3]]
 
     def _deal_with(self, schedule: Schedule, last: float, due: Due) -> bool:
-        """Queue the job of a schedule, or pass it over by its rule; return False when that has to be tried again."""
+        """Queue the job of a schedule, or skip it by its rule; return False when that has to be tried again."""
         wanted = not (due.late and schedule.missed == "skip")
         job = schedule.job(due.tick)
         if wanted and not self._exists(schedule, job):
@@ -122,7 +122,7 @@ class CronScheduler:
         return answer.decode()  # type: ignore[return-value]
 
     def _exists(self, schedule: Schedule, job: Job) -> bool:
-        """Return whether there is such a spider; that there is none is logged once."""
+        """Return whether the job's spider exists; that it does not is logged once."""
         try:
             known = self._find(job.project, job.version).spiders
         except UnknownVersionError as error:
@@ -140,7 +140,7 @@ class CronScheduler:
 
 
 class Schedules(Service):
-    """Looks at the clock until the node is stopped."""
+    """Checks the clock until the node is stopped."""
 
     def __init__(self, node: Node) -> None:
         self._cron = CronScheduler(node.state, node.schedules, node.eggs.find) if node.schedules else None
@@ -171,7 +171,7 @@ class Schedules(Service):
                 if not away:
                     journal.warn("Schedules: nothing is queued until Redis can be asked again: {error}", error=error)
                 away = True
-            except Exception:  # noqa: BLE001 - whatever it is, later times must not be missed
+            except Exception:  # noqa: BLE001 - whatever it is, the next times must not be missed
                 journal.failure("Schedules:")
             if self.running:
                 self._pausing = pause(seconds)
@@ -181,7 +181,7 @@ class Schedules(Service):
 
 
 class ScheduleList(ClusterResource):
-    """`schedules.json`: what recurs, when it comes next, and its last job."""
+    """`schedules.json`: the recurring jobs, the next time of each, and its last job."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
         now = self.node.state.now()

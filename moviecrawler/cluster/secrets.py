@@ -1,4 +1,4 @@
-"""Passwords and tokens in texts that others may read: finding them, and leaving them out. Pure."""
+"""Finding passwords and tokens in text, and replacing them. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote
 
 _WORDS = r"passw|passphrase|pwd|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization|x-amz-signature"
-# Every repetition that can begin at many places of a text has a bound: without one, 16 KB of letters take a minute.
+# Repetitions are bounded: without that, matching 16 KB of letters takes a minute.
 _NAME = re.compile(rf"{_WORDS}|_auth$", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(?:{_WORDS})[\w-]{{0,64}}[\"']?\s{{0,8}}[=:]\s{{0,8}}[^\s]", re.IGNORECASE)
 """`?password=x`, `host=h password=x`, `password: x`, `"password": "x"`."""
@@ -20,7 +20,7 @@ _SHOWN = re.compile(
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Return whether a setting or an argument looks like one that holds a password or a token, in whatever form it is written."""
+    """Return whether a setting or an argument seems to hold a password or a token, also in escaped form."""
     if _NAME.search(name):
         return True
     plain = _ESCAPED.sub(lambda match: match[2] or chr(int(match[1], 16)), value)
@@ -32,5 +32,5 @@ def holds_secret(name: str, value: str) -> bool:
 
 
 def redacted(text: str) -> str:
-    """Return text without the passwords of URLs in it, or those that are written as `password=x`."""
+    """Return text with `***` in place of passwords in URLs and in `password=x`."""
     return _SHOWN.sub(r"\1\2***", _IN_URL.sub("://***@", text))

@@ -1,4 +1,4 @@
-"""The cluster's state in Redis. Each call is one short round trip; call it from a thread, not from the event loop's."""
+"""The cluster's state in Redis. Each call is one short round trip and blocks: call it in a thread, not in the event loop."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ journal = Logger()
 T = TypeVar("T")
 
 _ANSWER_SECONDS = 3.0
-"""Seconds, for a connection and for each answer: those of a thread, not of the event loop."""
+"""Seconds to connect, and to get an answer."""
 _MAX_CONNECTIONS = 32
 _UNCLAIMED_MS = 10_000
-"""Milliseconds after which a job that a node was handed and doesn't know of goes back to the queue."""
+"""Milliseconds after which a job goes back to the queue when the node that took it does not name it in its heartbeats."""
 _CANCELLED_MS = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
 _HANGS_KEPT_SECONDS = 7 * 24 * 3600
@@ -43,15 +43,15 @@ _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "hung", "recycled", "handed_back", "gave_up")
 """What the scripts count of jobs."""
 NODE_LOST = "node_lost"
-"""What they count of nodes: those that went silent without having left."""
+"""What the scripts count of nodes: those whose heartbeats stopped before they left."""
 
 
 class LeaseLostError(MovieCrawlerError):
-    """The cluster doesn't know this node, or took it for dead."""
+    """The cluster doesn't know this node, or has found it dead."""
 
 
 class Process(msgspec.Struct, frozen=True):
-    """A job's process, as its node tells."""
+    """A job's process, as its node reports it."""
 
     pid: int
     memory: int
@@ -61,10 +61,10 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node tells of itself with each heartbeat."""
+    """What a node reports of itself with each heartbeat."""
 
     id: str
-    """Its name, and a part that is new with each start."""
+    """Its name, and a part that is new at each start."""
     name: str
     url: str
     slots: int
@@ -73,11 +73,11 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool
     """Whether it takes no more jobs, as it is about to end."""
     memory: int
-    """Bytes, without its spiders'."""
+    """Bytes, without its spiders."""
     processes: dict[str, Process]
     """By the jobs' keys."""
     versions: dict[str, str] = {}
-    """What it runs: Python, and packages by name."""
+    """Versions of Python and of packages, by name."""
     dead_at: float = 0.0
     """Seconds since 1970 at which its lease ends."""
 
@@ -129,18 +129,18 @@ class Counts(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """What a heartbeat tells the node."""
+    """The answer to a heartbeat."""
 
     stop: list[str]
-    """Jobs that are another node's by now, or over."""
+    """Jobs to stop: they are another node's now, or over."""
     unknown: list[str]
-    """Jobs that Redis has lost."""
+    """Jobs that Redis does not know."""
     cancels: list[tuple[str, str, int]]
-    """Jobs, the signals to send, and how many times it was asked for."""
+    """Jobs to cancel, the signals to send, and how many times somebody has asked."""
     dead: list[str]
     """Nodes that were found dead."""
     damaged: list[str]
-    """What could not be read in Redis and was dropped."""
+    """Damaged data that was dropped."""
 
 
 class _Taken(msgspec.Struct):
@@ -151,12 +151,12 @@ class _Taken(msgspec.Struct):
 
 @cache
 def state_for(options: NodeOptions) -> ClusterState:
-    """Return the one state of this process."""
+    """Return the state of a cluster, one object in this process."""
     return ClusterState(options)
 
 
 def connect(options: NodeOptions, **parameters: Any) -> Any:
-    """Return a client that gives up soon. Where nodes and spiders share a Redis, REDIS_PARAMS are those of both."""
+    """Return a client that gives up soon. REDIS_PARAMS apply when nodes and spiders share a Redis."""
     usual = {
         "socket_timeout": _ANSWER_SECONDS,
         "socket_connect_timeout": _ANSWER_SECONDS,
@@ -167,7 +167,7 @@ def connect(options: NodeOptions, **parameters: Any) -> Any:
 
 
 def check_server(client: Any) -> None:
-    """Raise ConfigurationError when a client's server is one that nodes can't use; one that is away for now may be any."""
+    """Raise ConfigurationError when the server belongs to a Redis Cluster. A server that is away is not judged."""
     with suppress(redis.exceptions.RedisError):
         if client.info("cluster").get("cluster_enabled"):
             raise ConfigurationError(
@@ -177,7 +177,7 @@ def check_server(client: Any) -> None:
 
 
 class ClusterState:
-    """Jobs, nodes and what became of them. Raises redis.RedisError when Redis can't do what it is asked."""
+    """Jobs, nodes and outcomes. Each method raises redis.RedisError."""
 
     def __init__(self, options: NodeOptions) -> None:
         self.options = options
@@ -219,7 +219,7 @@ class ClusterState:
         return answer and str(answer, "ascii")
 
     def where(self, job: str, project: str | None = None) -> str | None:
-        """Return whether a job, of whatever project if none is named, is "pending", "running" or "finished"; None for none of these."""
+        """Return whether a job is "pending", "running" or "finished"; None when there is no such job. Without a project, of any project."""
         pipe = self.client.pipeline(transaction=False)
         for hash_ in (self.keys.running, self.keys.jobs, self.keys.results):
             if project is None:
@@ -254,14 +254,14 @@ class ClusterState:
         return Counts(*pipe.execute())
 
     def counters(self) -> dict[str, int]:
-        """Return what was counted since the cluster began."""
+        """Return the counters, which begin with the cluster."""
         return {
             name.decode(): int(count) if count.isdigit() else 0
             for name, count in self.client.hgetall(self.keys.counters).items()
         }
 
     def pending(self, project: str | None = None, first: int = 0, count: int | None = None) -> list[JobStatus]:
-        """Return the jobs that wait, next first: all, those of a project, or so many from a place on."""
+        """Return pending jobs, the next one first: all, those of a project, or `count` of them from place `first` on."""
         places = self.client.zrange(self.keys.pending, first, _last(first, count))
         keys = _of_project([place[16:] for place in places], project)
         specs = self.client.hmget(self.keys.jobs, keys) if keys else []
@@ -269,7 +269,7 @@ class ClusterState:
         return [JobStatus(job=job, state="pending") for job in jobs]
 
     def running(self, project: str | None = None) -> list[JobStatus]:
-        """Return the jobs that run, longest first."""
+        """Return running jobs, the one that has run longest first."""
         records = self.client.hgetall(self.keys.running)
         keys = _of_project(list(records), project)
         if not keys:
@@ -287,13 +287,13 @@ class ClusterState:
         return sorted(jobs, key=lambda status: status.started_at or 0.0)
 
     def finished(self, project: str | None = None, first: int = 0, count: int | None = None) -> list[JobStatus]:
-        """Return the jobs that are over, latest first: all, those of a project, or so many from a place on."""
+        """Return finished jobs, the latest first: all, those of a project, or `count` of them from place `first` on."""
         keys = _of_project(self.client.zrange(self.keys.finished, first, _last(first, count), desc=True), project)
         results = self.client.hmget(self.keys.results, keys) if keys else []
         return [done for result in results if result and (done := _read_result(result)) is not None]
 
     def find(self, project: str, job: str) -> JobStatus | None:
-        """Return one job; None when there is none of that id."""
+        """Return a job; None when there is no job of that id."""
         key = f"{project}/{job}"
         pipe = self.client.pipeline(transaction=False)
         pipe.hget(self.keys.jobs, key)
@@ -310,7 +310,7 @@ class ClusterState:
         return _read_result(result) if result else None
 
     def nodes(self) -> list[NodeInfo]:
-        """Return the nodes that live, by name."""
+        """Return the live nodes, by name."""
         pipe = self.client.pipeline(transaction=False)
         pipe.hgetall(self.keys.node_infos)
         pipe.zrange(self.keys.nodes, 0, -1, withscores=True)
@@ -338,14 +338,14 @@ class ClusterState:
         key, spec, queued_at, start = answer
         job = readable(spec, Job)
         if job is None:
-            # Nobody can run it; else each node would be handed it again and again, before all others.
+            # It is dropped: no node can run it, and each would get it again and again, before all others.
             for known in (self.keys.jobs, self.keys.running, self.keys.places, self.keys.deaths):
                 self.client.hdel(known, key)
             return self.take(node)
         return msgspec.structs.replace(job, queued_at=int(queued_at) / 1e6 if queued_at.isdigit() else 0.0, start=start)
 
     def beat(self, node: NodeInfo, jobs: Iterable[str]) -> Beat:
-        """Renew a node's lease, or make the node known; `jobs` are the keys of all that it holds."""
+        """Renew a node's lease, or make the node known. `jobs` are the keys of the jobs that it holds."""
         given = {
             "node": node.id,
             "info": msgspec.json.encode(node).decode(),
@@ -366,12 +366,12 @@ class ClusterState:
         )
 
     def adopt(self, node: str, job: Job) -> None:
-        """Make a job known again that a node runs and Redis has lost."""
+        """Make a job known again: a node runs it, and Redis has lost it."""
         spec = msgspec.json.encode(msgspec.structs.replace(job, queued_at=0.0, start=0))
         self._run("adopt", node, job.key, spec, -job.priority)
 
     def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
-        """Record how a node's job ended; return False when it is another's by now."""
+        """Record how a node's job ended; return False when it is another node's now."""
         options = self.options
         return bool(
             self._run(
@@ -381,7 +381,7 @@ class ClusterState:
         )
 
     def count_hang(self, job: Job, url: str) -> int:
-        """Count one more time that a page made a job's process hang; return how many there are."""
+        """Count that a page made a job's process hang; return how many times it has."""
         key = self.keys.hangs(job.key)
         pipe = self.client.pipeline()
         pipe.hincrby(key, url, 1)
@@ -389,29 +389,29 @@ class ClusterState:
         return int(pipe.execute()[0])
 
     def hung_pages(self, job: Job) -> list[str]:
-        """Return the URLs of the pages that have done so too often for them to be fetched again."""
+        """Return the URLs of pages that made processes of a job hang too often to be fetched again."""
         counts = self.client.hgetall(self.keys.hangs(job.key))
         return [url.decode() for url, count in counts.items() if int(count) >= MOST_HANGS]
 
     def leave(self, node: str) -> None:
-        """Take a node out; what it still holds goes back to the queue."""
+        """Remove a node; the jobs that it still holds go back to the queue."""
         self._run("leave", node, self.keys.events, self.options.finished_to_keep)
 
 
 def name_of(node: str) -> str:
-    """Return a node's name, of its id."""
+    """Return the name in a node's id."""
     return node.rpartition(":")[0] or node
 
 
 @lru_cache(maxsize=1000)
 def _log_damaged(text: bytes, kind: str) -> None:
-    """Log once that a text can't be read."""
+    """Log once that data in Redis is damaged."""
     shown = redacted(text[:200].decode(errors="replace"))
     journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=shown)
 
 
 def readable(text: bytes, kind: type[T]) -> T | None:
-    """Return what stands in a text of Redis; None when it can't be read, which is logged once."""
+    """Return decoded JSON of Redis; None when it is damaged, which is logged once."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -420,7 +420,7 @@ def readable(text: bytes, kind: type[T]) -> T | None:
 
 
 def _read_result(result: bytes) -> JobStatus | None:
-    """Return a job that is over; None when what is kept of it can't be read."""
+    """Return a finished job; None when its data is damaged."""
     first, _, spec = result.partition(b"\n")
     outcome, job = readable(first, Outcome), readable(spec, Job)
     if outcome is None or job is None:

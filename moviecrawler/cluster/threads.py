@@ -18,22 +18,22 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 reactor: Any = _reactor
-"""A module that stands for whatever event loop was installed, which no type says."""
+"""Typed as Any: a module stands for the reactor that is installed."""
 
 
 def pause(seconds: float) -> Deferred[None]:
-    """Wait."""
+    """Return a Deferred that fires after some seconds."""
     return deferLater(reactor, seconds)
 
 
 class Threads:
-    """A few threads that what is called in them does not share with others; the rest waits."""
+    """A thread pool of its own, so that its calls wait for no others."""
 
     def __init__(self, name: str, most: int) -> None:
         self._pool = ThreadPool(0, most, name)
 
     def start(self) -> None:
-        """Begin; ends after everything else when the event loop does."""
+        """Start; the threads end after everything else when the event loop ends."""
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
 

@@ -58,12 +58,12 @@ def parameters(request: Request, name: str) -> list[str]:
 
 
 def error_response(sentence: str, code: int = http.OK) -> Error:
-    """Return the error to raise for a request that can't be met; Scrapyd's clients expect status 200 even so."""
+    """Return the error to raise for a request that can't be done. Scrapyd's clients expect status 200 even then."""
     return Error(code, sentence.encode())
 
 
 def error_data(sentence: str) -> dict[str, str]:
-    """Return the content of an answer that tells of an error."""
+    """Return the content of an answer that is an error."""
     return {"status": "error", "message": sentence}
 
 
@@ -72,7 +72,7 @@ class ClusterResource(Resource):
 
     isLeaf = True
     waits = True
-    """Whether it asks Redis or a disk, for which the event loop must not wait."""
+    """Whether it is answered in a thread, as it waits for Redis or a disk."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class ClusterResource(Resource):
             return http.OK, error_data(str(error))
         except redis.exceptions.RedisError as error:
             return http.SERVICE_UNAVAILABLE, error_data(f"Redis can't be reached: {error}")
-        except Exception as error:  # noqa: BLE001 - a client is to hear of it, and the log to have it
+        except Exception as error:  # noqa: BLE001 - the client gets an answer, and the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             return http.INTERNAL_SERVER_ERROR, error_data(f"{type(error).__name__}: {error}")
 
@@ -133,7 +133,7 @@ class ClusterResource(Resource):
     def encode(self, data: Any) -> tuple[bytes, str]:
         if data is None:
             return b"", "application/json"
-        # Spaced as Scrapyd does it, as there are scripts that look for `"status": "ok"`.
+        # With spaces as Scrapyd has them: scripts look for `"status": "ok"`.
         return json.dumps({**data, "node_name": self.node.name}).encode() + b"\n", "application/json"
 
     @cached_property
@@ -149,7 +149,7 @@ class ClusterResource(Resource):
 
 
 def is_cross_site(request: Request) -> bool:
-    """Return whether a browser sends this for a page of another site, with the password that it knows for ours."""
+    """Return whether a page of another site made the browser send this. A browser adds our password by itself."""
     origin = request.getHeader("Origin")
     if origin is None:
         return request.getHeader("Sec-Fetch-Site") == "cross-site"
@@ -158,7 +158,7 @@ def is_cross_site(request: Request) -> bool:
 
 
 def local_time(seconds: float) -> datetime:
-    """Return a time as Scrapyd has them: the node's local one, without saying so."""
+    """Return a time as Scrapyd shows it: the node's local time, without a time zone."""
     return datetime.fromtimestamp(seconds, UTC).astimezone().replace(tzinfo=None)
 
 
@@ -198,7 +198,7 @@ class Schedule(ClusterResource):
 
 
 class Cancel(ClusterResource):
-    """`cancel.json`: take a job out of the queue, or end it on the node that runs it."""
+    """`cancel.json`: take a job out of the queue, or end its process on the node that runs it."""
 
     def render_POST(self, request: Request) -> dict[str, Any]:
         project, job = required(request, "project"), required(request, "job")
@@ -312,7 +312,7 @@ class DeleteProject(ClusterResource):
 
 
 class Nodes(ClusterResource):
-    """`nodes.json`: the nodes that live, and what each does."""
+    """`nodes.json`: the live nodes, and what each runs."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
         now = self.node.state.now()
@@ -333,7 +333,7 @@ class Nodes(ClusterResource):
 
 
 class Progress(ClusterResource):
-    """`progress.json`: how far the crawls are that share a frontier."""
+    """`progress.json`: how far the runs of the shared frontier are."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
         return {"runs": [{**asdict(run), "to_go": run.to_go} for run in self.node.ask_frontier(read_runs)]}
@@ -361,7 +361,7 @@ class Ready(ClusterResource):
 
 
 class Refusal(ClusterResource):
-    """What those get who may not have what they ask for: status 403, and why."""
+    """The answer to what is not allowed: status 403, and why."""
 
     def __init__(self, node: Node, why: str) -> None:
         super().__init__(node)
