@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from typing import IO, Self
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.preloaded"])
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 class ForkedCommand:
@@ -36,7 +36,7 @@ class ForkedCommand:
         """Take files that have a name, or DEVNULL."""
         self.args = arguments
         outputs = [Path(os.devnull if isinstance(file, int) else file.name) for file in (stdout, stderr)]
-        self._process = _CONTEXT.Process(target=_run, args=(arguments, env, cwd, *outputs), daemon=True)
+        self._process = CONTEXT.Process(target=_run, args=(arguments, env, cwd, *outputs), daemon=True)
         self._process.start()
 
     def __enter__(self) -> Self:

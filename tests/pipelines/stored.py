@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
+from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.csv import CsvStore
@@ -18,6 +21,25 @@ from moviecrawler.pipelines.store import Store
 from tests.pipelines.runs import record_of
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, postgres_movies
+
+
+def sqlite_movies(folder: Path) -> list[Movie]:
+    """Return what the CSV files are exported from."""
+    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
+        return [read_movie(encoded) for (encoded,) in connection.execute("SELECT movie FROM movies")]
+
+
+def in_order(found: Movie) -> Movie:
+    """Return a movie without what stores may change: the order of parts, and what only Postgres reckons."""
+    return replace(
+        found,
+        scores=sorted(found.scores, key=lambda score: score.kind),
+        amounts=sorted(found.amounts, key=lambda amount: amount.kind),
+        offers=sorted(
+            found.offers, key=lambda offer: (offer.provider, offer.kind, offer.country or "", offer.quality or "")
+        ),
+        credits=sorted(found.credits, key=lambda credit: (credit.role, credit.position)),
+    )
 
 
 class Stored:

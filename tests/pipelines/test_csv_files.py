@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +20,7 @@ from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import make_miss, make_movie, record_of, running
+from tests.pipelines.writers import Writer, open_at_once
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -139,14 +138,11 @@ def test_a_title_that_was_missed_stands_in_misses_until_it_is_read(tmp_path: Pat
     assert [row["site_id"] for row in rows(tmp_path / "misses.csv")] == ["tt0000002"]
 
 
-def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(CsvStore(tmp_path), tmp_path) as run:
-            await run.pipeline.process_item(make_movie(1))
-            await until((tmp_path / "movies.csv").exists)
-            assert len(rows(tmp_path / "movies.csv")) == 1
-
-    asyncio.run(run())
+async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
+    async with running(CsvStore(tmp_path), tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await until((tmp_path / "movies.csv").exists)
+        assert len(rows(tmp_path / "movies.csv")) == 1
 
 
 def test_exports_take_a_twentieth_of_the_time_at_most() -> None:
@@ -199,26 +195,20 @@ class FullDisk(CsvStore):
         super().write(records)
 
 
-def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(FullDisk(tmp_path), tmp_path) as run:
-            await run.pipeline.process_item(make_movie(1, plot="Rain. " * 10_000))
-            await until(lambda: run.count("durable") == 1)
-        assert run.count("retries") == 2
-
-    asyncio.run(run())
+async def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
+    async with running(FullDisk(tmp_path), tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1, plot="Rain. " * 10_000))
+        await until(lambda: run.count("durable") == 1)
+    assert run.count("retries") == 2
     assert len(check_readable(tmp_path)) == 1
 
 
-def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(CsvStore(tmp_path), tmp_path) as run:
-            for number in range(4):
-                await run.pipeline.process_item(make_movie(number, list_rank=10**30 if number == 2 else number))
-        assert list(run.outcomes().values()).count("durable") == 3
-        assert run.outcomes()["tt0000002"] == "rejected"
-
-    asyncio.run(run())
+async def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Path) -> None:
+    async with running(CsvStore(tmp_path), tmp_path) as run:
+        for number in range(4):
+            await run.pipeline.process_item(make_movie(number, list_rank=10**30 if number == 2 else number))
+    assert list(run.outcomes().values()).count("durable") == 3
+    assert run.outcomes()["tt0000002"] == "rejected"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''"])
@@ -273,52 +263,12 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 # --- Several processes, and kills -------------------------------------------------------------------------------------
 
-WRITER = """
-import asyncio, sys
-from pathlib import Path
-from moviecrawler.pipelines.csv import CsvStore
-from tests.pipelines.runs import make_movie, running
-
-async def main(folder, first, count, age, repeat):
-    async with running(CsvStore(folder), folder, batch_items=25, buffer_items=50) as run:
-        told = 0
-        while True:
-            for number in range(first, first + count):
-                await run.pipeline.process_item(make_movie(number, age))
-                for site_id, outcome, _ in run.settled[told:]:
-                    print(outcome, site_id, flush=True)
-                told = len(run.settled)
-            if not repeat:
-                return
-            first += count
-
-folder, *numbers = sys.argv[1:]
-asyncio.run(main(Path(folder), *map(int, numbers)))
-"""
-
-
-def start_writer(folder: Path, *, first: int, count: int, age: int, repeat: bool) -> subprocess.Popen[str]:
-    arguments = [str(number) for number in (first, count, age, int(repeat))]
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WRITER, str(folder), *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-
-
-def told_durable(line: str) -> str:
-    outcome, site_id = line.split()
-    assert outcome == "durable"
-    return site_id
-
 
 def test_processes_that_write_the_same_titles_lose_and_double_nothing(tmp_path: Path) -> None:
-    writers = [start_writer(tmp_path, first=0, count=500, age=age, repeat=False) for age in (20, 0, 10)]
-    writers.append(start_writer(tmp_path, first=500, count=100, age=0, repeat=False))
+    writers = [Writer(tmp_path, first=0, count=500, age=age) for age in (20, 0, 10)]
+    writers.append(Writer(tmp_path, first=500, count=100))
     for writer in writers:
-        writer.communicate(timeout=60)
-        assert writer.returncode == 0
+        writer.finish()
     movies = check_readable(tmp_path)
     assert len(movies) == 600
     newest = make_movie(1).scraped_at
@@ -331,13 +281,9 @@ def test_a_kill_at_any_moment_leaves_whole_files_and_every_durable_title(tmp_pat
     chance = random.Random(5)  # noqa: S311 - repeatable
     durable: set[str] = set()
     for turn in range(4):
-        with start_writer(tmp_path, first=10_000 * turn, count=100, age=0, repeat=True) as writer:
-            assert writer.stdout is not None
-            for _ in range(chance.randrange(100, 900)):
-                durable.add(told_durable(writer.stdout.readline()))
-            writer.send_signal(signal.SIGKILL)
-            # What it had told by then counts as well; its last line may be cut.
-            durable.update(map(told_durable, writer.stdout.read().split("\n")[:-1]))
+        writer = Writer(tmp_path, first=10_000 * turn, count=100, repeat=True)
+        durable.update(islice(writer.durable(), chance.randrange(100, 900)))
+        durable |= writer.kill()
         check_readable(tmp_path)
     crawl(tmp_path, [])
     movies = check_readable(tmp_path)
@@ -346,37 +292,5 @@ def test_a_kill_at_any_moment_leaves_whole_files_and_every_durable_title(tmp_pat
     assert {row["site_id"] for row in rows(tmp_path / "scores.csv")} == set(movies)
 
 
-_OPEN_AT_ONCE = """
-import sys
-from pathlib import Path
-from moviecrawler.pipelines.csv import CsvStore
-
-folder = Path(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-store = CsvStore(folder)
-store.open()
-store.close()
-"""
-
-
 def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _OPEN_AT_ONCE, str(tmp_path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(12)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    ended = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
-    assert ended == [("", 0)] * len(processes)
+    open_at_once(tmp_path, 12)

@@ -6,7 +6,6 @@ import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import psycopg2
 import pytest
 
 from moviecrawler.catalogue.merging import complete
-from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.sql import migrations
@@ -29,6 +27,7 @@ from moviecrawler.pipelines.store import Store
 from tests.catalogue.readings import reading
 from tests.monitors.movies import movie
 from tests.pipelines.runs import record_of
+from tests.pipelines.stored import in_order, sqlite_movies
 from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
 from tests.services.s3 import s3_movies
@@ -56,27 +55,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     opened.close()
 
 
-def sqlite_movies(folder: Path) -> list[Movie]:
-    """Return what the CSV files are exported from."""
-    with closing(sqlite3.connect(folder / "movies.sqlite3")) as connection:
-        return [read_movie(encoded) for (encoded,) in connection.execute("SELECT movie FROM movies")]
-
-
 def write(store: Store, *movies: Movie) -> None:
     store.write([record_of(one) for one in movies])
-
-
-def in_order(found: Movie) -> Movie:
-    """Return a movie without what stores may change: the order of parts, and what only Postgres reckons."""
-    return replace(
-        found,
-        scores=sorted(found.scores, key=lambda score: score.kind),
-        amounts=sorted(found.amounts, key=lambda amount: amount.kind),
-        offers=sorted(
-            found.offers, key=lambda offer: (offer.provider, offer.kind, offer.country or "", offer.quality or "")
-        ),
-        credits=sorted(found.credits, key=lambda credit: (credit.role, credit.position)),
-    )
 
 
 def test_all_stores_hold_what_the_newest_reading_of_each_field_says(store: Opened) -> None:

@@ -20,7 +20,8 @@ from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, Re
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, record_of
-from tests.pipelines.test_erasing import in_order, store, write
+from tests.pipelines.stored import in_order
+from tests.pipelines.test_erasing import store, write
 from tests.services.postgres import execute, postgres_movies
 
 if TYPE_CHECKING:

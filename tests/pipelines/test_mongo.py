@@ -139,33 +139,27 @@ def test_what_no_document_can_hold_is_rejected_alone(
     assert set(documents(mongo_url, "movies")) == {"imdb/tt0000001", "imdb/tt0000003"}
 
 
-def test_a_server_that_stops_in_the_middle_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
-    async def crawls() -> Run:
-        async with running(MongoStore(through(proxy, mongo_url)), tmp_path) as run:
-            for number in range(40):
-                await run.pipeline.process_item(make_movie(number))
-                if number == 15:
-                    await until(lambda: run.count("durable") >= 10)
-                    proxy.stop()
-                if number == 25:
-                    await until(lambda: run.count("retries") >= 2)
-                    proxy.start()
-        return run
-
-    run = asyncio.run(crawls())
+async def test_a_server_that_stops_in_the_middle_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
+    async with running(MongoStore(through(proxy, mongo_url)), tmp_path) as run:
+        for number in range(40):
+            await run.pipeline.process_item(make_movie(number))
+            if number == 15:
+                await until(lambda: run.count("durable") >= 10)
+                proxy.stop()
+            if number == 25:
+                await until(lambda: run.count("retries") >= 2)
+                proxy.start()
     assert set(run.outcomes().values()) == {"durable"}
     assert len(documents(mongo_url, "movies")) == 40
 
 
-def test_a_connection_that_is_cut_inside_a_batch_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
-    async def crawls() -> Run:
-        async with running(MongoStore(through(proxy, mongo_url)), tmp_path, batch_items=20) as run:
-            proxy.cut_after = 20_000
-            for number in range(60):
-                await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 1000))
-        return run
-
-    run = asyncio.run(crawls())
+async def test_a_connection_that_is_cut_inside_a_batch_loses_nothing(
+    mongo_url: str, tmp_path: Path, proxy: Proxy
+) -> None:
+    async with running(MongoStore(through(proxy, mongo_url)), tmp_path, batch_items=20) as run:
+        proxy.cut_after = 20_000
+        for number in range(60):
+            await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 1000))
     assert run.count("retries") >= 1
     assert set(run.outcomes().values()) == {"durable"}
     assert len(documents(mongo_url, "movies")) == 60

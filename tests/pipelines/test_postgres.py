@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from contextlib import closing
 from dataclasses import replace
@@ -215,15 +214,12 @@ LONG = "".join(chr(0x4E00 + 7919 * n % 20_000) for n in range(10_000))
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_bad_value_is_rejected_alone(database_url: str, tmp_path: Path, changes: dict[str, Any]) -> None:
-    async def crawl() -> None:
-        async with running(PostgresStore(database_url), tmp_path) as run:
-            for number in range(10):
-                await run.pipeline.process_item(make_movie(number, **(changes if number == 3 else {})))
-        assert sorted(outcome for _, outcome, _ in run.settled) == ["durable"] * 9 + ["rejected"]
-        assert len(run.rejected()) == 1
-
-    asyncio.run(crawl())
+async def test_a_bad_value_is_rejected_alone(database_url: str, tmp_path: Path, changes: dict[str, Any]) -> None:
+    async with running(PostgresStore(database_url), tmp_path) as run:
+        for number in range(10):
+            await run.pipeline.process_item(make_movie(number, **(changes if number == 3 else {})))
+    assert sorted(outcome for _, outcome, _ in run.settled) == ["durable"] * 9 + ["rejected"]
+    assert len(run.rejected()) == 1
     assert set(stored(database_url)) == {f"tt{number:07}" for number in range(10) if number != 3}
     assert number_of(database_url, "titles") == 9
 
@@ -332,18 +328,15 @@ def replica_movies(count: int) -> list[Movie]:
     return movies
 
 
-def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
+async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
     movies = replica_movies(250)
     random.Random(1).shuffle(movies)  # noqa: S311 - repeatable
 
-    async def crawl() -> None:
-        for store in (CsvStore(tmp_path), PostgresStore(database_url)):
-            async with running(store, tmp_path, batch_items=50, buffer_items=100) as run:
-                for movie in movies:
-                    await run.pipeline.process_item(movie)
-            assert run.count("durable") == len(movies)
-
-    asyncio.run(crawl())
+    for store in (CsvStore(tmp_path), PostgresStore(database_url)):
+        async with running(store, tmp_path, batch_items=50, buffer_items=100) as run:
+            for movie in movies:
+                await run.pipeline.process_item(movie)
+        assert run.count("durable") == len(movies)
     expected = scoreboard(read_movies(tmp_path / "movies.csv"))
     assert read_scoreboard(database_url) == expected
     assert len(expected) < len(movies) / 2

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
 import re
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -18,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -34,6 +31,7 @@ from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import BEGIN, LIMIT, make_movie, record_of, running
+from tests.pipelines.writers import Writer
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until
 
@@ -143,14 +141,13 @@ class Cut(PostgresStore):
             assert time.monotonic() < end, "it never came to the credits"
 
 
-def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_written(database_url: str, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(Cut(database_url), tmp_path, batch_seconds=5) as run:
-            await feed(run.pipeline.process_item, 10)
-            await until(lambda: run.count("retries") == 1)
-            await until(lambda: run.count("durable") == 10)
-
-    asyncio.run(crawl())
+async def test_a_connection_that_is_cut_inside_a_batch_leaves_nothing_half_written(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with running(Cut(database_url), tmp_path, batch_seconds=5) as run:
+        await feed(run.pipeline.process_item, 10)
+        await until(lambda: run.count("retries") == 1)
+        await until(lambda: run.count("durable") == 10)
     check_whole(database_url, 10)
 
 
@@ -373,51 +370,11 @@ def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, 
 
 # --- Many processes, and kills ----------------------------------------------------------------------------------------
 
-WRITER = """
-import asyncio, os, random, sys
-from pathlib import Path
-from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import make_movie, running
-
-async def main(folder, first, count, age, repeat):
-    store = PostgresStore(os.environ["DATABASE_URL"], margin=0)
-    async with running(store, folder, batch_items=25, buffer_items=50) as run:
-        told = 0
-        while True:
-            numbers = list(range(first, first + count))
-            random.shuffle(numbers)
-            for number in numbers:
-                await run.pipeline.process_item(make_movie(number, age))
-                for site_id, outcome, _ in run.settled[told:]:
-                    print(outcome, site_id, flush=True)
-                told = len(run.settled)
-            if not repeat:
-                break
-            first += count
-    assert not run.count("retries"), "a deadlock, or the like"
-
-folder, *numbers = sys.argv[1:]
-asyncio.run(main(Path(folder), *map(int, numbers)))
-"""
-
-
-def start_writer(url: str, folder: Path, *, first: int, count: int, age: int, repeat: bool) -> subprocess.Popen[str]:
-    arguments = [str(number) for number in (first, count, age, int(repeat))]
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WRITER, str(folder), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "DATABASE_URL": url},
-    )
-
 
 def test_processes_that_write_the_same_titles_lose_and_double_nothing(database_url: str, tmp_path: Path) -> None:
-    writers = [start_writer(database_url, tmp_path, first=0, count=500, age=age, repeat=False) for age in (20, 0, 10)]
+    writers = [Writer(tmp_path, database_url, first=0, count=500, age=age) for age in (20, 0, 10)]
     for writer in writers:
-        _, errors = writer.communicate(timeout=60)
-        assert writer.returncode == 0, errors
+        writer.finish()
     check_whole(database_url, 500)
     assert execute(database_url, "SELECT DISTINCT scraped_at FROM records") == [(BEGIN,)]
     assert execute(database_url, "SELECT count(*) FROM people") == [(501,)]  # person 7 is the director as well
@@ -425,7 +382,7 @@ def test_processes_that_write_the_same_titles_lose_and_double_nothing(database_u
 
 def test_sites_that_are_written_at_once_are_joined(database_url: str) -> None:
     def crawl(site: int) -> None:
-        movies = [make_movie(number) for number in range(300)]
+        movies = [make_movie(number) for number in range(150)]
         if site:
             home = ("movie/lamp-{}", "m/lamp_{}")[site - 1]
             movies = [
@@ -436,31 +393,23 @@ def test_sites_that_are_written_at_once_are_joined(database_url: str) -> None:
             ]
         random.Random(site).shuffle(movies)  # noqa: S311 - repeatable
         with closing(PostgresStore(database_url)) as store:
-            for first in range(0, 300, 30):
+            for first in range(0, 150, 30):
                 batch = movies[first : first + 30]
                 store.write([record_of(movie) for movie in batch])
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(crawl, range(3)))
-    assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(900, 300)]
-    assert execute(database_url, "SELECT count(*) FROM titles") == [(300,)]
+    assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(450, 150)]
+    assert execute(database_url, "SELECT count(*) FROM titles") == [(150,)]
 
 
 def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(database_url: str, tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311 - repeatable
     durable: set[str] = set()
     for turn in range(4):
-        writer = start_writer(database_url, tmp_path, first=10_000 * turn, count=100, age=0, repeat=True)
-        assert writer.stdout is not None
-        for _ in range(chance.randrange(50, 500)):
-            outcome, site_id = writer.stdout.readline().split()
-            assert outcome == "durable"
-            durable.add(site_id)
-        writer.send_signal(signal.SIGKILL)
-        # What it had told by then counts as well; its last line may be cut.
-        told = writer.stdout.read().split("\n")[:-1]
-        writer.communicate(timeout=LIMIT)
-        durable.update(line.split()[1] for line in told)
+        writer = Writer(tmp_path, database_url, first=10_000 * turn, count=100, repeat=True)
+        durable.update(islice(writer.durable(), chance.randrange(50, 500)))
+        durable |= writer.kill()
     stored = site_ids(database_url)
     assert durable <= set(stored)
     check_whole(database_url, len(stored))

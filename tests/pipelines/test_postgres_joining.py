@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from contextlib import closing
@@ -132,7 +131,7 @@ def test_a_title_that_takes_too_long_to_compare_stays_one_of_its_own(
     assert execute(database_url, "SELECT site FROM title_sites WHERE site_id = 'movie/lamp-2'") == [("metacritic",)]
 
 
-def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
+async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = postgres._SESSION
@@ -148,16 +147,13 @@ def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
         """,
     )
 
-    async def crawl() -> None:
-        async with running(PostgresStore(database_url), tmp_path, batch_items=4, batch_seconds=60) as run:
-            for number in range(4):
-                await run.pipeline.process_item(make_movie(number))
-        outcomes = run.outcomes()
-        assert outcomes.pop("tt0000001") == "rejected"
-        assert list(outcomes.values()) == ["durable"] * 3
-        assert "takes too long: canceling statement due to statement timeout" in run.rejected()[0]["reason"]
-
-    asyncio.run(crawl())
+    async with running(PostgresStore(database_url), tmp_path, batch_items=4, batch_seconds=60) as run:
+        for number in range(4):
+            await run.pipeline.process_item(make_movie(number))
+    outcomes = run.outcomes()
+    assert outcomes.pop("tt0000001") == "rejected"
+    assert list(outcomes.values()) == ["durable"] * 3
+    assert "takes too long: canceling statement due to statement timeout" in run.rejected()[0]["reason"]
 
 
 def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,35 +122,28 @@ def test_uploads_carry_a_checksum(own_s3: S3Server, own_bucket: str) -> None:
     bucket.close()
 
 
-def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
-    async def crawls() -> Run:
-        async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
-            await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
-            own_s3.failures = 7  # more than boto3 itself tries
-            for number in range(30):
-                await run.pipeline.process_item(make_movie(number))
-        return run
-
-    run = asyncio.run(crawls())
+async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
+    async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
+        await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
+        own_s3.failures = 7  # more than boto3 itself tries
+        for number in range(30):
+            await run.pipeline.process_item(make_movie(number))
     assert run.count("retries") >= 1
     assert set(run.outcomes().values()) == {"durable"}
     assert len(s3_movies(own_s3.url, own_bucket)) == 30
 
 
-def test_a_slow_endpoint_does_not_hold_the_event_loop(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
-    async def crawls() -> None:
-        async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
-            own_s3.latency = 0.3
-            turns = 0
-            for number in range(10):
-                await run.pipeline.process_item(make_movie(number))
-            while run.count("durable") < 10:
-                await asyncio.sleep(0.01)
-                turns += 1
-            own_s3.latency = 0
-        assert turns > 10
-
-    asyncio.run(crawls())
+async def test_a_slow_endpoint_does_not_hold_the_event_loop(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
+    async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
+        own_s3.latency = 0.3
+        turns = 0
+        for number in range(10):
+            await run.pipeline.process_item(make_movie(number))
+        while run.count("durable") < 10:
+            await asyncio.sleep(0.01)
+            turns += 1
+        own_s3.latency = 0
+    assert turns > 10
 
 
 def test_an_endpoint_that_stops_in_the_middle_loses_nothing(s3_url: str, bucket_name: str, tmp_path: Path) -> None:

@@ -48,52 +48,48 @@ def memory() -> Faulty:
     return Faulty(store, store.movies.values)
 
 
-def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
+async def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
     s3_url: str, bucket_name: str, tmp_path: Path
 ) -> None:
     store = Faulty(S3Store(Bucket(bucket_name, endpoint_url=s3_url)), lambda: s3_movies(s3_url, bucket_name))
 
-    async def crawl() -> None:
-        store.before_write = failing(10**6, TransientStoreError("down"))
-        async with running(store, tmp_path, close_seconds=0.2) as run:
-            for number in range(8):
-                await run.pipeline.process_item(make_movie(number))
-        assert set(run.outcomes().values()) == {"spooled"}
+    store.before_write = failing(10**6, TransientStoreError("down"))
+    async with running(store, tmp_path, close_seconds=0.2) as run:
+        for number in range(8):
+            await run.pipeline.process_item(make_movie(number))
+    assert set(run.outcomes().values()) == {"spooled"}
 
-        store.before_write, store.batches = (lambda _: None), []
-        async with running(store, tmp_path, batch_seconds=3600) as run:
-            await run.pipeline.process_item(make_movie(8))
-        assert set(run.outcomes().values()) == {"durable"}
-        assert len(run.outcomes()) == 9
-        assert run.spool_files() == []
-        assert len(store.batches) <= 2
-
-    asyncio.run(crawl())
+    store.before_write, store.batches = (lambda _: None), []
+    async with running(store, tmp_path, batch_seconds=3600) as run:
+        await run.pipeline.process_item(make_movie(8))
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(run.outcomes()) == 9
+    assert run.spool_files() == []
+    assert len(store.batches) <= 2
     assert len(list(store.read())) == 9
 
 
-def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
+async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
     gate, first, others = threading.Event(), memory(), [memory(), memory()]
 
-    async def crawl() -> None:
-        first.before_write = failing(10**6, TransientStoreError("down"))
-        async with running(first, tmp_path, close_seconds=0.1) as run:
-            await run.pipeline.process_item(make_movie(1))
-        first.before_write = lambda _: gate.wait(LIMIT)
-        async with running(first, tmp_path) as loading:
-            await until(lambda: len(first.batches) > 1)
-            for other in others:
-                async with running(other, tmp_path) as run:
-                    await run.pipeline.process_item(make_movie(2))
-                assert set(run.outcomes()) == {"tt0000002"}
-            gate.set()
-        assert loading.outcomes() == {"tt0000001": "durable"}
-        assert run.spool_files() == []
-
-    asyncio.run(crawl())
+    first.before_write = failing(10**6, TransientStoreError("down"))
+    async with running(first, tmp_path, close_seconds=0.1) as run:
+        await run.pipeline.process_item(make_movie(1))
+    first.before_write = lambda _: gate.wait(LIMIT)
+    async with running(first, tmp_path) as loading:
+        await until(lambda: len(first.batches) > 1)
+        for other in others:
+            async with running(other, tmp_path) as run:
+                await run.pipeline.process_item(make_movie(2))
+            assert set(run.outcomes()) == {"tt0000002"}
+        gate.set()
+    assert loading.outcomes() == {"tt0000001": "durable"}
+    assert run.spool_files() == []
 
 
-def test_a_full_disk_holds_the_crawl_back_until_there_is_room(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = memory()
     full = threading.Event()
     full.set()
@@ -104,47 +100,41 @@ def test_a_full_disk_holds_the_crawl_back_until_there_is_room(tmp_path: Path, ca
 
     store.before_write = fail
 
-    async def crawl() -> None:
-        async with running(store, tmp_path, buffer_items=1000) as run:
-            with largest_file(4096):
-                await run.pipeline.process_item(make_movie(0))
-                await until(lambda: run.count("stuck"))
-                crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(n)) for n in range(1, 30)))
-                await asyncio.sleep(0.05)
-                assert not crawled.done()
-                assert run.pipeline.buffered == 1
-            full.clear()
-            await crawled
-        assert list(run.outcomes().values()) == ["durable"] * 30
-
-    asyncio.run(crawl())
+    async with running(store, tmp_path, buffer_items=1000) as run:
+        with largest_file(4096):
+            await run.pipeline.process_item(make_movie(0))
+            await until(lambda: run.count("stuck"))
+            crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(n)) for n in range(1, 30)))
+            await asyncio.sleep(0.05)
+            assert not crawled.done()
+            assert run.pipeline.buffered == 1
+        full.clear()
+        await crawled
+    assert list(run.outcomes().values()) == ["durable"] * 30
     assert "memory can neither be written nor spooled ([Errno 27] File too large)" in caplog.text
 
 
-def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
+async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
     store = memory()
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     ended: list[tuple[str, str]] = []
 
-    async def crawl() -> None:
-        with largest_file(100):
-            async with running(store, tmp_path, close_seconds=0.2) as run:
-                tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
-                settlement = Settlement(run.crawler.signals)
-                tracker.connect(run.crawler.signals)
-                settlement._spider_opened()
-                run.crawler.signals.send_catch_log(store_opened, store="memory")
-                request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
-                tracker.take(request)
-                movie = make_movie(1)
-                await run.pipeline.process_item(movie)
-                response = TextResponse(request.url, request=request)
-                run.crawler.signals.send_catch_log(signals.item_scraped, item=movie, response=response)
-                tracker.ended(request)
-        assert run.outcomes() == {"tt0000001": "lost"}
-        assert "neither stored nor spooled" in (run.settled[0][2] or "")
-
-    asyncio.run(crawl())
+    with largest_file(100):
+        async with running(store, tmp_path, close_seconds=0.2) as run:
+            tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
+            settlement = Settlement(run.crawler.signals)
+            tracker.connect(run.crawler.signals)
+            settlement._spider_opened()
+            run.crawler.signals.send_catch_log(store_opened, store="memory")
+            request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
+            tracker.take(request)
+            movie = make_movie(1)
+            await run.pipeline.process_item(movie)
+            response = TextResponse(request.url, request=request)
+            run.crawler.signals.send_catch_log(signals.item_scraped, item=movie, response=response)
+            tracker.ended(request)
+    assert run.outcomes() == {"tt0000001": "lost"}
+    assert "neither stored nor spooled" in (run.settled[0][2] or "")
     assert ended == [("1", "back")]
 
 

@@ -97,8 +97,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Faulty:
     if request.param == "s3":
         url, bucket = request.getfixturevalue("s3_url"), request.getfixturevalue("bucket_name")
         return Faulty(S3Store(Bucket(bucket, endpoint_url=url)), lambda: s3_movies(url, bucket))
-    memory = MemoryStore()
-    return Faulty(memory, memory.movies.values)
+    return in_memory()
+
+
+@pytest.fixture
+def memory() -> Faulty:
+    """Return a store for what the pipeline promises whatever the store is."""
+    return in_memory()
+
+
+def in_memory() -> Faulty:
+    store = MemoryStore()
+    return Faulty(store, store.movies.values)
 
 
 def stored(store: Faulty) -> dict[str | None, Movie]:
@@ -126,170 +136,140 @@ def refusing(site_id: str, error: Exception) -> Callable[[Sequence[Record]], Non
     return refuse
 
 
-def test_every_item_is_stored_and_told_durable_once(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            for number in range(205):
-                movie = make_movie(number)
-                assert await run.pipeline.process_item(movie) is movie
-        assert len(run.outcomes()) == 205
-        assert set(run.outcomes().values()) == {"durable"}
-        assert run.count("durable") == 205
-        assert run.count("batches") == len(store.batches)
-        assert run.count("seconds") > 0
-        assert run.count("buffered_max") <= 20
-        assert max(store.batches) == 10
-
-    asyncio.run(crawl())
+async def test_every_item_is_stored_and_told_durable_once(store: Faulty, tmp_path: Path) -> None:
+    async with running(store, tmp_path) as run:
+        for number in range(205):
+            movie = make_movie(number)
+            assert await run.pipeline.process_item(movie) is movie
+    assert len(run.outcomes()) == 205
+    assert set(run.outcomes().values()) == {"durable"}
+    assert run.count("durable") == 205
+    assert run.count("batches") == len(store.batches)
+    assert run.count("seconds") > 0
+    assert run.count("buffered_max") <= 20
+    assert max(store.batches) == 10
     assert len(stored(store)) == 205
 
 
-def test_an_item_does_not_wait_for_others_longer_than_its_batch_may(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            await run.pipeline.process_item(make_movie(1))
-            await until(lambda: run.count("durable") == 1)
-
-    asyncio.run(crawl())
+async def test_an_item_does_not_wait_for_others_longer_than_its_batch_may(memory: Faulty, tmp_path: Path) -> None:
+    async with running(memory, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await until(lambda: run.count("durable") == 1)
 
 
-def test_other_items_pass_through(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            item = {"site": "imdb", "site_id": "tt0000001"}
-            assert await run.pipeline.process_item(item) is item
-        assert run.settled == []
-
-    asyncio.run(crawl())
+async def test_other_items_pass_through(memory: Faulty, tmp_path: Path) -> None:
+    async with running(memory, tmp_path) as run:
+        item = {"site": "imdb", "site_id": "tt0000001"}
+        assert await run.pipeline.process_item(item) is item
+    assert run.settled == []
 
 
 @pytest.mark.parametrize("ages", [(60, 0), (0, 60)])
-def test_the_newest_scrape_wins_in_any_order(store: Faulty, tmp_path: Path, ages: tuple[int, int]) -> None:
-    async def crawl() -> None:
-        for age in ages:
-            async with running(store, tmp_path) as run:
-                await run.pipeline.process_item(make_movie(1, age, title=f"Scraped {age} s ago"))
-            assert run.outcomes() == {"tt0000001": "durable"}
-
-    asyncio.run(crawl())
+async def test_the_newest_scrape_wins_in_any_order(store: Faulty, tmp_path: Path, ages: tuple[int, int]) -> None:
+    for age in ages:
+        async with running(store, tmp_path) as run:
+            await run.pipeline.process_item(make_movie(1, age, title=f"Scraped {age} s ago"))
+        assert run.outcomes() == {"tt0000001": "durable"}
     assert stored(store)["tt0000001"].title == "Scraped 0 s ago"
 
 
 @pytest.mark.parametrize("error", [TransientStoreError("restarting"), OSError(24, "Too many open files")], ids=repr)
-def test_transient_errors_are_retried_until_they_pass(store: Faulty, tmp_path: Path, error: Exception) -> None:
-    store.before_write = failing(2, error)
+async def test_transient_errors_are_retried_until_they_pass(memory: Faulty, tmp_path: Path, error: Exception) -> None:
+    memory.before_write = failing(2, error)
 
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            for number in range(5):
-                await run.pipeline.process_item(make_movie(number))
-            await until(lambda: run.count("durable") == 5)
-        assert run.count("retries") == 2
-        assert set(run.outcomes().values()) == {"durable"}
-
-    asyncio.run(crawl())
-    assert len(stored(store)) == 5
+    async with running(memory, tmp_path) as run:
+        for number in range(5):
+            await run.pipeline.process_item(make_movie(number))
+        await until(lambda: run.count("durable") == 5)
+    assert run.count("retries") == 2
+    assert set(run.outcomes().values()) == {"durable"}
+    assert len(stored(memory)) == 5
 
 
 @pytest.mark.parametrize("error", [RejectedError("NUL byte"), KeyError("unforeseen")])
-def test_a_bad_item_takes_no_other_down(store: Faulty, tmp_path: Path, error: Exception) -> None:
-    store.before_write = refusing("tt0000003", error)
+async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, error: Exception) -> None:
+    memory.before_write = refusing("tt0000003", error)
 
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            for number in range(10):
-                await run.pipeline.process_item(make_movie(number))
-        outcomes = run.outcomes()
-        assert outcomes.pop("tt0000003") == "rejected"
-        assert len(outcomes) == 9
-        assert set(outcomes.values()) == {"durable"}
-        (line,) = run.rejected()
-        assert line["store"] == store.name
-        assert str(error.args[0]) in line["reason"]
-        assert line["item"]["site_id"] == "tt0000003"
-        assert [(reason, item.site_id) for reason, item in run.told] == [(line["reason"], "tt0000003")]
-        assert run.count("rejected") == 1
-
-    asyncio.run(crawl())
-    assert len(stored(store)) == 9
+    async with running(memory, tmp_path) as run:
+        for number in range(10):
+            await run.pipeline.process_item(make_movie(number))
+    outcomes = run.outcomes()
+    assert outcomes.pop("tt0000003") == "rejected"
+    assert len(outcomes) == 9
+    assert set(outcomes.values()) == {"durable"}
+    (line,) = run.rejected()
+    assert line["store"] == memory.name
+    assert str(error.args[0]) in line["reason"]
+    assert line["item"]["site_id"] == "tt0000003"
+    assert [(reason, item.site_id) for reason, item in run.told] == [(line["reason"], "tt0000003")]
+    assert run.count("rejected") == 1
+    assert len(stored(memory)) == 9
 
 
-def test_what_can_not_be_written_as_json_is_rejected_alone(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            await run.pipeline.process_item(make_movie(1))
-            await run.pipeline.process_item(make_movie(2, title="half a \ud83c"))
-        assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected"}
-        (line,) = run.rejected()
-        assert line["item"]["title"] == "half a \ud83c"
-        assert [item.site_id for _, item in run.told] == ["tt0000002"]
-
-    asyncio.run(crawl())
+async def test_what_can_not_be_written_as_json_is_rejected_alone(memory: Faulty, tmp_path: Path) -> None:
+    async with running(memory, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await run.pipeline.process_item(make_movie(2, title="half a \ud83c"))
+    assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected"}
+    (line,) = run.rejected()
+    assert line["item"]["title"] == "half a \ud83c"
+    assert [item.site_id for _, item in run.told] == ["tt0000002"]
 
 
 @pytest.mark.parametrize(
     "limits", [{"buffer_items": 20}, {"buffer_items": 1000, "batch_bytes": 10_000, "buffer_bytes": 20_000}]
 )
-def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounded(
-    store: Faulty, tmp_path: Path, limits: dict[str, int]
+async def test_a_store_that_stands_still_holds_the_crawl_and_memory_stays_bounded(
+    memory: Faulty, tmp_path: Path, limits: dict[str, int]
 ) -> None:
     gate = threading.Event()
-    store.before_write = lambda _: gate.wait(LIMIT)
+    memory.before_write = lambda _: gate.wait(LIMIT)
 
-    async def crawl() -> None:
-        async with running(store, tmp_path, **limits) as run:
-            crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(number)) for number in range(60)))
-            await until(lambda: store.batches)
-            await asyncio.sleep(0)
-            held = run.count("buffered_max")
-            assert 10 <= held <= 20
-            assert not crawled.done()
-            gate.set()
-            await crawled
-        assert run.count("buffered_max") == held
-        assert run.count("durable") == 60
-
-    asyncio.run(crawl())
-    assert len(stored(store)) == 60
+    async with running(memory, tmp_path, **limits) as run:
+        crawled = asyncio.gather(*(run.pipeline.process_item(make_movie(number)) for number in range(60)))
+        await until(lambda: memory.batches)
+        await asyncio.sleep(0)
+        held = run.count("buffered_max")
+        assert 10 <= held <= 20
+        assert not crawled.done()
+        gate.set()
+        await crawled
+    assert run.count("buffered_max") == held
+    assert run.count("durable") == 60
+    assert len(stored(memory)) == 60
 
 
-def test_an_item_larger_than_the_buffer_is_stored(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        async with running(store, tmp_path, buffer_bytes=20_000) as run:
-            for number in range(3):
-                await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 40_000))
-        assert list(run.outcomes().values()) == ["durable"] * 3
-
-    asyncio.run(crawl())
+async def test_an_item_larger_than_the_buffer_is_stored(store: Faulty, tmp_path: Path) -> None:
+    async with running(store, tmp_path, buffer_bytes=20_000) as run:
+        for number in range(3):
+            await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 40_000))
+    assert list(run.outcomes().values()) == ["durable"] * 3
     assert stored(store)["tt0000002"].plot == "A lamp. " * 40_000
 
 
-def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(store: Faulty, tmp_path: Path) -> None:
-    async def crawl() -> None:
-        store.before_write = failing(10**6, TransientStoreError("down"))
-        async with running(store, tmp_path, close_seconds=0.3) as run:
-            for number in range(15):
-                await run.pipeline.process_item(make_movie(number, age=60))
-        assert set(run.outcomes().values()) == {"spooled"}
-        (file,) = run.spool_files()
-        # Down all through the next run, too: the file stays, and the items of that run come beside it.
-        async with running(store, tmp_path, close_seconds=0.3) as run:
-            await run.pipeline.process_item(make_movie(99))
-        assert file in run.spool_files()
-        assert len(run.spool_files()) == 2
+async def test_what_a_store_does_not_take_is_spooled_and_loaded_by_the_next_run(store: Faulty, tmp_path: Path) -> None:
+    store.before_write = failing(10**6, TransientStoreError("down"))
+    async with running(store, tmp_path, close_seconds=0.3) as run:
+        for number in range(15):
+            await run.pipeline.process_item(make_movie(number, age=60))
+    assert set(run.outcomes().values()) == {"spooled"}
+    (file,) = run.spool_files()
+    # Down all through the next run, too: the file stays, and the items of that run come beside it.
+    async with running(store, tmp_path, close_seconds=0.3) as run:
+        await run.pipeline.process_item(make_movie(99))
+    assert file in run.spool_files()
+    assert len(run.spool_files()) == 2
 
-        store.before_write = lambda _: None
-        async with running(store, tmp_path) as run:
-            await run.pipeline.process_item(make_movie(3, title="Newer"))
-            await until(lambda: not run.spool_files())
-        assert [entry[1] for entry in run.settled] == ["durable"] * 17
-
-    asyncio.run(crawl())
+    store.before_write = lambda _: None
+    async with running(store, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(3, title="Newer"))
+        await until(lambda: not run.spool_files())
+    assert [entry[1] for entry in run.settled] == ["durable"] * 17
     assert len(stored(store)) == 16
     assert stored(store)["tt0000003"].title == "Newer"
 
 
-def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path: Path) -> None:
+async def test_a_line_that_is_no_item_does_not_stop_the_spool(memory: Faulty, tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
     lines = [
         b'{"site": 3}',
@@ -297,16 +277,13 @@ def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path:
         b'{"type": "Exploit", "item": {}}',
         b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(1)),
     ]
-    (tmp_path / "spool" / f"{store.name}-1-1.jsonl").write_bytes(b"\n".join(lines))
+    (tmp_path / "spool" / f"{memory.name}-1-1.jsonl").write_bytes(b"\n".join(lines))
 
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            await until(lambda: not run.spool_files())
-        assert run.outcomes() == {"tt0000001": "durable"}
-        assert [line["item"].encode() for line in run.rejected()] == lines[:3]
-        assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
-
-    asyncio.run(crawl())
+    async with running(memory, tmp_path) as run:
+        await until(lambda: not run.spool_files())
+    assert run.outcomes() == {"tt0000001": "durable"}
+    assert [line["item"].encode() for line in run.rejected()] == lines[:3]
+    assert run.told == [(line["reason"], line["item"]) for line in run.rejected()]
 
 
 @pytest.mark.parametrize(
@@ -314,22 +291,19 @@ def test_a_line_that_is_no_item_does_not_stop_the_spool(store: Faulty, tmp_path:
     [b'{"type": "L\xe1mpa", "item": {}}', b'{"type": "Movie", "item": %b' % (b"[" * 100_000)],
     ids=("bytes", "deep"),
 )
-def test_a_damaged_file_does_not_keep_the_next_from_being_loaded(tmp_path: Path, line: bytes) -> None:
+async def test_a_damaged_file_does_not_keep_the_next_from_being_loaded(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "spool").mkdir()
     good = b'{"type": "Movie", "item": %b}' % msgspec.json.encode(make_movie(1))
     (tmp_path / "spool" / "memory-1-1.jsonl").write_bytes(line)
     (tmp_path / "spool" / "memory-2-1.jsonl").write_bytes(good)
 
-    async def crawl() -> None:
-        async with running(MemoryStore(), tmp_path) as run:
-            await until(lambda: not run.spool_files())
-        assert run.outcomes() == {"tt0000001": "durable"}
-        assert len(run.rejected()) == 1
-
-    asyncio.run(crawl())
+    async with running(MemoryStore(), tmp_path) as run:
+        await until(lambda: not run.spool_files())
+    assert run.outcomes() == {"tt0000001": "durable"}
+    assert len(run.rejected()) == 1
 
 
-def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
+async def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
     """They are left by processes that are killed while they write one."""
     (tmp_path / "spool").mkdir()
     old, new, other = (tmp_path / "spool" / f".{name}.jsonl.draft" for name in ("memory-1-1", "memory-2-1", "s3-1-1"))
@@ -338,12 +312,9 @@ def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
     for draft in (old, other):
         os.utime(draft, (1, 1))
 
-    async def crawl() -> None:
-        async with running(MemoryStore(), tmp_path) as run:
-            await until(lambda: old not in run.spool_files())
-        assert run.spool_files() == [new, other]
-
-    asyncio.run(crawl())
+    async with running(MemoryStore(), tmp_path) as run:
+        await until(lambda: old not in run.spool_files())
+    assert run.spool_files() == [new, other]
 
 
 def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
@@ -363,50 +334,41 @@ def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
     assert "rejected.jsonl can't be written" in caplog.text
 
 
-def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
-    store: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
+    memory: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moviecrawler.pipelines.base._CLOSE_GRACE_SECONDS", 0.1)
     gate = threading.Event()
-    store.before_write = lambda _: gate.wait(LIMIT)
+    memory.before_write = lambda _: gate.wait(LIMIT)
 
-    async def crawl() -> None:
-        async with running(store, tmp_path, close_seconds=0.1) as run:
-            for number in range(12):
-                await run.pipeline.process_item(make_movie(number))
-            await until(lambda: store.batches)
-        assert set(run.outcomes().values()) == {"spooled"}
-        # It comes back later, and what it reports then is not told a second time.
-        gate.set()
-        await until(lambda: run.pipeline._ended)
-        assert len(run.outcomes()) == 12
-        assert set(run.outcomes().values()) == {"spooled"}
-
-    asyncio.run(crawl())
+    async with running(memory, tmp_path, close_seconds=0.1) as run:
+        for number in range(12):
+            await run.pipeline.process_item(make_movie(number))
+        await until(lambda: memory.batches)
+    assert set(run.outcomes().values()) == {"spooled"}
+    # It comes back later, and what it reports then is not told a second time.
+    gate.set()
+    await until(lambda: run.pipeline._ended)
+    assert len(run.outcomes()) == 12
+    assert set(run.outcomes().values()) == {"spooled"}
 
 
-def test_a_store_that_is_down_at_the_start_is_opened_later(store: Faulty, tmp_path: Path) -> None:
-    store.before_open = failing(2, TransientStoreError("not up yet"))
+async def test_a_store_that_is_down_at_the_start_is_opened_later(memory: Faulty, tmp_path: Path) -> None:
+    memory.before_open = failing(2, TransientStoreError("not up yet"))
 
-    async def crawl() -> None:
-        async with running(store, tmp_path) as run:
-            await run.pipeline.process_item(make_movie(1))
-            await until(lambda: run.count("durable") == 1)
-
-    asyncio.run(crawl())
-    assert len(stored(store)) == 1
+    async with running(memory, tmp_path) as run:
+        await run.pipeline.process_item(make_movie(1))
+        await until(lambda: run.count("durable") == 1)
+    assert len(stored(memory)) == 1
 
 
-def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(store: Faulty, tmp_path: Path) -> None:
-    store.before_open = failing(1, ConfigurationError("no such database"))
+async def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(memory: Faulty, tmp_path: Path) -> None:
+    memory.before_open = failing(1, ConfigurationError("no such database"))
 
-    async def crawl() -> None:
-        with pytest.raises(CloseSpider) as caught:
-            async with running(store, tmp_path):
-                pass
-        assert str(caught.value.__cause__) == "no such database"
-
-    asyncio.run(crawl())
+    with pytest.raises(CloseSpider) as caught:
+        async with running(memory, tmp_path):
+            pass
+    assert str(caught.value.__cause__) == "no such database"
 
 
 def test_a_batch_is_due_by_count_bytes_or_age() -> None:

@@ -1,0 +1,102 @@
+"""Processes that store invented movies in one place at once, and that a test may kill."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moviecrawler.pipelines.csv import CsvStore
+from moviecrawler.pipelines.postgres import PostgresStore
+from tests.pipelines.runs import LIMIT, make_movie, running
+from tests.processes import CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.connection import Connection
+    from multiprocessing.synchronize import Barrier
+
+
+class Writer:
+    """A process that stores `count` titles from the number `first` on, scraped `age` seconds before the tests' time.
+
+    With `repeat`, it goes on with the titles after these, for ever. Into the database of `url`, else into CSV files.
+    """
+
+    def __init__(
+        self, folder: Path, url: str = "", *, first: int, count: int, age: int = 0, repeat: bool = False
+    ) -> None:
+        self._told, child = CONTEXT.Pipe(duplex=False)
+        arguments = (folder, url, first, count, age, repeat, child)
+        self._process = CONTEXT.Process(target=_write, args=arguments, daemon=True)
+        self._process.start()
+        child.close()
+
+    def durable(self) -> Iterator[str]:
+        """Yield the ids of titles as they are told durable, until the process has ended."""
+        while True:
+            try:
+                outcome, site_id = self._told.recv()
+            except (EOFError, OSError):
+                return
+            assert outcome == "durable"
+            yield site_id
+
+    def kill(self) -> set[str]:
+        """Kill it; return the ids that it had told by then and that were not read yet."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        told = set(self.durable())
+        self._process.join(LIMIT)
+        return told
+
+    def finish(self) -> None:
+        """Wait until it has stored all."""
+        list(self.durable())
+        self._process.join(60)
+        assert self._process.exitcode == 0
+
+
+def _write(folder: Path, url: str, first: int, count: int, age: int, repeat: bool, told: Connection) -> None:
+    warnings.simplefilter("error")
+
+    async def write(first: int) -> None:
+        store = PostgresStore(url) if url else CsvStore(folder)
+        async with running(store, folder, batch_items=25, buffer_items=50) as run:
+            done = 0
+            while True:
+                numbers = list(range(first, first + count))
+                random.shuffle(numbers)
+                for number in numbers:
+                    await run.pipeline.process_item(make_movie(number, age))
+                    for site_id, outcome, _ in run.settled[done:]:
+                        told.send((outcome, site_id))
+                    done = len(run.settled)
+                if not repeat:
+                    break
+                first += count
+        assert not run.count("retries"), "a deadlock, or the like"
+
+    asyncio.run(write(first))
+
+
+def open_at_once(folder: Path, processes: int) -> None:
+    """Have so many processes open the CSV files of a folder at the same moment."""
+    start = CONTEXT.Barrier(processes)
+    opening = [CONTEXT.Process(target=_open, args=(folder, start), daemon=True) for _ in range(processes)]
+    for process in opening:
+        process.start()
+    for process in opening:
+        process.join(60)
+    assert [process.exitcode for process in opening] == [0] * processes
+
+
+def _open(folder: Path, start: Barrier) -> None:
+    start.wait(60)
+    with closing(CsvStore(folder)) as store:
+        store.open()
