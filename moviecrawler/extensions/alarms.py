@@ -180,7 +180,7 @@ class Alarms:
                 await asyncio.to_thread(self._notify, verdicts, changed)
 
     def _record(self, verdicts: Sequence[Verdict], changed: list[Notification]) -> None:
-        """Record in the store what stands and what doesn't; add to `changed` what people are to be told by this process."""
+        """Record in the store what stands and what doesn't; add to `changed` what this process is to notify people of."""
         now, node = utc_now(), node_of(self.crawler.settings)
         at = now.timestamp()
         known = {alarm.name: alarm for alarm in self._store.open_alarms()}

@@ -1,4 +1,4 @@
-"""Telling the catalogue what became of titles, once their items are durable, and what the sites' lists name."""
+"""Writing to the catalogue what became of titles, once their items are durable, and what the sites' lists name."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TOLD = "catalogue_told"
-"""Where a request says that it was counted as failed, as more than one signal may tell."""
+_COUNTED = "catalogue_counted"
+"""In a request's `meta`: that it was counted as failed, as more than one signal may say so."""
 _WRITE_INTERVAL_SECONDS = 2.0
 """Seconds between two writes, and so the longest that an outcome waits."""
 _QUEUED_CLAIM_LEASE = timedelta(hours=24)
@@ -149,7 +149,7 @@ class CatalogueRecorder:
             await self.writer.call(CatalogueStore.close)
         except MovieCrawlerError as error:
             logger.warning(
-                "The catalogue could not be told that this worker ends; its claims end by themselves: %s", error
+                "This worker's claims could not be given back to the catalogue, and end by themselves: %s", error
             )
         self.writer.close()
 
@@ -228,9 +228,9 @@ class CatalogueRecorder:
         )
 
     def _failed(self, request: Request | None) -> None:
-        if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_TOLD):
+        if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_COUNTED):
             return
-        request.meta[_TOLD] = True
+        request.meta[_COUNTED] = True
         self._ended(request)
         due = request.cb_kwargs.get("due")
         self.writer.add(

@@ -31,7 +31,7 @@ _MAX_ANSWERS = 5
 
 
 class ClockWatch:
-    """Asks Redis for the time, or Postgres, or else takes the site's, which each answer's `Date` tells.
+    """Asks Redis for the time, or Postgres, or else takes the site's, which is in each answer's `Date`.
 
     When the clock differs by minutes, that is said, and what is stored gets the right time. Counts, in the stat
     `clock/ahead`, the seconds by which the clock is ahead; they are negative when it is behind.
@@ -135,7 +135,7 @@ def _postgres_time(url: str) -> datetime:
 
 
 def _ahead_of(response: Response) -> timedelta | None:
-    """Return how far this machine's clock is ahead of an answer's date; None when that can't be told."""
+    """Return how far this machine's clock is ahead of an answer's date; None when that is not known."""
     date, age = response.headers.get("Date"), response.headers.get("Age") or b"0"
     if date is None or "cached" in response.flags:
         return None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_REASONS = 200
-"""That are told apart; what comes after is counted as others."""
+"""Reasons that are counted one by one; further ones are counted as others."""
 _MAX_SHOWN = 3
 _MEGABYTE = 1_000_000
 _TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer

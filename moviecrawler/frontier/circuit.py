@@ -42,9 +42,9 @@ class SharedCircuit(Circuit):
         self.probing = False
         """Whether this worker has the one request that may try whether the site answers again."""
         self.pending_refusal: tuple[str, int] | None = None
-        """Reason and pause (ms) that Redis has yet to be told."""
+        """Reason and pause (ms) that are not in Redis yet."""
         self.pending_answer = False
-        """Whether Redis has yet to be told that the site answers again."""
+        """Whether the site answers again, and Redis does not know yet."""
         self._site = site
         self._changed = changed
 

@@ -28,7 +28,7 @@
 --   hangs       times that its page made a worker hang, after which a request is set aside
 --   want        how many requests to hand out
 --   regardless  whether to hand them out even while the site refuses us, as they will not be sent to it
---   wakeup      channel that tells workers without work when there is some, or nothing is left
+--   wakeup      channel that wakes workers without work when there is some, or nothing is left
 --   gap (ms, 0 for none), burst, per_day (0 for no limit)
 -- Returns {JSON of what `Reply` holds, entry, ms until it may be sent, entry, ms, …}
 
@@ -164,11 +164,11 @@ local open_before = still_open()
 local titles = 'titles:' .. given.digest
 local titles_so_far = given.limit > 0 and tonumber(redis.call('HGET', state, titles) or 0)
 local queued, titles_queued, dropped = 0, 0, 0
-local pushed, told_before = 'pushed:' .. given.worker, 0
+local pushed, sent_before = 'pushed:' .. given.worker, 0
 if given.first and #given.pushes > 0 then
-    told_before = math.max(0, (redis.call('HGET', state, pushed) or 0) - given.first)
+    sent_before = math.max(0, (redis.call('HGET', state, pushed) or 0) - given.first)
 end
-for number = told_before + 1, #given.pushes do
+for number = sent_before + 1, #given.pushes do
     local level, id, request, filtered, is_title, by_round = unpack(given.pushes[number])
     local above = titles_so_far and is_title and titles_so_far + titles_queued >= given.limit
     local is_known
@@ -215,7 +215,7 @@ for _, finish in ipairs(given.ends) do
     if entry then
         redis.call('HDEL', leases, id)
         if id == trial then
-            redis.call('HDEL', circuit, 'probe', 'trial')  -- another one may try, if this one has told nothing
+            redis.call('HDEL', circuit, 'probe', 'trial')  -- another one may try, if this one brought no news
             trial = false
         end
         if how == 'dead' then

@@ -35,7 +35,7 @@ POLL_SECONDS = 1.0
 _LISTENING_POLL_SECONDS = 5.0
 """Seconds between two looks into an empty queue by a worker that is subscribed to new requests."""
 _HEARTBEAT_SECONDS = 10.0
-"""Seconds between two heartbeats of a worker with nothing to tell; less when a lease is short."""
+"""Seconds between two heartbeats of a worker that has nothing to send; less when a lease is short."""
 _EMPTY_POLL_SECONDS = 0.25
 """The shortest time until the next look after one that brought nothing although requests were waiting."""
 COALESCE_SECONDS = 0.02
@@ -150,7 +150,7 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             self._wake.set()
 
     def _next_look(self) -> float:
-        """Return the seconds until something is due without being told."""
+        """Return the seconds until the next step, if nothing wakes the task before."""
         if self.queue.ready:
             wait = self.queue.next_due - self._loop.time()
             return (
@@ -218,8 +218,8 @@ class ExchangingScheduler(Scheduler):  # type: ignore[misc]  # scrapy-redis has 
 
     def _exchange_due(self, now: float) -> bool:
         beat = min(self._poll() if self._is_idle() else _HEARTBEAT_SECONDS, self.options.lease / 4)
-        to_tell = self.queue.pushes or self.queue.ends or self.circuit.pending_refusal or self.circuit.pending_answer
-        return bool(to_tell) or self._wakeup_received or self._more_due() or now - self._last_exchange >= beat
+        to_send = self.queue.pushes or self.queue.ends or self.circuit.pending_refusal or self.circuit.pending_answer
+        return bool(to_send) or self._wakeup_received or self._more_due() or now - self._last_exchange >= beat
 
     async def _exchange(self, batch: Batch) -> None:
         circuit = self.circuit

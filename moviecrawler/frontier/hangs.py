@@ -1,4 +1,4 @@
-"""Counting pages that made a process hang, as told by the node that killed it."""
+"""Counting pages that made a process hang; the node that killed the process calls this."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.keys import Keys
 
 _KEPT = 14 * 24 * 3600
-"""Seconds, until a worker puts that off."""
+"""Seconds. Each exchange of a worker sets this anew."""
 
 
 def count_hang(url: str, parameters: Mapping[str, Any], keys: Keys, lease: str) -> int:

@@ -62,7 +62,7 @@ class LeaseTracker:
         self._kept: dict[str, Lease] = {}  # by the title's id
 
     def connect(self, manager: SignalManager) -> None:
-        """Listen to all that tells what becomes of items."""
+        """Connect to the signals that say what becomes of items."""
         for handler, signal in (
             (self._item_passed, signals.item_scraped),
             (self._item_dropped, signals.item_dropped),
@@ -81,7 +81,7 @@ class LeaseTracker:
         self.leases[lease_id] = Lease(lease_id, request, open="site_id" in request.cb_kwargs)
 
     def hand_over(self, request: Request) -> bool:
-        """Return whether a request is a retry or a redirect of one that is held, and let it take over the lease."""
+        """Give the lease to a retry or a redirect of a request that is held; return whether there was one."""
         lease = self.leases.get(request.meta.get(META, ""))
         if lease is None or lease.ended:
             return False
@@ -89,7 +89,7 @@ class LeaseTracker:
         return True
 
     def ended(self, request: Request) -> None:
-        """Take note that a request has left the engine."""
+        """End the lease of a request that has left the engine, or keep it for the items still to come."""
         lease = self._lease_of(request)
         if lease is not None and lease.request is request:
             lease.ended = True
@@ -104,7 +104,7 @@ class LeaseTracker:
                 self._end(lease, "done")
 
     def forget(self) -> None:
-        """Let go of all leases: they have passed to other workers, and whatever still comes of them is not ours to tell."""
+        """Drop all leases: other workers have them now, and acknowledge them."""
         self.leases.clear()
         self._kept.clear()
 

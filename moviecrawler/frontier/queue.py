@@ -53,11 +53,12 @@ class Push(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """What a worker has to tell in an exchange, and to ask for."""
+    """What a worker sends in an exchange, and how much it asks for."""
 
     pushes: Sequence[Push] = ()
     first: int | None = None
-    """How many pushes the worker knows to be queued before these, so that those that it tells again are not; None to queue all."""
+    """How many pushes of this worker were queued before these, as far as it knows: those that it sends a second time are skipped. None
+    to queue all."""
     ends: Sequence[tuple[str, How, str]] = ()
     spent: int = 0
     unsent: int = 0
@@ -71,7 +72,7 @@ class Batch:
 
 
 class Reply(msgspec.Struct):
-    """What an exchange tells besides requests. Times are in ms from now."""
+    """The answer to an exchange. Times are in ms from now."""
 
     open: int
     """Requests that are queued or held by any worker."""
@@ -151,7 +152,7 @@ class SharedQueue:
     async def seeding(
         self, step: Literal["ask", "done", "again"] = "ask", *, ago: float = 0.0
     ) -> Literal["seed", "wait", "done"]:
-        """Ask whether to queue what the arguments name, tell that it is queued, or begin a round whatever was done before.
+        """Ask whether to queue what the arguments name, report that it is queued, or begin a round whatever was done before.
 
         `ago` is how many seconds ago this worker was asked to crawl, where FRONTIER_ASKED_AT doesn't say when.
         """

@@ -163,7 +163,7 @@ class FrontierScheduler(ExchangingScheduler):
         raise NotImplementedError("nothing shared is flushed; a new FRONTIER_RUN begins with nothing")
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's own signature
-        """Tell Redis what is done and give back what is not. Nothing is flushed."""
+        """Acknowledge what is done and give back what is not. Nothing is flushed."""
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -182,7 +182,9 @@ class FrontierScheduler(ExchangingScheduler):
                     await self._exchange(Batch(leave=True))
             except (redis.exceptions.RedisError, RunGoneError, TimeoutError) as error:
                 self._log(
-                    logging.WARNING, "Redis could not be told the rest (%s): it is done again when leases end", error
+                    logging.WARNING,
+                    "The last acknowledgements did not reach Redis (%s): these pages are fetched again when the leases end",
+                    error,
                 )
         self.stats.inc_value("frontier/given_back", self.queue.given_back)
         self.stats.set_value("frontier/round_trips", self.shared.round_trips + self.seeds.round_trips)
@@ -225,12 +227,12 @@ class FrontierScheduler(ExchangingScheduler):
 
     def _mark_seeded(self) -> None:
         self._seeded_at = self._loop.time()
-        # Whether anything is left, only what is asked from now on tells.
+        # Only an exchange from now on shows whether anything is left.
         self._wakeup_received = True
         self._wake.set()
 
     async def seeded(self) -> None:
-        """Tell that it is queued, once it is; what only this process can do must be done, too."""
+        """Report that all of it is queued, once it is; what only this process can do must be done, too."""
         bound = bool(self._bound)
         while self._seeded_at is None:
             await asyncio.sleep(COALESCE_SECONDS)

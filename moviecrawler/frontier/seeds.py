@@ -43,7 +43,7 @@ class Seeds:
         self._queue = queue
         self._stats = stats
         self._take = load_script(client, __package__, "take_seeds")
-        self._taken: list[bytes] = []  # as they are named in Redis, until it was told that they are queued
+        self._taken: list[bytes] = []  # as they are named in Redis, until they are acknowledged
         self._bad: dict[bytes, str] = {}  # those of them that are none, and why
         self._wrong_kind: str | None = None  # of the key, when it was last looked at
         self.round_trips = 0
@@ -71,7 +71,7 @@ class Seeds:
         return len(members), others
 
     async def settle(self) -> None:
-        """Tell that all that were given to the queue are in Redis; set bad ones aside."""
+        """Acknowledge the seeds whose requests are queued; set bad ones aside."""
         if not self._taken:
             return
         self.round_trips += 1

@@ -1,4 +1,4 @@
--- Take seeds that others have pushed. They stay among the taken ones until the worker tells that they are queued.
+-- Take seeds that others have pushed. They stay among the taken ones until the worker acknowledges them.
 --
 -- KEYS  1 seeds: a LIST, a SET or a ZSET, as scrapy-redis has them  2 taken seeds
 -- ARGV  1 how many at most  2 how long they are this worker's (ms)
@@ -9,7 +9,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local most = tonumber(ARGV[1])
 
--- Those of a worker that has not told within its time are taken over.
+-- Those that a worker has not acknowledged within its time are taken over.
 local seeds = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, most)
 local left = most - #seeds
 if left > 0 then

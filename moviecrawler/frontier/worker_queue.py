@@ -1,4 +1,4 @@
-"""One worker's end of the shared queue: what was handed out to it, and what it has yet to tell."""
+"""One worker's end of the shared queue: requests that were handed out to it, and requests and acknowledgements to send."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def new_name(node: str) -> str:
 
 
 class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
-    """What an exchange with the shared queue has brought, and what the next one will tell; nothing here waits.
+    """What the last exchange with the shared queue has brought, and what the next one will send; nothing here waits.
 
     scrapy-redis' queue, of which `push`, `pop`, the length and the two methods that (de)serialise are kept. Replaced are pickle
     (by checked JSON), the pop that waits for Redis and takes a request away for good (by leases, fetched ahead), and `clear`.
@@ -68,7 +68,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         self._df = df
         self._node = node
         self._join = True
-        # When each may be sent, by the event loop's clock, and its lease, which tells that it was not taken to be sent yet.
+        # When each may be sent, by the event loop's clock; its lease; and the request, which the engine has not taken yet.
         self._ready: deque[tuple[float, str, Request]] = deque()
         self._local: deque[Request] = deque()
         self._pushes: deque[Push] = deque()
@@ -163,7 +163,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         if self.reply is not None and not self.reply.shut:
             self._unsent += count
 
-    # --- What there is to tell ------------------------------------------------------------------------------------------
+    # --- What is sent to Redis ------------------------------------------------------------------------------------------
 
     @property
     def pushes(self) -> int:
@@ -185,9 +185,9 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         self._ends.append((self._pushed, (lease, how, reason)))
 
     async def exchange(self, batch: Batch) -> Reply:
-        """Tell what there is, and what `batch` has besides, and take what is handed out.
+        """Send what there is, and what `batch` has besides, and take what is handed out.
 
-        Raises RedisError or RunGoneError; then it is told again.
+        Raises RedisError or RunGoneError; the next exchange sends it again.
         """
         batch.join = self._join
         batch.pushes, batch.first = list(islice(self._pushes, _PUSH_BATCH)), self._accepted
@@ -200,14 +200,14 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
             # Ends free memory, but those stay whose follow-ups could not be queued.
             ends = self._ends_after(0)
             await self.shared.exchange(Batch(ends=ends, join=self._join))
-            self._told(0, ends)
+            self._sent(0, ends)
             raise
         self.reply = reply
         self._join = False
         self._orphans.clear()
         self._spent -= batch.spent
         self._unsent -= batch.unsent
-        self._told(len(batch.pushes), ends)
+        self._sent(len(batch.pushes), ends)
         if reply.lost:
             self._begin_anew()
         else:
@@ -237,7 +237,7 @@ class WorkerQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
     def _ends_after(self, pushes: int) -> list[tuple[str, How, str]]:
         return [end for needs, end in self._ends if needs <= self._accepted + pushes]
 
-    def _told(self, pushes: int, ends: list[tuple[str, How, str]]) -> None:
+    def _sent(self, pushes: int, ends: list[tuple[str, How, str]]) -> None:
         for _ in range(pushes):
             self._pushes.popleft()
         self._accepted += pushes

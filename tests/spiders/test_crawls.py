@@ -171,11 +171,11 @@ def test_block_stops_the_site(spider: str, fault: str, most: int, replica: Repli
 
 
 def test_kill_in_the_middle_loses_nothing_that_was_stored(replica: ReplicaProcess, tmp_path: Path) -> None:
-    change(replica, latency=200)
+    change(replica, latency=400)
     settings = {"STORE_BATCH_SECONDS": "0.05", "CONCURRENT_REQUESTS": "4", "LOG_LEVEL": "ERROR", "PROGRESS": "off"}
     running = ForkedCommand(["crawl", "imdb"], env=environment(tmp_path, replica, **settings), cwd=tmp_path)
     path = tmp_path / "movies.csv"
-    wait_for(lambda: running.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") > 5))
+    wait_for(lambda: running.poll() is not None or (path.exists() and counts(replica)["requests"] >= 20))
     assert running.poll() is None
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
