@@ -11,7 +11,6 @@ is silent.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,19 +22,23 @@ from moviecrawler.items import SCOREBOARD_KINDS, Movie, Score
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-_NEWER_FIELDS: Final = ("offers", "keywords", "interests", "taglines", "awards", "related", "consensus", "external_ids")
-_NEWER_FIELDS_OF_POSTERS: Final = ("poster_width", "poster_height")
-_LEFT_OUT: Final[dict[str, Any]] = {
-    **dict.fromkeys(("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")),
-    **dict.fromkeys(
-        ("price", "currency", "quality", "url", "source", "connection", "consensus", *_NEWER_FIELDS_OF_POSTERS)
-    ),
-    **dict.fromkeys(("histogram", "offers", "keywords", "interests", "taglines", "awards", "related"), ()),
+_NEWER_FIELDS: Final = (
+    "poster_width",
+    "poster_height",
+    "offers",
+    "keywords",
+    "interests",
+    "taglines",
+    "awards",
+    "related",
+    "consensus",
+)
+_LEFT_OUT: Final = {
+    "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
+    "offers": ("price", "currency", "quality", "url", "source"),
+    "related": ("connection",),
 }
-"""Fields that are left out when they have this value, of which () is an empty list."""
-_LEFT_OUT_JSON: Final = [f',"{name}":{"null" if value is None else "[]"}'.encode() for name, value in _LEFT_OUT.items()]
-"""As JSON has them. No text can hold such a piece, as JSON writes its quotes as `\\"`."""
-_PARTS: Final = ("scores", "finer_scores", "offers", "related")
+"""What is left out of the parts of a movie when it is None or an empty list; of a movie, that is _NEWER_FIELDS."""
 _DECODER = msgspec.json.Decoder(Movie)
 _SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
 """Keys. The first two stand in every item of this version."""
@@ -54,37 +57,25 @@ _FORMER, _FINER_SCORES = msgspec.json.Decoder(_Former), msgspec.json.Decoder(_Fi
 
 def encode_movie(movie: Movie) -> bytes:
     """Return a movie as JSON."""
-    main, finer = _divided(movie)
-    encoded = msgspec.json.encode(main)
-    if finer:
-        encoded = b"".join((encoded[:-1], b",", _FINER, msgspec.json.encode(finer), b"}"))
-    for piece in _LEFT_OUT_JSON:
-        encoded = encoded.replace(piece, b"")
-    return encoded
+    return msgspec.json.encode(document_of_movie(movie))
 
 
 def document_of_movie(movie: Movie) -> dict[str, Any]:
     """Return a movie as plain data, with its times as they are."""
-    main, finer = _divided(movie)
-    document: dict[str, Any] = msgspec.to_builtins(main, builtin_types=(datetime,))
+    document: dict[str, Any] = msgspec.to_builtins(movie, builtin_types=(datetime,))
+    for field, names in _LEFT_OUT.items():
+        for part in document[field]:
+            for name in names:
+                if part[name] is None or part[name] == []:
+                    del part[name]
+    for name in _NEWER_FIELDS:
+        if not document[name]:
+            del document[name]
+    finer = [score for score in document["scores"] if score["kind"] not in SCOREBOARD_KINDS]
     if finer:
-        document["finer_scores"] = msgspec.to_builtins(finer)
-    for name in _PARTS:
-        if document.get(name):
-            document[name] = [_without_empty(part) for part in document[name]]
-    return _without_empty(document)
-
-
-def _divided(movie: Movie) -> tuple[Movie, list[Score]]:
-    """Return a movie with the scores of the scoreboard only, and the others."""
-    finer = [score for score in movie.scores if score.kind not in SCOREBOARD_KINDS]
-    if not finer:
-        return movie, finer
-    return replace(movie, scores=[score for score in movie.scores if score.kind in SCOREBOARD_KINDS]), finer
-
-
-def _without_empty(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value or name not in _LEFT_OUT or value in (0, False)}
+        document["scores"] = [score for score in document["scores"] if score["kind"] in SCOREBOARD_KINDS]
+        document["finer_scores"] = finer
+    return document
 
 
 def read_movie(encoded: bytes | str) -> Movie:
@@ -131,4 +122,4 @@ def _told_since(movie: Movie) -> set[str]:
 def _is_newer(field: str, part: str = "", fact: str = "count") -> bool:
     if field == "scores":
         return part not in SCOREBOARD_KINDS or fact != "count"
-    return field in _NEWER_FIELDS or field in _NEWER_FIELDS_OF_POSTERS
+    return field in _NEWER_FIELDS or field == "external_ids"

@@ -107,35 +107,19 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
     ]
 
 
-def test_crawling_twice_leaves_one_row_with_the_newer_values(tmp_path: Path) -> None:
-    crawl(tmp_path, [make_movie(number, age=60) for number in range(30)])
-    newer = [make_movie(number, year=2002, credits=[]) for number in range(30)]
-    crawl(tmp_path, [*newer, make_movie(5, age=120, year=1999)])
-    assert {movie.year for movie in check_readable(tmp_path).values()} == {2002}
-    assert len(rows(tmp_path / "scores.csv")) == 30
-    assert rows(tmp_path / "credits.csv") == []
-
-
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
     ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
     crawl(tmp_path, [make_movie(9), make_movie(8), *ranked, make_movie(7, list_name="popular", list_rank=5)])
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
 
 
-def test_a_title_that_was_missed_stands_in_misses_until_it_is_read(tmp_path: Path) -> None:
+def test_a_title_that_was_missed_stands_in_misses(tmp_path: Path) -> None:
     missed = make_miss(1, outcome="failed", reason="HTTP status 500")
     crawl(tmp_path, [missed, make_miss(2)])
     assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
         ("tt0000001", "failed", "HTTP status 500"),
         ("tt0000002", "absent", "HTTP status 404"),
     ]
-    # What its list said of it does not end the miss; its own page does, unless that was read before.
-    crawl(tmp_path, [make_movie(1, age=-60, source="list"), make_movie(2, age=60)])
-    assert len(rows(tmp_path / "misses.csv")) == 2
-    crawl(tmp_path, [make_movie(1, age=-60)])
-    assert [row["site_id"] for row in rows(tmp_path / "misses.csv")] == ["tt0000002"]
-    crawl(tmp_path, [missed])
-    assert [row["site_id"] for row in rows(tmp_path / "misses.csv")] == ["tt0000002"]
 
 
 async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:

@@ -53,9 +53,11 @@ def test_a_list_row_does_not_erase_what_the_page_told(stored: Stored) -> None:
 
 def test_one_batch_may_name_a_title_many_times(stored: Stored) -> None:
     page, newer = make_movie(1, 60, plot="A keeper trims the lamp."), make_movie(1, 30, title="Newer", plot="It burns.")
-    stored.write(page, newer, make_movie(1, 90, title="Older"))
-    movie = stored.movie()
-    assert (movie.title, movie.plot, movie.scraped_at) == ("Newer", "It burns.", newer.scraped_at)
+    row = make_movie(1, 20, title="Listed", source="list", credits=[])
+    stored.write(page, newer, make_movie(2), row, make_movie(1, 90, title="Older"))
+    (movie,) = (one for one in stored.movies() if one.site_id == "tt0000001")
+    assert (movie.title, movie.plot, movie.scraped_at) == ("Listed", "It burns.", row.scraped_at)
+    assert len(stored.movies()) == 2
 
 
 def test_a_miss_stands_until_the_titles_own_page_is_read(stored: Stored) -> None:

@@ -176,19 +176,6 @@ def test_the_same_page_read_again_takes_its_own_place(database_url: str) -> None
     assert execute(database_url, "SELECT value::float FROM score_history") == [(8,)]
 
 
-def test_one_batch_may_name_a_title_many_times(database_url: str) -> None:
-    write(
-        database_url,
-        make_movie(1, age=60, plot="A keeper trims the lamp."),
-        make_movie(2),
-        make_movie(1, age=30, title="Newer", source="list", credits=[]),
-        make_movie(1, age=90, title="Older"),
-    )
-    movie = stored(database_url)["tt0000001"]
-    assert (movie.title, movie.plot) == ("Newer", "A keeper trims the lamp.")
-    assert number_of(database_url, "records") == 2
-
-
 # --- What can't be stored ---------------------------------------------------------------------------------------------
 
 

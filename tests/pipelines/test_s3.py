@@ -195,9 +195,3 @@ def test_a_password_in_the_endpoint_is_never_told(s3_url: str) -> None:
     with pytest.raises(TransientStoreError, match=r"http://\*\*\*@127.0.0.1:9/lamps") as caught:
         bucket.open()
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
-
-
-def test_an_endpoint_that_refuses_is_tried_again(s3_url: str) -> None:
-    assert s3_url
-    with pytest.raises(TransientStoreError):
-        Bucket("some-bucket", endpoint_url="http://127.0.0.1:1").open()
