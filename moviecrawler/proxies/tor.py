@@ -226,15 +226,13 @@ class TorPool(ProxyPool):
                 retry_seconds=_STARTING_SECONDS,
             ) from None
         status = _STATUS.match(answer)
-        if not answer or b"is not an HTTP " in answer:
+        if status is None or b"is not an HTTP " in answer:
             # Tor's other ports say so; its SOCKS port may hang up instead, as does a tunnel whose Tor is ending.
             raise TorError(
                 f"{where} is not Tor's HTTPTunnelPort but another port, such as its SOCKS port, or its Tor is ending; add "
                 f"`HTTPTunnelPort` to Tor's torrc, and {_TUNNEL_FORM}",
                 retry_seconds=0.0 if answer else _STARTING_SECONDS,
             )
-        if status is None:
-            raise TorError(f"{where} is no HTTPTunnelPort of Tor's: it answers {answer[:20]!r}; {_TUNNEL_FORM}")
         if int(status[1]) != _CONNECTED:
             said = f"{int(status[1])} {status[2].decode('latin-1')}".rstrip()
             raise TorError(f"Tor at {where} could not reach {target}: {said}", retry_seconds=inf)
@@ -279,11 +277,10 @@ def _ask_control(address: Address, command: str) -> str:
             stem.connection.authenticate(control, password=password and password.replace("\\", "\\\\"))
             control.send(command)
             answer = control.recv()
-    except (stem.connection.MissingPassword, stem.connection.IncorrectPassword) as error:
-        missing = isinstance(error, stem.connection.MissingPassword)
+    except (stem.connection.MissingPassword, stem.connection.IncorrectPassword):
         raise TorError(
-            f"{where} {'asks for a password' if missing else 'refuses the password in TOR_CONTROL_PASSWORD'}; set "
-            "TOR_CONTROL_PASSWORD in the environment to the one that HashedControlPassword in Tor's torrc was made from"
+            f"{where} asks for another password; set TOR_CONTROL_PASSWORD in the environment to the one that "
+            "HashedControlPassword in Tor's torrc was made from"
         ) from None
     except (stem.ControllerError, stem.connection.AuthenticationFailure, OSError, ValueError, LookupError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import gzip
 import zlib
 from typing import Any
@@ -20,7 +21,7 @@ PAGE = b"<html>" + bytes(range(256)) * 4000 + b"</html>"
 COMPRESS: dict[str, Any] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
-    "br": brotli.compress,
+    "br": functools.partial(brotli.compress, quality=4),
     "zstd": zstd.compress,
 }
 FLIPPED = gzip.compress(PAGE)[:-6] + bytes([gzip.compress(PAGE)[-6] ^ 1]) + gzip.compress(PAGE)[-5:]

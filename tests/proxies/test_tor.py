@@ -135,8 +135,8 @@ def test_check_reaches_the_host_and_sends_it_nothing() -> None:
     ("answer", "sentence"),
     [
         (b"HTTP/1.0 501 Tor is not an HTTP Proxy\r\n\r\n<html>", "but another port, such as its SOCKS port"),
-        (b"\x05\xff", r"is no HTTPTunnelPort of Tor's: it answers b'\x05\xff'"),
-        (b"SSH-2.0-OpenSSH_9.2" + b"x" * 20_000, "it answers b'SSH-2.0-OpenSSH_9.2x'"),
+        (b"\x05\xff", "but another port, such as its SOCKS port"),
+        (b"SSH-2.0-OpenSSH_9.2" + b"x" * 20_000, "is not Tor's HTTPTunnelPort"),
         # What may pass by itself is tried until the time is over.
         (b"", "such as its SOCKS port, or its Tor is ending"),
         (
@@ -205,21 +205,15 @@ def test_password_comes_from_the_environment_and_is_never_logged(
     assert password[:5] not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ("", "asks for a password; set TOR_CONTROL_PASSWORD in the environment"),
-        ("hunter3", "refuses the password in TOR_CONTROL_PASSWORD"),
-    ],
-)
-def test_wrong_password_is_named_and_not_shown(given: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", ["", "hunter3"])
+def test_wrong_password_is_named_and_not_shown(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def check() -> None:
         with FakeTunnel() as tunnel, FakeControl("hunter2") as control:
             await pool(tunnel, control).open(SITE)
 
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", given)
     said = refusal(check())
-    assert sentence in said
+    assert "asks for another password; set TOR_CONTROL_PASSWORD in the environment" in said
     assert "hunter" not in said
 
 

@@ -45,8 +45,6 @@ def test_every_request_leaves_over_one_of_the_circuits(
     [
         ({"TOR_TUNNEL": "http://127.0.0.1:1", "TOR_TIMEOUT": "1"}, "nothing listens at TOR_TUNNEL 127.0.0.1:1"),
         ({"TOR_TUNNEL": "http://127.0.0.1:1", "IMDB_URL": "{replica}"}, "Tor, which takes https addresses only"),
-        ({"TOR_TUNNEL": "socks5://127.0.0.1:9050"}, "a SOCKS port, which Scrapy can't use"),
-        ({"TOR_TUNNEL": ""}, "it takes TOR_TUNNEL"),
     ],
 )
 def test_crawl_that_tor_cannot_carry_asks_nothing_and_says_why(
