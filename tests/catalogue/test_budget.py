@@ -5,24 +5,17 @@ from __future__ import annotations
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import redis
-from scrapy.settings import Settings
 
-from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.frontier.budget import DayBudget, begin_of_day, until_next_day
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
-from tests.processes import ForkedCommand
-from tests.services.postgres import execute
+from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
+from tests.crawling import Finished, reset
 from tests.waiting import LONGEST, wait_for
 
 if TYPE_CHECKING:
@@ -42,78 +35,50 @@ def shared_replica() -> Iterator[ReplicaProcess]:
 @pytest.fixture
 def replica(shared_replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
     reset(shared_replica)
-    catalogue = Catalogue(1, TITLES)
-    rows = [
-        ImportRow(imdb_id=catalogue.imdb_id(number), title=f"Title {number}", kind="movie", year=2000, popularity=50.0)
-        for number in range(TITLES)
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", rows, TITLES, datetime.now(UTC))
+    know(database_url, TITLES)
     return shared_replica
 
 
 def settings(database_url: str, per_day: int, **more: str) -> dict[str, str]:
-    return {
-        "DATABASE_URL": database_url,
-        "CSV_ENABLED": "0",
-        "CATALOGUE_LISTS": "0",
-        "FRONTIER_PATIENCE": "0",
-        "SITE_BUDGETS": f'{{"127.0.0.1": {{"per_day": {per_day}}}}}',
-        **more,
-    }
-
-
-def fetch_due(data: Path, replica: ReplicaProcess, **given: str) -> Finished:
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    finished = scrapy("crawl", "imdb", "-a", "lane=due", *options, data=data, replica=replica, **given)
-    assert "Traceback" not in finished.log, finished.log
-    return finished
+    budgets = f'{{"127.0.0.1": {{"per_day": {per_day}}}}}'
+    return settings_of(database_url, CATALOGUE_LISTS="0", FRONTIER_PATIENCE="0", SITE_BUDGETS=budgets, **more)
 
 
 def pages(replica: ReplicaProcess) -> int:
-    paths: dict[str, int] = counts(replica)["paths"]
-    return sum(times for path, times in paths.items() if path.startswith("/title/"))
+    return sum(title_pages(replica).values())
 
 
-def fetched(database_url: str) -> Any:
-    return execute(database_url, "SELECT count(*) FROM title_sites WHERE site = 'imdb' AND state = 'ok'")[0][0]
+def fetched(database_url: str) -> int:
+    return states(database_url).get("ok", 0)
 
 
-def claimed(database_url: str) -> Any:
-    return execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_until IS NOT NULL")[0][0]
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_crawl_fetches_what_the_budget_allows_and_leaves_the_rest_unclaimed(
-    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, shared: bool
+@pytest.mark.parametrize("workers", [1, 3])
+def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, workers: int
 ) -> None:
-    given = settings(database_url, 37, METRICS_FOLDER=str(tmp_path), **({"REDIS_URL": redis_url} if shared else {}))
-    finished = fetch_due(tmp_path, replica, **given)
-    # It did what it was to do, and says why it did no more.
-    assert finished.code == 0, finished.log
-    assert "(budget_spent)" in finished.log
-    assert finished.log.count("Nothing is claimed: what imdb may be asked for today is spent") <= 1
-    assert "is spent" in finished.log
+    more = {"REDIS_URL": redis_url} if workers > 1 else {}
+    given = settings(database_url, 37, METRICS_FOLDER=str(tmp_path), **more)
+
+    def crawl(_: int = 0) -> Finished:
+        return fetch_due("imdb", data=tmp_path, replica=replica, **given)
+
+    with ThreadPoolExecutor(workers) as pool:
+        ended = list(pool.map(crawl, range(workers)))
+    # They did what they were to do, and say why they did no more.
+    assert [finished.code for finished in ended] == [0] * workers, [finished.log[-3000:] for finished in ended]
+    assert all("(budget_spent)" in finished.log and "is spent" in finished.log for finished in ended)
+    told = [finished.log.count("Nothing is claimed: what imdb may be asked for today is spent") for finished in ended]
+    assert max(told) <= 1
     metrics = (tmp_path / "moviecrawler_imdb_default.prom").read_text()
     assert re.search(r"^moviecrawler_crawl_success\{.*\} 1\.0$", metrics, re.MULTILINE)
-    assert (pages(replica), fetched(database_url), claimed(database_url)) == (37, 37, 0)
+    assert pages(replica) == fetched(database_url) == 37
+    # Workers that begin at the same moment don't know of each other yet; a batch of each of the three would be 75.
+    assert claimed(database_url) <= (0 if workers == 1 else 20)
     # The same day again: nothing is asked for.
-    again = fetch_due(tmp_path, replica, **given)
+    again = crawl()
     assert again.code == 0, again.log
     assert "(budget_spent)" in again.log
-    assert (pages(replica), claimed(database_url)) == (37, 0)
-
-
-def test_workers_at_once_claim_no_more_than_the_budget_together(
-    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    given = settings(database_url, 30, REDIS_URL=redis_url)
-    with ThreadPoolExecutor(3) as pool:
-        workers = list(pool.map(lambda _: fetch_due(tmp_path, replica, **given), range(3)))
-    assert [finished.code for finished in workers] == [0] * 3, [finished.log[-3000:] for finished in workers]
-    assert pages(replica) == fetched(database_url) == 30
-    # Those that begin at the same moment don't know of each other yet; a batch of each would be 75.
-    assert claimed(database_url) <= 20
+    assert pages(replica) == 37
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -121,30 +86,22 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, shared: bool
 ) -> None:
     given = settings(database_url, 20, CATALOGUE_IDLE="90000", **({"REDIS_URL": redis_url} if shared else {}))
-    log = (tmp_path / "log").open("wb")
-    worker = ForkedCommand(
-        ["crawl", "imdb", "-a", "lane=due"],
-        env=environment(tmp_path, replica, **given),
-        cwd=tmp_path,
-        stderr=log,
-    )
     told = "Nothing is claimed: what imdb may be asked for today is spent"
-    try:
+    log = tmp_path / "worker.log"
+    with worker(tmp_path, replica, **given) as running:
         wait_for(lambda: fetched(database_url) == 20)
-        wait_for(lambda: told in (tmp_path / "log").read_text())
+        wait_for(lambda: told in log.read_text())
         time.sleep(2)  # in which it looks for what it may do
-        assert worker.poll() is None
-        assert (tmp_path / "log").read_text().count(told) == 1
+        assert running.poll() is None
+        assert log.read_text().count(told) == 1
         assert claimed(database_url) == 0
         if shared:
             # As if a new day had begun.
             with redis.Redis.from_url(redis_url) as client:
                 client.hset(Keys("imdb", "default").budget, "used", 0)
             wait_for(lambda: fetched(database_url) == 40)
-    finally:
-        worker.terminate()
-        worker.wait(LONGEST)
-        log.close()
+        running.terminate()
+        running.wait(LONGEST)
     assert pages(replica) == (40 if shared else 20)
     assert claimed(database_url) == 0
 

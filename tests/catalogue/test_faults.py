@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -16,14 +14,12 @@ import pytest
 import redis
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
-from tests.processes import ForkedCommand
+from tests.catalogue.crawls import fetch_due, know, settings_of, title_pages, worker
+from tests.crawling import reset, scrapy
 from tests.services.postgres import execute
 from tests.waiting import LONGEST, wait_for
 
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TITLES = 80
-CATALOGUE = Catalogue(1, TITLES)
 
 
 @pytest.fixture(scope="module")
@@ -44,49 +39,12 @@ def slow_replica() -> Iterator[ReplicaProcess]:
 @pytest.fixture
 def replica(slow_replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
     reset(slow_replica)
-    bring_in(database_url, TITLES)
+    know(database_url, TITLES)
     return slow_replica
 
 
-def bring_in(database_url: str, titles: int, popularity: float = 50.0) -> None:
-    rows = [
-        ImportRow(
-            imdb_id=CATALOGUE.imdb_id(number), title=f"Title {number}", kind="movie", year=2000, popularity=popularity
-        )
-        for number in range(titles)
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", str(popularity), rows, titles, datetime.now(UTC))
-
-
 def settings(database_url: str, **more: str) -> dict[str, str]:
-    return {"DATABASE_URL": database_url, "CSV_ENABLED": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10", **more}
-
-
-def fetch_due(data: Path, replica: ReplicaProcess, **given: str) -> Finished:
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    return scrapy("crawl", "imdb", "-a", "lane=due", *options, data=data, replica=replica, **given)
-
-
-@contextmanager
-def worker(data: Path, replica: ReplicaProcess, **given: str) -> Iterator[ForkedCommand]:
-    log = (data / "worker.log").open("wb")
-    running = ForkedCommand(
-        ["crawl", "imdb", "-a", "lane=due"],
-        env=environment(data, replica, **given),
-        cwd=data,
-        stderr=log,
-    )
-    try:
-        yield running
-    finally:
-        running.kill()
-        running.wait()
-        log.close()
-
-
-def pages(replica: ReplicaProcess) -> dict[str, int]:
-    return {path: times for path, times in counts(replica)["paths"].items() if path.startswith("/title/")}
+    return settings_of(database_url, CATALOGUE_LISTS="0", CATALOGUE_BATCH="10", **more)
 
 
 def assert_all_fetched(database_url: str) -> None:
@@ -102,9 +60,13 @@ def test_two_runs_of_a_site_at_once_fetch_each_title_once(
 ) -> None:
     given = settings(database_url, REDIS_URL=redis_url)
     with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda run: fetch_due(tmp_path, replica, **given, FRONTIER_RUN=run), ["one", "two"]))
+        ended = list(
+            pool.map(
+                lambda run: fetch_due("imdb", data=tmp_path, replica=replica, **given, FRONTIER_RUN=run), ["one", "two"]
+            )
+        )
     assert [finished.code for finished in ended] == [0, 0], [finished.log[-3000:] for finished in ended]
-    assert set(pages(replica).values()) == {1}
+    assert set(title_pages(replica).values()) == {1}
     assert_all_fetched(database_url)
 
 
@@ -112,16 +74,16 @@ def test_what_a_killed_worker_of_a_shared_crawl_had_is_fetched_by_another(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     given = settings(database_url, REDIS_URL=redis_url, FRONTIER_LEASE="2", CATALOGUE_LEASE="4")
-    with worker(tmp_path, replica, **given) as first:
-        wait_for(lambda: len(pages(replica)) >= 15)
-        os.kill(first.pid, signal.SIGKILL)
-        first.wait()
-    ended = fetch_due(tmp_path, replica, **given)
+    with worker(tmp_path, replica, **given):  # which is killed
+        wait_for(lambda: len(title_pages(replica)) >= 15)
+    ended = fetch_due("imdb", data=tmp_path, replica=replica, **given)
     assert ended.code == 0, ended.log[-3000:]
-    again = fetch_due(tmp_path, replica, **given)  # what was claimed and never queued, after its lease
+    again = fetch_due(
+        "imdb", data=tmp_path, replica=replica, **given
+    )  # what was claimed and never queued, after its lease
     assert again.code == 0, again.log[-3000:]
     wait_for(lambda: execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_until > now()") == [(0,)])
-    assert fetch_due(tmp_path, replica, **given).code == 0
+    assert fetch_due("imdb", data=tmp_path, replica=replica, **given).code == 0
     assert_all_fetched(database_url)
 
 
@@ -130,13 +92,13 @@ def test_a_database_that_goes_away_in_the_middle_of_a_crawl_costs_only_time(
 ) -> None:
     with worker(tmp_path, replica, **settings(database_url)) as running:
         for number in (10, 30):
-            wait_for(lambda number=number: len(pages(replica)) >= number)  # type: ignore[misc]
+            wait_for(lambda number=number: len(title_pages(replica)) >= number)  # type: ignore[misc]
             with away(database_url):
                 time.sleep(1.5)
         assert running.wait(LONGEST) == 0
     log = (tmp_path / "worker.log").read_text()
     assert "Traceback" not in log, log
-    assert set(pages(replica).values()) == {1}
+    assert set(title_pages(replica).values()) == {1}
     assert_all_fetched(database_url)
 
 
@@ -160,18 +122,18 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(
     database_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     imports = 0
-    boosted: list[Any] = [CATALOGUE.imdb_id(number) for number in range(0, TITLES, 3)]
+    boosted: list[Any] = [Catalogue(1, TITLES).imdb_id(number) for number in range(0, TITLES, 3)]
     with worker(tmp_path, replica, **settings(database_url)) as running:
-        wait_for(lambda: len(pages(replica)) >= 5)
+        wait_for(lambda: len(title_pages(replica)) >= 5)
         with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
             while running.poll() is None:
                 imports += 1
-                bring_in(database_url, TITLES, popularity=float(imports % 90))
+                know(database_url, TITLES, popularity=float(imports % 90))
                 store.boost(boosted[imports % len(boosted) :][:5], 1.0, datetime.now(UTC))
         assert running.returncode == 0
     assert imports > 3
     assert "Traceback" not in (tmp_path / "worker.log").read_text()
-    assert set(pages(replica).values()) <= {1, 2}  # a title may be boosted after it was fetched
+    assert set(title_pages(replica).values()) <= {1, 2}  # a title may be boosted after it was fetched
     execute(database_url, "UPDATE title_sites SET boost_due = NULL")
     assert_all_fetched(database_url)
 
@@ -189,7 +151,7 @@ def test_nothing_is_claimed_while_another_worker_knows_that_the_site_refuses_us(
     assert ended.code == 1
     assert "Nothing is claimed: imdb refused us" in ended.log
     assert "(site_stopped)" in ended.log
-    assert pages(replica) == {}
+    assert title_pages(replica) == {}
     assert execute(
         database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL OR state <> 'never'"
     ) == [(0,)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -16,22 +14,22 @@ import pytest
 from scrapy.settings import Settings
 
 from moviecrawler.addon import check
-from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.figures import due
+from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import ScoreKind
+from moviecrawler.items import ScoreKind, Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
-from tests.crawling import FAST, Finished, counts, environment, reset, scrapy
-from tests.processes import ForkedCommand
+from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
+from tests.crawling import FAST, Finished, counts, reset, scrapy
 from tests.replica.truth import truth
 from tests.services.postgres import execute
 from tests.waiting import wait_for
 
 TITLES = 60
-SITES = ("imdb", "metacritic", "rottentomatoes")
+SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
 _WITHIN = 60.0  # seconds
 _SCORES: dict[str, ScoreKind] = {
     "imdb_rating": "imdb",
@@ -54,10 +52,6 @@ def replica(shared_replica: ReplicaProcess) -> ReplicaProcess:
     return shared_replica
 
 
-def settings_of(database_url: str, **settings: str) -> dict[str, str]:
-    return {"DATABASE_URL": database_url, "CSV_ENABLED": "0", **settings}
-
-
 def bring_in(database_url: str, data: Path, replica: ReplicaProcess, *arguments: str) -> None:
     finished = scrapy(
         "catalogue", "import", *(arguments or ("imdb",)), data=data, replica=replica, **settings_of(database_url)
@@ -65,50 +59,10 @@ def bring_in(database_url: str, data: Path, replica: ReplicaProcess, *arguments:
     assert finished.code == 0, finished.log
 
 
-def know(database_url: str, titles: int = TITLES) -> None:
-    """Have the catalogue know the replica's titles, without an import."""
-    catalogue = Catalogue(1, titles)
-    rows = [
-        ImportRow(
-            imdb_id=catalogue.imdb_id(index),
-            title=basics.title,
-            kind="movie",
-            year=basics.year,
-            popularity=50.0 - index / 10,
-        )
-        for index in range(titles)
-        for basics in [catalogue.basics(index)]
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", rows, titles, datetime.now(UTC))
-
-
-def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
-    """Run a spider on what is due."""
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    finished = scrapy("crawl", site, "-a", "lane=due", *arguments, *options, data=data, replica=replica, **settings)
-    assert "Traceback" not in finished.log, finished.log
-    return finished
-
-
 def at_once(sites: list[str], *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> list[Finished]:
     """Run a spider on what is due for each site that is named, all at the same time."""
     with ThreadPoolExecutor(len(sites)) as pool:
         return list(pool.map(lambda site: fetch_due(site, *arguments, data=data, replica=replica, **settings), sites))
-
-
-def title_pages(replica: ReplicaProcess, site: str) -> dict[str, int]:
-    """Return how often each title's page was asked for."""
-    beginning = {"imdb": "/title/", "metacritic": "/movie/", "rottentomatoes": "/m/"}[site]
-    return {path: times for path, times in counts(replica, site)["paths"].items() if path.startswith(beginning)}
-
-
-def states(database_url: str, site: str) -> dict[str, int]:
-    return dict(
-        execute(  # type: ignore[arg-type]
-            database_url, "SELECT state::text, count(*) FROM title_sites WHERE site = %s GROUP BY state", site
-        )
-    )
 
 
 def scoreboard(database_url: str) -> dict[Any, dict[str, Any]]:
@@ -120,7 +74,7 @@ def scoreboard(database_url: str) -> dict[Any, dict[str, Any]]:
 
 def expected(catalogue: Catalogue, index: int) -> dict[str, Any]:
     """Return a title's row, by what the replica itself knows."""
-    pages = {site: truth(catalogue, site, index) for site in SITES}  # type: ignore[arg-type]
+    pages = {site: truth(catalogue, site, index) for site in SITES}
     row: dict[str, Any] = {f"{site}_id": page.site_id if page else None for site, page in pages.items()}
     for column, kind in _SCORES.items():
         scores = [score for page in pages.values() if page and (score := page.score(kind))]
@@ -175,9 +129,10 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
 
     # Nothing is due now, so nothing is fetched.
     reset(replica)
-    workers = at_once(list(SITES), data=tmp_path, replica=replica, **shared)
-    assert [finished.code for finished in workers] == [0] * 3
-    assert {site: title_pages(replica, site) for site in SITES} == {site: {} for site in SITES}
+    assert fetch_due("metacritic", data=tmp_path, replica=replica, **shared).code == 0
+    assert title_pages(replica, "metacritic") == {}
+    with closing(open_catalogue(Settings(shared))) as store:
+        assert [due(store, site, 1, DeficitRoundRobin(), datetime.now(UTC)) for site in SITES] == [[], [], []]
 
     # A week later some are due again, and one of the others is boosted: it is fetched first, everywhere.
     execute(
@@ -192,8 +147,8 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
         " AND metacritic_id IS NOT NULL AND rottentomatoes_id IS NOT NULL ORDER BY imdb_votes LIMIT 1",
     )
     imdb_id, metacritic_id, rottentomatoes_id = everywhere
-    boosted = scrapy("catalogue", "boost", str(imdb_id), "--by", "5", data=tmp_path, replica=replica, **shared)
-    assert boosted.code == 0, boosted.log
+    with closing(open_catalogue(Settings(shared))) as store:
+        assert store.boost([str(imdb_id)], 5.0, datetime.now(UTC)) == 1
     workers = at_once(list(SITES), "-a", "limit=1", data=tmp_path, replica=replica, **shared)
     assert [finished.code for finished in workers] == [0] * 3
     assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}
@@ -203,42 +158,28 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
 
 def test_what_a_killed_worker_had_claimed_is_fetched_by_the_next(database_url: str, tmp_path: Path) -> None:
     with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
-        know(database_url)
+        know(database_url, TITLES)
         settings = settings_of(database_url, CATALOGUE_LEASE="3", CATALOGUE_LISTS="0")
-        worker = ForkedCommand(
-            ["crawl", "imdb", "-a", "lane=due"],
-            env=environment(tmp_path, replica, **settings),
-            cwd=tmp_path,
-        )
-        try:
-            wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
-        finally:
-            os.kill(worker.pid, signal.SIGKILL)
-            worker.wait()
-        assert execute(database_url, "SELECT count(*) > 0 FROM title_sites WHERE claimed_until IS NOT NULL") == [
-            (True,)
-        ]
+        with worker(tmp_path, replica, **settings):  # which is killed
+            wait_for(lambda: len(title_pages(replica)) >= 5)
+        assert claimed(database_url) > 0
         wait_for(lambda: execute(database_url, "SELECT max(claimed_until) <= now() FROM title_sites") == [(True,)])
         finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings)
     assert finished.code == 0
-    assert states(database_url, "imdb") == {"ok": TITLES}
+    assert states(database_url) == {"ok": TITLES}
     assert execute(database_url, "SELECT count(*) FROM records WHERE site = 'imdb'") == [(TITLES,)]
 
 
 def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_fetched(database_url: str, tmp_path: Path) -> None:
     with ReplicaProcess(titles=TITLES, light=True, latency=300) as replica:
-        know(database_url)
-        worker = ForkedCommand(
-            ["crawl", "imdb", "-a", "lane=due"],
-            env=environment(tmp_path, replica, **settings_of(database_url, CATALOGUE_LISTS="0")),
-            cwd=tmp_path,
-        )
-        wait_for(lambda: len(title_pages(replica, "imdb")) >= 5)
-        worker.terminate()
-        worker.wait(_WITHIN)
-    assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
-    assert states(database_url, "imdb")["ok"] >= 5
-    assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url, "imdb")["ok"],)]
+        know(database_url, TITLES)
+        with worker(tmp_path, replica, **settings_of(database_url, CATALOGUE_LISTS="0")) as running:
+            wait_for(lambda: len(title_pages(replica)) >= 5)
+            running.terminate()
+            running.wait(_WITHIN)
+    assert claimed(database_url) == 0
+    assert states(database_url)["ok"] >= 5
+    assert execute(database_url, "SELECT count(*) FROM records") == [(states(database_url)["ok"],)]
 
 
 def test_a_site_that_refuses_us_is_let_alone_by_all_later_workers(database_url: str, tmp_path: Path) -> None:
@@ -285,7 +226,7 @@ def test_errors_put_titles_off_and_do_not_end_the_crawl(database_url: str, tmp_p
 
 def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(database_url: str, tmp_path: Path) -> None:
     with ReplicaProcess(titles=TITLES, light=True, robots="live") as replica:
-        know(database_url)
+        know(database_url, TITLES)
         finished = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_BATCH="10"))
         assert finished.code == 0, finished.log
         assert states(database_url, "imdb") == {"ok": TITLES}
@@ -296,7 +237,7 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(datab
 
 
 def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
-    know(database_url)
+    know(database_url, TITLES)
     options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
     finished = scrapy(
         *("crawl", "imdb", "-a", "list=top", "-a", "limit=20", *options),
