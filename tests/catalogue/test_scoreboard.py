@@ -123,19 +123,12 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_prints_the_table(data: Path) -> None:
-    ran = run(data)
-    assert (ran.code, ran.log) == (0, "")
-    assert ran.output.rstrip("\n") == render_table(scoreboard([*LAMP, FORMULA, ALONE]))
-    assert len(run(data, "--limit", "1").output.splitlines()) == 3
-
-
-def test_the_command_warns_of_nothing(data: Path) -> None:
+def test_the_command_prints_the_table_and_warns_of_nothing(data: Path) -> None:
     command = [sys.executable, "-W", "error", "-m", "scrapy", "scoreboard"]
-    ran = subprocess.run(
-        command, env=environment(data, None), cwd=data, capture_output=True, text=True, timeout=60, check=False
-    )
+    env = {**environment(data, None), "COLUMNS": "100"}
+    ran = subprocess.run(command, env=env, cwd=data, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.rstrip("\n") == render_table(scoreboard([*LAMP, FORMULA, ALONE]))
 
 
 def test_the_command_prints_csv_with_empty_cells_and_no_formulas(data: Path) -> None:
@@ -145,11 +138,12 @@ def test_the_command_prints_csv_with_empty_cells_and_no_formulas(data: Path) -> 
     assert rows[2]["imdb_rating"] == ""
 
 
-def test_the_command_prints_json_with_nulls(data: Path) -> None:
+def test_the_command_prints_json_with_nulls_and_no_more_than_is_asked_for(data: Path) -> None:
     rows = json.loads(run(data, "--format", "json").output)
     assert [row["title"] for row in rows] == ["The Lamp", "=Lamp", ALONE.title]
     assert rows[0]["imdb_votes"] == 1_234_567
     assert rows[2]["imdb_rating"] is None
+    assert len(run(data, "--limit", "1").output.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

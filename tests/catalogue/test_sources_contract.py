@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -21,10 +22,15 @@ from moviecrawler.replica.movies import Catalogue
 MANY = range(1, 2_001)
 
 
+@functools.cache
+def dataset(name: str) -> bytes:
+    made = Dataset(Catalogue(1, len(MANY)), name)
+    return b"".join(made.read(0, made.size))
+
+
 def imdb(folder: Path) -> FileSource:
     for name in (BASICS, RATINGS):
-        dataset = Dataset(Catalogue(1, len(MANY)), name)
-        (folder / name).write_bytes(b"".join(dataset.read(0, dataset.size)))
+        (folder / name).write_bytes(dataset(name))
     return ImdbDatasets(str(folder), folder)
 
 

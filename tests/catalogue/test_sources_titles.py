@@ -20,8 +20,6 @@ from moviecrawler.catalogue.selection import Selection
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.replica.datasets import Dataset
-from moviecrawler.replica.movies import Catalogue
 from tests.catalogue.files import FileServer
 
 BASICS_HEADER = "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n"
@@ -149,10 +147,14 @@ def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
 
 def test_titles_are_read_without_standing_in_memory(tmp_path: Path) -> None:
     """Only the ratings do, and one block of a file."""
-    for name in (BASICS, RATINGS):
-        dataset = Dataset(Catalogue(1, 10_000), name)
-        with (tmp_path / name).open("wb") as file:
-            file.writelines(dataset.read(0, dataset.size))
+    titles = [f"tt{number:07}" for number in range(10_000)]
+    basics = [rf"{each}|movie|Kettle {each}|Kessel {each}|0|1999|\N|118|Drama" for each in titles]
+    for name, columns, rows in (
+        (BASICS, "tconst|titleType|primaryTitle|originalTitle|isAdult|startYear|endYear|runtimeMinutes|genres", basics),
+        (RATINGS, "tconst|averageRating|numVotes", [f"{each}|8.7|30000" for each in titles]),
+    ):
+        text = "\n".join([columns, *rows, ""]).replace("|", "\t")
+        (tmp_path / name).write_bytes(gzip.compress(text.encode(), 1))
     source = ImdbDatasets(str(tmp_path), tmp_path)
     tracemalloc.start()
     try:
