@@ -1,4 +1,4 @@
-"""`scrapy alarms`: what stands, what has happened, and saying that something is as it should be."""
+"""`scrapy alarms`: open alarms, their history, and ending one."""
 
 from __future__ import annotations
 

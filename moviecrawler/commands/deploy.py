@@ -12,7 +12,7 @@ class Command(LazyCommand):
 
     work = "deploy.Deploy"
     arguments = "[options] [TARGET]"
-    summary = "Bring this version to a cluster, or leave the cluster as it was"
+    summary = "Deploy this version to a cluster, or leave the cluster as it was"
     options = (
         option("-p", "--project", help="project on the target (default: scrapy.cfg's)"),
         option("-v", "--version", help="version to deploy (default: scrapy.cfg's, else the time)"),

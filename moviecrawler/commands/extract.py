@@ -6,7 +6,7 @@ from moviecrawler.console.command import LazyCommand, option
 
 
 class Command(LazyCommand):
-    """One JSON object a line and file: what the page says, or why it could not be read."""
+    """Prints one JSON object for each file: what the page says, or why it could not be read."""
 
     work = "extract.Extract"
     arguments = "[--url URL] FILE..."

@@ -1,6 +1,6 @@
-"""Ending a crawl by a second Ctrl-C, also while a callback holds the interpreter.
+"""Ending a crawl by a second Ctrl-C, even while a callback does not return.
 
-Scrapy's own handlers ask the event loop to stop, which a callback that does not come back never lets happen. This is the only place that uses Scrapy's private
+Scrapy's own handlers ask the event loop to stop, and it can't while a callback runs. This is the only place that uses Scrapy's private
 handler; `tests/commands/test_interrupt.py` fails when a new version changes it.
 """
 
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy.crawler import CrawlerProcessBase
 
-_WITHIN = 5.0
-"""Seconds for an event loop that still turns, to end with what it has begun."""
+_END_SECONDS = 5.0
+"""Seconds for an event loop that still works to finish."""
 
 
 def end_at_second_signal(process: CrawlerProcessBase) -> None:
-    """Have the system end this process soon after a second SIGINT or SIGTERM, whatever it is at then."""
+    """Have the operating system end this process soon after a second SIGINT or SIGTERM."""
     forced = process._signal_kill  # noqa: SLF001 - see above
 
     def end(number: int, frame: Any) -> None:
-        os.write(2, b"Ending at once; at the latest in %d seconds.\n" % _WITHIN)
-        # The system's own doing: no handler of Python's has to have its turn.
+        os.write(2, b"Ending at once; at the latest in %d seconds.\n" % _END_SECONDS)
+        # The operating system ends the process then: no Python code has to run for that.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, _WITHIN)
+        signal.setitimer(signal.ITIMER_REAL, _END_SECONDS)
         forced(number, frame)
 
     process._signal_kill = end  # type: ignore[method-assign, assignment]  # noqa: SLF001 - see above

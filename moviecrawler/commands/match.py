@@ -6,11 +6,11 @@ from moviecrawler.console.command import LazyCommand, option
 
 
 class Command(LazyCommand):
-    """One JSON object a film, in their order: its IMDb id if that is sure, how sure it is, and why."""
+    """Prints one JSON object for each film: its IMDb id if it is sure, how sure it is, and why."""
 
     work = "match.Match"
     arguments = "RECORDS [--against TITLES]"
-    summary = "Print which IMDb title each film of a list is, one JSON object a line"
+    summary = "Print the IMDb title of each film of a list, one JSON object a line"
     options = (option("--against", metavar="TITLES", help="IMDb titles; without it, those of the catalogue"),)
 
     def long_desc(self) -> str:

@@ -1,4 +1,4 @@
-"""`scrapy proxies`: how well each proxy serves each site, and trying them."""
+"""`scrapy proxies`: how each site answers through each proxy, and checking the proxies."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ class Command(LazyCommand):
 
     work = "proxies.Proxies"
     arguments = "[--json] | clear [PROXY...] | check URL [PROXY...]"
-    summary = "Show the proxies and how sites take them, end their quarantines, or try them"
+    summary = "Show the proxies and how sites answer through them, end their quarantines, or check them"
     options = (option("--json", action="store_true", help="one JSON object a line, in place of a table"),)

@@ -9,7 +9,7 @@ from moviecrawler.items import Site
 
 
 class Command(LazyCommand):
-    """No site is asked for anything. A replay that was broken off goes on where it was when it is started again."""
+    """Reads the archive and asks no site. A replay that was interrupted goes on where it was."""
 
     requires_crawler_process = True
     work = "replay.Replay"

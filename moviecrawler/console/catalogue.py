@@ -1,4 +1,4 @@
-"""`scrapy catalogue`: which titles there are, what is due on which site, and what a person may decide of it."""
+"""`scrapy catalogue`: importing titles, showing and changing what is due, and deciding on matches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _ACTIONS = ("import", "status", "boost", "due", "review", "rematch")
 _SOURCES = ("imdb", "tmdb", "wikidata", "csv")
 _PART = 25_000
-"""Rows that are brought in together: much faster than fewer, and some 30 MB."""
+"""Rows that are imported together: much faster than fewer, and some 30 MB."""
 _DAY = 86_400
 _NONE = "\N{EN DASH}"
 
@@ -81,7 +81,9 @@ class Catalogue(Console):
             arguments = _parse(action, names, opts)
             try:
                 do[action](store, arguments, opts)
-            except ConfigurationError as error:  # a file's, the database's or a setting's, and no argument's
+            except (
+                ConfigurationError
+            ) as error:  # of a file, the database or a setting; those of arguments were raised before
                 self.fail(str(error))
 
     # --- Actions ------------------------------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ def _source(arguments: tuple[str, Selection], origin: str | None, settings: Base
 
 
 def _load(store: CatalogueStore, source: Source, name: str, version: str, done: int) -> Imported:
-    """Bring in what isn't yet, and show how far it is."""
+    """Import the rows after the first `done`, and show the progress."""
     total = Imported()
     rows = islice(source.rows(), done, None)  # an earlier import got so far
     read = done
@@ -266,7 +268,7 @@ def _load(store: CatalogueStore, source: Source, name: str, version: str, done: 
         tqdm(
             desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not sys.stderr.isatty()
         ) as bar,
-        # The database takes in a part while the next one is read.
+        # The database loads a part while the next one is read.
         ThreadPoolExecutor(1, "import") as thread,
     ):
         while part := list(islice(rows, _PART)):
@@ -339,7 +341,7 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
 
 
 def _standing(standing: Standing) -> str:
-    """Return what a record is taken for in one line."""
+    """Return in one line which title a record belongs to."""
     title = f"{standing.imdb_id or 'no IMDb title'} {_line(standing.title)}".strip()
     beside = f" with {', '.join(standing.beside)}" if standing.beside else " alone"
     why = f": {_line('; '.join(standing.matched_by))}" if standing.matched_by and standing.beside else ""
@@ -358,7 +360,7 @@ def _ago(then: datetime | None, now: datetime) -> str:
 
 
 def _line(text: str | None) -> str:
-    """Return a text of a page in one line, with plain spaces."""
+    """Return a text in one line, with plain spaces."""
     return " ".join((text or "").split())
 
 

@@ -19,19 +19,19 @@ def option(*names: str, **parameters: Any) -> Option:
 
 
 class LazyCommand(ScrapyCommand):
-    """Declares a command. Its work, with what that imports, is a `Console` in `console/` that is imported when the command runs."""
+    """Declares a command. The `Console` class that does its work is imported when the command runs."""
 
     requires_crawler_process = False
     work: ClassVar[str]
     """Module and class in `console/`."""
     arguments: ClassVar[str] = ""
-    """How arguments and options are given."""
+    """Usage: arguments and options."""
     summary: ClassVar[str]
     """One line for the list of commands."""
     options: ClassVar[tuple[Option, ...]] = ()
 
     def syntax(self) -> str:
-        """Return how arguments and options are given."""
+        """Return the usage."""
         return self.arguments
 
     def short_desc(self) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Deploy(Console):
-    """Brings one version to one target."""
+    """Deploys one version to one target."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Deploy; exit code 1 when it failed, 2 when an argument or scrapy.cfg is wrong."""
@@ -37,5 +37,5 @@ class Deploy(Console):
 
 
 def _interrupt(*_: object) -> Never:
-    """End as Ctrl-C does, so that what was begun is taken back."""
+    """End as Ctrl-C does, so that an unfinished deploy is undone."""
     raise KeyboardInterrupt

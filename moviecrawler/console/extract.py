@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Extract(Console):
-    """One JSON object a line and file: what the page says, or why it could not be read."""
+    """Prints one JSON object for each file: what the page says, or why it could not be read."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read every file; exit code 1 when one of them could not be read."""

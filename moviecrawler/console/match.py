@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Match(Console):
-    """One JSON object a film, in their order."""
+    """Prints one JSON object for each film, in their order."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print them when all is read; exit code 2 for files that can't be right, 1 when the database can't be read."""
+        """Print them when all are matched; exit code 2 for wrong files, 1 when the database can't be read."""
         if len(args) != 1:
             raise ConfigurationError(f"name one list of films; got {len(args)}")
         titles = self._catalogue() if opts.against is None else read_titles(Path(opts.against))
@@ -45,7 +45,7 @@ class Match(Console):
 
 
 def _match(path: Path, titles: Iterable[Title]) -> list[dict[str, Any]]:
-    """Return what to print of each film. A film that stands in the list twice is one film, and its line stands there twice."""
+    """Return the line of each film. A film that is in the list twice is matched once, and its line is printed twice."""
     order: list[int] = []
     numbers: dict[tuple[str, str], int] = {}
     records: list[Title] = []

@@ -1,4 +1,4 @@
-"""The work of a command: its settings, its exit code, its errors, and printing that may be cut short."""
+"""What all commands share when they run: settings, exit codes, errors, and printing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Console:
         self.crawler_process = command.crawler_process
 
     def exit_code(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Run it and return the command's exit code; it ends quietly when nobody reads on.
+        """Run it and return the command's exit code. It ends quietly when its output is closed, such as by `head`.
 
         Raises UsageError (exit code 2) for wrong arguments and settings.
         """
@@ -42,7 +42,7 @@ class Console:
             try:
                 self.run(args, opts)
             except BrokenPipeError:
-                raise  # whoever reads has seen enough
+                raise  # see `printing`
             except ConfigurationError as error:
                 raise UsageError(printable(str(error)), print_help=False) from error
             except (MovieCrawlerError, OSError) as error:
@@ -73,7 +73,7 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
-    """Print rows of cells below each other; with `right`, all but the first column stand at their right edge."""
+    """Print rows as aligned columns. With `right`, all but the first column are aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *others in rows:
         cells = [
@@ -84,14 +84,14 @@ def print_table(rows: Sequence[Sequence[str]], *, right: bool = False) -> None:
 
 @contextmanager
 def printing(*, encoding: str | None = None, errors: str | None = None, newline: str | None = None) -> Iterator[None]:
-    """Print in the block, in that form; it ends quietly when whoever reads has seen enough, such as `head`."""
+    """Print in the block, with that encoding. The block ends quietly when the output is closed, such as by `head`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding=encoding, errors=errors, newline=newline)
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # Else the interpreter complains when it flushes what is left at its end.
+        # Otherwise the interpreter complains when it flushes the rest at its end.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`scrapy progress`: how far the crawls that share a Redis are."""
+"""`scrapy progress`: how far the crawls are that share a Redis."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _REFRESH_SECONDS = 1.0
-"""Seconds between two looks, on a terminal."""
+"""Seconds between two updates on a terminal."""
 _FOLLOW_SECONDS = 30.0
-"""Seconds that unfinished crawls without a worker are still followed: workers end to be started anew."""
+"""Seconds for which unfinished crawls without a worker are followed: workers may be restarting."""
 _NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
 
 
@@ -76,7 +76,7 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
 
 
 def _update(rates: dict[tuple[str, ...], Rate], report: RunReport) -> None:
-    """Take a report into the rates of its run, by (site, run), and of its nodes, by (site, run, node)."""
+    """Update the rates of a report's run, by (site, run), and of its nodes, by (site, run, node)."""
     key = (report.site, report.run)
     counts = {key: report.ended} | {(*key, node): sum(figures.values()) for node, figures in report.nodes.items()}
     for name, count in counts.items():
@@ -84,7 +84,7 @@ def _update(rates: dict[tuple[str, ...], Rate], report: RunReport) -> None:
 
 
 async def _follow(look: Callable[[], Any], show: Callable[[list[RunReport]], None], every: float) -> None:
-    """Show again and again, until every crawl is done or nobody has been at work for a while."""
+    """Show the reports repeatedly, until every crawl is finished or has had no worker for a while."""
     seen = -math.inf
     while True:
         reports: list[RunReport] = await look()
@@ -135,7 +135,7 @@ def _node(report: RunReport, node: str, rates: dict[tuple[str, ...], Rate]) -> s
 
 
 class _Bars:
-    """A bar a run, and a line a node below all of them."""
+    """A bar for each run, and below them a line for each node."""
 
     def __init__(self, rates: dict[tuple[str, ...], Rate]) -> None:
         self.rates = rates

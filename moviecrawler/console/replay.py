@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_IN_PIPELINES = 100
-"""Items on their way through the pipelines at a time; what is in a store's buffer has left them."""
+"""Items in the pipelines at once. Items in a store's buffer have left the pipelines."""
 _SUCCESS = range(200, 300)
-"""Statuses of answers that are read as pages, as Scrapy has it."""
+"""Statuses of answers that are read as pages, as in Scrapy."""
 
 
 class Replay(Console):
-    """No site is asked for anything. A replay that was broken off goes on where it was when it is started again."""
+    """Reads the archive and asks no site. A replay that was interrupted goes on where it was."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Replay; exit code 1 when not all could be read, or kept."""
@@ -121,7 +121,7 @@ class ReplaySpider(scrapy.Spider):
                         unread += 1
                         self.logger.error("%s: a page can't be read: %s", key, error)  # noqa: TRY400 - the sentence says it all
                         continue
-                    except Exception:  # what a reader stumbles over costs one page, as in a crawl
+                    except Exception:  # whatever it is, it costs one page, as in a crawl
                         unread += 1
                         self.logger.exception("%s: a page can't be read", key)
                         continue
@@ -136,7 +136,7 @@ class ReplaySpider(scrapy.Spider):
                     self.progress.file_read(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
-        """Yield what the crawl made of an answer, but no request. Raises ArchiveError when its body can't be decompressed."""
+        """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
         if answer.site_id is None:
             return  # a list page: what it said of a title stands with that title's page
         reader = self.readers[answer.site]
@@ -172,9 +172,9 @@ class ReplaySpider(scrapy.Spider):
 
 
 class ReplayProgress:
-    """Which files of an archive are done: read, and each of their items settled in every store.
+    """Which files of an archive are done: read, and all their items settled in every store.
 
-    Kept in DATA_DIR while some are not, by the names of the archive and the stores: with another store it begins anew.
+    It is kept in DATA_DIR until all are done, by the names of the archive and the stores: with another store it begins anew.
     """
 
     def __init__(self, data_dir: Path, source: str) -> None:
@@ -188,7 +188,7 @@ class ReplayProgress:
         self._one_less = asyncio.Event()
 
     def connect(self, manager: SignalManager) -> None:
-        """Listen to what becomes of items."""
+        """Connect the handlers to their signals."""
         manager.connect(self.store_opened, store_opened)
         manager.connect(self.item_scraped, signals.item_scraped)
         manager.connect(self.item_dropped, signals.item_dropped)
@@ -203,7 +203,7 @@ class ReplayProgress:
             self.done.update(self._path.read_text("utf-8").splitlines())
 
     def forget(self, files: Iterable[str]) -> None:
-        """Let the next replay of these files begin anew; what one of others has done is kept."""
+        """Let the next replay of these files begin anew. The progress of other files is kept."""
         self.done.difference_update(files)
         if self.done:
             with replacing(self._path) as file:
@@ -212,7 +212,7 @@ class ReplayProgress:
             self._path.unlink(missing_ok=True)
 
     async def room(self) -> None:
-        """Wait while as many items as may are on their way through the pipelines."""
+        """Wait while the pipelines hold as many items as they may."""
         while self._in_pipelines >= _MOST_IN_PIPELINES:
             self._one_less.clear()
             await self._one_less.wait()
@@ -232,7 +232,7 @@ class ReplayProgress:
         self._files_of[id(item)] = key
 
     def store_opened(self, store: str) -> None:
-        """Take note of a store, by whose name the file of this account is named."""
+        """Note a store's name, which is part of the progress file's name."""
         self._stores.add(store)
 
     def item_scraped(self) -> None:
@@ -240,7 +240,7 @@ class ReplayProgress:
         self._left_pipelines()
 
     def item_dropped(self, item: Any) -> None:
-        """Note that an item was refused before it came to a store."""
+        """Note that an item was dropped before it came to a store."""
         self._left_pipelines()
         self.item_completed(item)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NARROWEST, _WIDEST = 80, 120
 _WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
-"""Scores that are whole numbers, though all are held as floats."""
+"""Scores that are whole numbers, though they are stored as floats."""
 _CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name != "matched_by")
 
 
@@ -48,7 +48,7 @@ class Scoreboard(Console):
         if not rows:
             self.fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
             return
-        # CSV as in the files; a terminal need not know every letter.
+        # CSV is written as in the files. A terminal may lack some letters.
         form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
         with printing(**form):
             _print(rows[: opts.limit], opts.format)

@@ -1,4 +1,4 @@
-"""What an operator has to know first, and what to do about it. Pure."""
+"""What needs an operator's attention, and what to do about it. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Concern(NamedTuple):
     """Something that needs attention."""
 
     short: str
-    """A part of a sentence."""
+    """A part of the sentence at the top."""
     more: str
-    """What is known of it."""
+    """The details."""
     todo: str
     """What to do."""
     link: str
-    """The page on it."""
+    """The page with more about it."""
 
 
 def concerns(
@@ -41,7 +41,7 @@ def concerns(
 ) -> list[Concern]:
     """Return what needs attention, the most urgent first.
 
-    `troubles` are sentences on stores that can't be asked; `slots` those of nodes that take jobs, None when nobody knows.
+    `troubles` are sentences about stores that are away. `slots` counts those of nodes that take jobs; None when it is unknown.
     """
     found = [
         Concern("a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/nodes")
@@ -94,7 +94,7 @@ def concerns(
 
 
 def sentence(found: Sequence[Concern]) -> str:
-    """Return the one sentence on top.
+    """Return the sentence at the top of the page.
 
     >>> sentence([])
     'Nothing needs attention.'

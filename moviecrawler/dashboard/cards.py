@@ -1,4 +1,4 @@
-"""Where each site is: what the overview shows of it."""
+"""A site's figures on the overview."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Card:
-    """A site's figures. None is what nobody can tell."""
+    """A site's figures. None is unknown."""
 
     site: Site
     counts: SiteFigures | None
     state: SiteState | None
     runs: list[RunReport]
     rate: float | None
-    """Requests that end a second, of all its crawls."""
+    """Requests per second that its crawls finish."""
     open_requests: int
-    """Of its crawls, that are not over."""
+    """Requests of its crawls that are queued or held."""
     seconds_left: float | None
-    """Until its crawls are done at this rate."""
+    """Time until its crawls are done, at this rate."""
     stopped: str | None
-    """Why it is not asked now."""
+    """Why it is not crawled now."""
     stopped_until: float | None
     """Seconds since 1970."""
     trying: bool
-    """Whether it is about to be found out if it answers again."""
+    """Whether the next request finds out if it answers again."""
 
 
 def card(site: Site, counts: Counts | None, frontier: Frontier | None) -> Card:

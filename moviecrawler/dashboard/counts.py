@@ -1,4 +1,4 @@
-"""Counting the catalogue now and then, so that no page has to: 3,000,000 rows take a second, and a page has a third of one."""
+"""Counting the catalogue from time to time, so that no page has to: 3,000,000 rows take a second, too long for a page."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from moviecrawler.database.short_transactions import ShortTransactions
 
 _MIN_REST_SECONDS = 5.0
-"""Seconds between two counts, at least."""
+"""Least time between two counts."""
 _REST_TIMES = 20
-"""Times as long as a count has taken is waited until the next one."""
+"""Times the duration of a count: the pause until the next one."""
 _MAX_REST_SECONDS = 600.0
-"""Seconds between two counts, at most."""
+"""Longest pause between two counts."""
 _MAX_COUNT_SECONDS = 60.0
-"""Seconds that a count may take; twice as long after, one that was broken off by a node's death is begun anew."""
+"""Limit of a count. After twice that time another node counts, if the first one died."""
 _KEPT_SECONDS = 86_400
-"""Seconds."""
+"""Seconds for which the last count is kept."""
 
 
 class Counts(msgspec.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class Counts(msgspec.Struct, kw_only=True):
     at: float
     """Seconds since 1970."""
     took: float
-    """Seconds."""
+    """Seconds for which the last count is kept."""
     sites: dict[str, SiteFigures]
 
 
@@ -47,7 +47,7 @@ def count(database: ShortTransactions) -> Counts:
 
 
 def count_if_due(client: Any, keys: Keys, database: ShortTransactions, node: str) -> bool:
-    """Count when no node has done so lately, and keep what was counted; return whether it was done.
+    """Count and store the figures, unless a node has done so lately; return whether it was done.
 
     Raises AwayError and redis.RedisError.
     """
@@ -67,7 +67,7 @@ def count_if_due(client: Any, keys: Keys, database: ShortTransactions, node: str
 
 
 def read_counts(client: Any, keys: Keys) -> Counts | None:
-    """Return what was counted last; None when nothing was. Raises redis.RedisError."""
+    """Return the last count; None when there is none. Raises redis.RedisError."""
     text = client.get(keys.counts)
     try:
         return None if text is None else msgspec.json.decode(text, type=Counts)

@@ -1,4 +1,4 @@
-"""The crawls and the jobs: how far they are, and beginning and ending them."""
+"""The crawls and the jobs: how far they are, and forms to schedule and cancel them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Crawls(Page):
         raise RefusedError(f"action is {action[:40]!r}; it is schedule or cancel")
 
     def _job(self, asked: Asked) -> Job:
-        """Queue what a form says."""
+        """Queue the job of a form."""
         project, _, spider = asked.value("spider").partition("/")
         try:
             priority = float(asked.value("priority") or 0)

@@ -87,7 +87,7 @@ def size(count: float | None) -> str:
 
 
 def moment(at: float | datetime | None) -> datetime | None:
-    """Return a time, of which the seconds since 1970 may be given, in UTC."""
+    """Return a time, or seconds since 1970, as a time in UTC."""
     if at is None:
         return None
     return at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)

@@ -1,4 +1,4 @@
-"""The page of jobs that Scrapyd's clients read, and the end of a job's log, wherever it is."""
+"""The page of jobs that Scrapyd's clients read, and the end of a job's log, from whatever node has it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 TAIL_BYTES = 32 * 1024
 """Bytes of a log that are read from its end."""
 _SILENT_SECONDS = 3.0
-"""For which another node may send nothing."""
+"""Longest time between two parts of what another node sends."""
 _ROWS = 200
 """Jobs of a state on the page; listjobs.json has all."""
 
 
 class Jobs(Page):
-    """`/jobs`, as Scrapyd has it. Its first columns are those of Scrapyd's own page, as there are clients that read them by their places."""
+    """`/jobs`. Its first columns are those of Scrapyd's page: clients read them by position."""
 
     template = "jobs.html"
     title = "Jobs"
@@ -54,7 +54,7 @@ def log_tail(sources: Sources, status: JobStatus, authorization: str | None) -> 
     """
     job = status.job
     path = log_path(sources.options, job.project, job.spider, job.id)
-    # Where it ran last is the end of its log, though other nodes have a part of it, too.
+    # Other nodes may have earlier parts of the log; its end is on the node that ran the job last.
     if status.node in {"", sources.node_name}:
         with suppress(OSError), path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -76,7 +76,7 @@ def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[s
     try:
         with ask_for_log(url, {**headers, "Range": f"bytes=-{TAIL_BYTES}"}, _SILENT_SECONDS) as answer:
             answer.raise_for_status()
-            # Of a log that is shorter, all.
+            # A shorter log is sent whole.
             content = next(answer.iter_content(TAIL_BYTES), b"")
             return _lines(content, whole=answer.status_code == requests.codes.ok), ""
     except requests.RequestException as error:
@@ -84,7 +84,7 @@ def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[s
 
 
 def _lines(content: bytes, *, whole: bool) -> str:
-    """Return text without the piece of a line that it may begin with."""
+    """Return text without the incomplete line that it may begin with."""
     if not whole:
         content = content.partition(b"\n")[2]
     return content.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The nodes: whether each lives, what it is at, and what it runs."""
+"""The nodes: whether each is up, its jobs and its versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from moviecrawler.dashboard.pages import Asked, Page
 
 _LATE_PART = 0.5
-"""Part of its lease after which a heartbeat is late: three should have come by then."""
+"""Share of its lease after which a heartbeat is late: a node sends one in each quarter."""
 
 
 class Nodes(Page):

@@ -1,4 +1,4 @@
-"""The first page: whether all is well, and where each site is."""
+"""The first page: what needs attention, and how far each site is."""
 
 from __future__ import annotations
 

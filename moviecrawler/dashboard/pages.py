@@ -1,4 +1,4 @@
-"""What all pages share: they are made in threads, say who may load and send what, and show the rest when a store is away."""
+"""What all pages share: rendering in threads, security headers, forms, and sentences for stores that are away."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ NOTICES = {
     "dropped": "The request is forgotten.",
     "fetched-again": "Its title is queued: the crawl of its site that runs fetches it, or else the next one.",
     "forgotten": "The item is forgotten here; its node's file still has it.",
-    "no-item": "It was not there any more, or nobody can tell which title it is of.",
-    "no-letter": "It was not there any more, or is no request that can be queued again.",
+    "no-item": "It was not there any more, or its title is unknown.",
+    "no-dead-letter": "It was not there any more, or is no request that can be queued again.",
     "accepted": "Accepted: the page is this title's.",
     "refused": "Refused: the page is not this title's, and won't be tried again.",
     "no-review": "Nothing of that is under review any more.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
-    "new-normal": "Taken for the new normal: the alarm has ended.",
+    "new-normal": "Accepted as the new normal: the alarm has ended.",
     "no-proxy": "The proxy was not in quarantine any more.",
     "released": "The proxy may be used again.",
 }
-"""What a page says after something was done. Only these, so that no link can put words into the page."""
+"""Sentences that a page shows after an action, by name: a link can name one, and can't put its own text into the page."""
 
 
 class RefusedError(MovieCrawlerError):
-    """A request can't be met: a sentence, and its status."""
+    """A request can't be done: a sentence, and an HTTP status."""
 
     def __init__(self, sentence: str, code: int = http.BAD_REQUEST) -> None:
         super().__init__(sentence)
@@ -81,22 +81,22 @@ class RefusedError(MovieCrawlerError):
 
 @dataclass(slots=True, kw_only=True)
 class Asked:
-    """What a thread needs of a request. Not to be logged: see `authorization`."""
+    """What a thread needs of a request. Do not log it: see `authorization`."""
 
     method: str
     path: tuple[str, ...]
     """Below the page's own."""
     here: str
-    """The page's own path, without the prefix of a proxy in front."""
+    """The page's own path, without the prefix of a reverse proxy."""
     base: str
     """That prefix."""
     values: Mapping[str, str]
     """The first value of each parameter."""
     authorization: str | None = field(repr=False)
-    """What the sender has shown to come in; a secret."""
+    """The Authorization header; a secret."""
     cross_site: bool
     troubles: list[str] = field(default_factory=list)
-    """Sentences on what could not be asked."""
+    """Sentences about stores that could not be asked."""
 
     def value(self, name: str) -> str:
         """Return a parameter, without white space around it; empty when there is none."""
@@ -133,7 +133,7 @@ class _Answer:
 
 
 class Page(Resource):
-    """A page: `show` gathers what its template takes; `act` does what a form asks for. Both are called in threads."""
+    """A page. `show` gathers the variables of its template; `act` does what a form asks for. Both run in threads."""
 
     isLeaf = True
     template: ClassVar[str]
@@ -150,11 +150,11 @@ class Page(Resource):
         raise NotImplementedError
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Do it; return the path to go on to, and which of `NOTICES` to show there. Raises RefusedError."""
+        """Do what a form asks for; return the path to redirect to, and a name of `NOTICES` to show there. Raises RefusedError."""
         raise RefusedError(f"there is nothing to send to {asked.here}", http.NOT_ALLOWED)
 
     def raw(self, asked: Asked) -> bytes | None:
-        """Return a text of others, which is shown as nothing but a text; None for the page itself. Raises RefusedError."""
+        """Return a stored text of a site, which is sent as plain text; None for the page itself. Raises RefusedError."""
         return None
 
     def template_of(self, asked: Asked) -> str:
@@ -187,7 +187,7 @@ class Page(Resource):
             return self._refused(asked, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
         except MovieCrawlerError as error:
             return self._refused(asked, str(error), http.BAD_REQUEST)
-        except Exception as error:  # noqa: BLE001 - whoever asks is to hear of it, and the log to have it
+        except Exception as error:  # noqa: BLE001 - the client gets a sentence, and the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             return self._refused(asked, sentence, http.INTERNAL_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""The proxies: from where each site is asked, and how it takes that. No proxy's password or user gets here."""
+"""The proxies: which each site is asked through, and how the site answers. User names and passwords are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quality of what is read: coverage of fields, alarms, pages that could not be read, or not wholly, and matches that a person decides."""
+"""The quality of extraction: coverage of fields, alarms, pages that could not be read or only in part, and matches to review."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ERRORS = read_sql("unreadable_pages.sql")
 _DAYS = 30
-"""That coverage is shown of."""
+"""Days of coverage that are shown."""
 _ERRORS_OF = timedelta(days=7)
 _MOST_ERRORS = 5000
 _MOST_PARTIAL = 50
@@ -42,17 +42,17 @@ class Coverage:
 
     field: str
     share: float | None
-    """Of the latest day with pages."""
+    """Share of the pages of the latest day with pages."""
     before: float | None
-    """Of all days before that; None when there are none."""
+    """Share of the pages of all earlier days; None when there are none."""
     pages: int
-    """Of the latest day."""
+    """Pages of the latest day."""
     silent: int
-    """Of these, pages that say nothing of the field."""
+    """How many of these pages are silent of the field."""
 
 
 class Unreadable(NamedTuple):
-    """Pages that could not be read for want of a field. None is what only a database could tell."""
+    """Pages that could not be read, as a field is missing. None is what only a database knows."""
 
     site: str
     field: str
@@ -63,13 +63,13 @@ class Unreadable(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """Pages that were read, and that are silent of a field."""
+    """Pages that were read and are silent of a field."""
 
     site: Site
     field: str
     number: int
     pages: int
-    """All that were read in these days."""
+    """All pages that were read in these days."""
     example: Example | None
 
 
@@ -81,7 +81,7 @@ class Quality(Page):
     here: ClassVar[str] = "/quality"
 
     def raw(self, asked: Asked) -> bytes | None:
-        """Return the sample of a page that could not be read: `/quality/sample?site=…&field=…`."""
+        """Return a kept page that could not be read: `/quality/sample?site=…&field=…`."""
         if not asked.path:
             return None
         found = None
@@ -135,7 +135,7 @@ class Quality(Page):
         }
 
     def _pages(self, site: Site, since: date, today: date) -> tuple[list[Day], dict[str, Example]]:
-        """Return what was counted of a site's pages, and the latest that were silent of a field."""
+        """Return a site's counted pages by day, and the latest page that was silent of each field."""
         return (
             self.sources.ask_alarms(lambda store: store.coverage(site, since.isoformat(), today.isoformat())),
             self.sources.ask_alarms(lambda store: store.examples(site)),
@@ -187,7 +187,7 @@ def _after(asked: Asked) -> ReviewPlace | None:
 
 
 def coverage_of(days: Sequence[Day]) -> list[Coverage]:
-    """Return each field's coverage, those that fell most first."""
+    """Return the coverage of each field; fields whose coverage fell most come first."""
     by_field: dict[str, dict[str, Day]] = {}
     for day in days:
         if day.pages:
@@ -210,7 +210,7 @@ def coverage_of(days: Sequence[Day]) -> list[Coverage]:
 
 
 def partial_of(site: Site, days: Iterable[Day], since: date, examples: Mapping[str, Example]) -> list[Partial]:
-    """Return the fields of which pages were silent since a day."""
+    """Return the fields that pages were silent of since a day."""
     found: dict[str, tuple[int, int]] = {}
     for day in days:
         if day.day >= since.isoformat():
@@ -222,6 +222,6 @@ def partial_of(site: Site, days: Iterable[Day], since: date, examples: Mapping[s
 
 
 def _drop(one: Coverage) -> float:
-    """Return by how much a field has fallen; fields that have not are all the same."""
+    """Return by how much a field's coverage has fallen; 0 when it has not."""
     fallen = (one.before or 0.0) - (one.share or 0.0)
     return round(fallen, 2) if fallen > 0.02 else 0.0  # noqa: PLR2004 - less is chance

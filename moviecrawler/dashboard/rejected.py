@@ -1,4 +1,4 @@
-"""Rejected items as the dashboard reads them, forgets them and has their titles fetched again."""
+"""Rejected items in Redis: reading them, forgetting them, and fetching their titles again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
 _BOOSTED = 100
-"""The priority that goes before all others."""
+"""A priority above all others."""
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text is the id of an item, or could be."""
+    """Return whether a text has the form of an item's id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -33,28 +33,28 @@ async def page_of_rejected(
 ) -> tuple[list[tuple[str, RejectedItem | None]], int]:
     """Return items with their ids, latest first, those before an id if one is given; and how many there are in all.
 
-    None stands for what another version has written. One item more than `size` tells that there are others.
+    An item that another version has written is None. One item more than `size` means that there are others.
     """
     found = await client.xrevrange(CrawlKeys.REJECTED, f"({before}" if before else "+", "-", count=size + 1)
     return [(id_.decode(), _read(stored)) for id_, stored in found], await client.xlen(CrawlKeys.REJECTED)
 
 
 async def find_rejected(client: Any, id_: str) -> RejectedItem | None:
-    """Return an item; None when it is not there, or another version's."""
+    """Return an item; None when it is not there, or another version has written it."""
     found = await client.xrange(CrawlKeys.REJECTED, id_, id_, count=1)
     return _read(found[0][1]) if found else None
 
 
 async def forget_rejected(client: Any, id_: str) -> bool:
-    """Forget an item, which its node's file still has; return whether it was there."""
+    """Delete an item in Redis, not in its node's file; return whether it was there."""
     return bool(await client.xdel(CrawlKeys.REJECTED, id_))
 
 
 async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> bool:
-    """Have the title of an item fetched by the crawl of its site that runs, or else by the next one; and forget the item.
+    """Have the title of an item fetched by the running crawl of its site, or else by the next one; and forget the item.
 
-    It is pushed to the site's list of `start_urls`, from where workers take it whatever else they do. Return whether there
-    is such an item, with a title.
+    The title is pushed to the site's list of `start_urls`, from which all workers read. Return False when the item is gone
+    or has no title.
     """
     item = await find_rejected(client, id_)
     if item is None or item.title is None:
@@ -62,11 +62,11 @@ async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> boo
     site, site_id = item.title
     seed = {"url": title_url(site, site_id), "priority": _BOOSTED}
     await push_seed(client, start_urls[site], msgspec.json.encode(seed))
-    # After that: two who ask at once have it fetched twice, and one who dies in between loses nothing.
+    # In this order: a process that dies in between loses nothing. Two clients at once have it fetched twice.
     await forget_rejected(client, id_)
     keys = Keys(site, item.run)
     if item.url and await client.hdel(keys.failed, fingerprint(Request(item.url, meta={"site": site}))):
-        # The next start of the run would try it once more, beside the seed, which counts as a request of its own.
+        # Otherwise the next start of the run would fetch it again, too.
         await client.hincrby(keys.state, "failed", -1)
         await client.hincrby(keys.state, "total", -1)
     return True

@@ -1,4 +1,4 @@
-"""Making HTML of templates: whatever is put into one is escaped."""
+"""Rendering templates. All variables are escaped."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _environment() -> Environment:
 
 
 def _version() -> str:
-    """Return a text that changes with what is static, so that browsers may keep it."""
+    """Return a digest of the static files: it is part of their URLs, so that browsers may cache them."""
     digest = hashlib.sha256()
     for file in sorted(STATIC.iterdir(), key=lambda file: file.name):
         digest.update(file.read_bytes())

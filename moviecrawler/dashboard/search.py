@@ -1,4 +1,4 @@
-"""Searching for titles and reading one with all that is known of it. Each query is by an index."""
+"""Searching for titles, and reading all that is known of one. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MOST_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
 FOUND_AT_MOST = 1000
-"""Titles among which the best are chosen, when more match."""
+"""Matches that are ranked, when more match."""
 _LOOKED_AT = 1000
-"""Of the most popular titles that are looked at by themselves, so that those are found among any number of others."""
+"""Most popular titles that are searched separately, so that they are found among any number of matches."""
 
 
 class Found(NamedTuple):
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def tsquery(text: str) -> str | None:
-    """Return what to look for in `title_words`: all the words, of which the last may go on; None when there is none.
+    """Return the query for `title_words`: all words, the last of them as a prefix; None when there are no words.
 
     >>> tsquery("Amélie: le fabuleux")
     "'Amelie' & 'le' & 'fabuleux':*"

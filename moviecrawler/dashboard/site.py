@@ -1,4 +1,4 @@
-"""The dashboard in its place: at `/` of every node, with Scrapyd's own pages beside it."""
+"""The dashboard at `/` of every node, beside Scrapyd's own pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _EVERY_SECONDS = 5.0
-"""Seconds between two looks at whether there is something to count."""
+"""Seconds between two checks whether the catalogue is to be counted."""
 
 
 class Root(website.Root):
@@ -51,7 +51,7 @@ class Root(website.Root):
 
 
 class Upkeep(Service):
-    """Keeps the dashboard's threads, and counts the catalogue by turns with the other nodes."""
+    """Starts and stops the dashboard's threads, and counts the catalogue when no other node has done so lately."""
 
     name = "dashboard"
 
@@ -87,7 +87,7 @@ class Upkeep(Service):
                 self._working = True
         except (AwayError, redis.exceptions.RedisError) as error:
             if self._working:
-                journal.warn("The catalogue can't be counted: {error}; it is tried again", error=str(error))
+                journal.warn("The catalogue can't be counted: {error}; the node tries again", error=str(error))
             self._working = False
         with suppress(AwayError, ConfigurationError, redis.exceptions.RedisError):
-            sources.frontier()  # so that rates are those of now when somebody looks
+            sources.frontier()  # keeps the rates up to date

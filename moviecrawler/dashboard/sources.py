@@ -1,4 +1,4 @@
-"""What the pages are made of, and how each is asked: every call waits for an answer, so call it in a thread."""
+"""Where the pages read their figures. Every call blocks, so call it in a thread."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _THREADS = 8
-"""Pages that are made at once; others wait. Scrapyd's own services have threads of their own."""
+"""Pages that are rendered at once; others wait. Scrapyd's own services use other threads."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,15 +50,15 @@ class Frontier:
     """Seconds since 1970, by Redis' clock."""
     sites: dict[Site, SiteState]
     runs: list[RunReport]
-    """Those that are not over, or only just."""
+    """Runs that are not over, or ended lately."""
     left_out: int
-    """How many more there may be."""
+    """How many more runs there may be."""
     rates: dict[tuple[str, str], Rate]
     """By site and run."""
 
 
 class Sources:
-    """Everything that pages ask, of one node."""
+    """What the pages of one node read."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -71,7 +71,7 @@ class Sources:
         self.keys = Keys(node.options.redis_prefix)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
-        # What spiders are given, and not what this process may have beside.
+        # As spiders get it: from the environment, and not from another settings file.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}
@@ -107,18 +107,18 @@ class Sources:
         return found
 
     def earlier_runs(self, before: float | None, size: int) -> tuple[list[RunReport], float | None]:
-        """Return runs that are over, and where the next ones begin."""
+        """Return a page of runs that are over, and where the next page begins."""
         if not self.node.has_frontier:
             return [], None
         return self.node.ask_frontier(lambda client: read_earlier_runs(client, before, size, budgets(self.settings)))
 
     def start_urls(self) -> dict[Site, str]:
-        """Return the list of each site to which titles are pushed."""
+        """Return each site's key of the list to which titles are pushed."""
         form = self.settings.get("REDIS_START_URLS_KEY")
         return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in HOMES}
 
     def store_figures(self) -> list[ProcessFigures]:
-        """Return what processes tell of their stores: those that run, and some that have ended."""
+        """Return the figures that processes publish of their stores: of all that run, and of some that have ended."""
 
         async def read(client: Any) -> list[bytes]:
             pipe = client.pipeline(transaction=False)
@@ -146,14 +146,14 @@ class Sources:
         return total
 
     def samples(self) -> set[str]:
-        """Return of which fields there are samples, as `<site>/<field>`."""
+        """Return the names of the kept pages, `<site>/<field>`."""
         if not self.node.has_frontier:
             return set()
         names: list[bytes] = self.node.ask_frontier(lambda client: client.hkeys(CrawlKeys.SAMPLES))
         return {name.decode(errors="replace") for name in names}
 
     def sample(self, name: str) -> tuple[Sample, bytes] | None:
-        """Return one of them and its page."""
+        """Return a kept page, and what is known of it."""
         text: bytes | None = self.node.ask_frontier(lambda client: client.hget(CrawlKeys.SAMPLES, name))
         try:
             return None if text is None else read_sample(text)
@@ -164,15 +164,15 @@ class Sources:
 
     @property
     def has_alarm_store(self) -> bool:
-        """Whether there is one: in the Redis that crawls share, or in a file that a crawl on this machine has made."""
+        """Whether there is an alarm store: in the Redis that crawls share, or in a file of a crawl on this machine."""
         return self.node.has_frontier or (Path(self.settings["DATA_DIR"]) / FILE).exists()
 
     def ask_alarms(self, ask: Callable[[AlarmStore], T]) -> T:
-        """Return what a function gets of the store of alarms. Raises AlarmStoreError and ConfigurationError."""
+        """Call a function with the alarm store, and return its result. Raises AlarmStoreError and ConfigurationError."""
         if self._alarm_store is None:
             self._alarm_store = open_alarm_store(self.settings)
         return ask(self._alarm_store)
 
     def alarms(self) -> list[Alarm]:
-        """Return the alarms that stand; none where there is no store of them."""
+        """Return the open alarms; none where there is no alarm store."""
         return self.ask_alarms(lambda store: store.open_alarms()) if self.has_alarm_store else []

@@ -1,4 +1,4 @@
-"""The stores: how fast each takes what crawls bring, what they refused, and the requests that were set aside."""
+"""The stores: how fast each writes, which items it rejected, and the dead letters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROWS = 50
 
 @dataclass(slots=True, kw_only=True)
 class Total:
-    """What all processes have of one store."""
+    """Figures of one store, of all processes."""
 
     processes: int = 0
     per_minute: float = 0.0
@@ -41,20 +41,20 @@ class Total:
     retries: int = 0
     rejected: int = 0
     slowest: float | None = None
-    """Seconds of a batch, where it takes longest; None before the first."""
+    """Longest time that a batch takes; None before the first batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """From where on dead letters and items are shown; empty for the first ones."""
+    """Which page of dead letters and of items is shown: the place before it; empty for the first page."""
 
-    letters: str = ""
+    dead_letters: str = ""
     items: str = ""
 
     @property
     def query(self) -> str:
         """What follows the page's path."""
-        places = {name: place for name, place in (("letters", self.letters), ("items", self.items)) if place}
+        places = {name: place for name, place in (("letters", self.dead_letters), ("items", self.items)) if place}
         return f"?{urlencode(places)}" if places else ""
 
 
@@ -66,14 +66,14 @@ class Stores(Page):
     here: ClassVar[str] = "/stores"
 
     def show(self, asked: Asked) -> dict[str, Any]:
-        """Return what processes tell of their stores, what was refused, and dead letters."""
+        """Return the figures of stores, the rejected items and the dead letters."""
         sources = self.sources
         where = _where(asked)
         now = time.time()
         figures_of_all = asked.attempt(sources.store_figures, otherwise=[])
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
         frontier = asked.attempt(sources.frontier)
-        letters, more_letters = asked.attempt(self._dead_letters, frontier, where, otherwise=([], None))
+        dead_letters, more = asked.attempt(self._dead_letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
         if sources.node.has_frontier:
@@ -84,15 +84,15 @@ class Stores(Page):
             "running": sorted(running, key=lambda one: (one.site, one.run, one.node)),
             "ended": [figures for figures in figures_of_all if figures.ended],
             "where": where,
-            "letters": letters,
-            "letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(letters),
-            "to_first_letters": Where(items=where.items).query if where.letters else None,
-            "to_more_letters": Where(str(more_letters), where.items).query if more_letters else None,
+            "dead_letters": dead_letters,
+            "dead_letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(dead_letters),
+            "to_first_dead_letters": Where(items=where.items).query if where.dead_letters else None,
+            "to_more_dead_letters": Where(str(more), where.items).query if more else None,
             "items": items[:_ROWS],
             "items_in_all": items_in_all,
             "items_kept": KEPT,
-            "to_first_items": Where(letters=where.letters).query if where.items else None,
-            "to_more_items": Where(where.letters, items[_ROWS - 1][0]).query if len(items) > _ROWS else None,
+            "to_first_items": Where(dead_letters=where.dead_letters).query if where.items else None,
+            "to_more_items": Where(where.dead_letters, items[_ROWS - 1][0]).query if len(items) > _ROWS else None,
             "seeds": [state for state in frontier.sites.values() if state.seeds] if frontier else [],
             "printable": printable,
             "safe_url": safe_url,
@@ -101,29 +101,31 @@ class Stores(Page):
     def _dead_letters(self, frontier: Frontier | None, where: Where) -> tuple[list[DeadLetter], Place | None]:
         if frontier is None:
             return [], None
-        place = Place.parse(where.letters) if where.letters else None
-        letters, more = self.sources.node.ask_frontier(
+        place = Place.parse(where.dead_letters) if where.dead_letters else None
+        found, more = self.sources.node.ask_frontier(
             lambda client: page_of_dead_letters(client, frontier.runs, place, _ROWS)
         )
-        return sorted(letters, key=lambda letter: -(letter.at or 0)), more
+        return sorted(found, key=lambda one: -(one.at or 0)), more
 
     def _items(self, where: Where) -> tuple[list[tuple[str, RejectedItem | None]], int]:
         return self.sources.node.ask_frontier(lambda client: page_of_rejected(client, where.items or None, _ROWS))
 
     def act(self, asked: Asked) -> tuple[str, str]:
-        """Queue a dead letter again or forget it; fetch the title of an item again, or forget that."""
+        """Queue a dead letter again or drop it; fetch the title of a rejected item again, or forget the item."""
         back = f"/stores{_where(asked).query}"
         action = asked.value("action")
         if action in {"requeue", "drop"}:
             return back, self._act_on_dead_letter(asked, action)
         if action in {"fetch", "forget"}:
             return back, self._act_on_item(asked, action)
-        raise RefusedError(f"action is {action[:40]!r}; it is requeue or drop of a letter, fetch or forget of an item")
+        raise RefusedError(
+            f"action is {action[:40]!r}; it is requeue or drop of a dead letter, fetch or forget of an item"
+        )
 
     def _act_on_dead_letter(self, asked: Asked, action: str) -> str:
         site, run, letter = (asked.value(name) for name in ("site", "run", "letter"))
         if site not in HOMES:
-            raise RefusedError("the action is requeue or drop, of a letter of a site's run")
+            raise RefusedError("the action is requeue or drop, of a dead letter of a site's run")
         keys = FrontierKeys(site, run)
 
         async def change(client: Any) -> bool:
@@ -132,7 +134,7 @@ class Stores(Page):
             return await drop(client, keys, letter)
 
         done = self.sources.node.ask_frontier(change)
-        return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-letter"
+        return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-dead-letter"
 
     def _act_on_item(self, asked: Asked, action: str) -> str:
         item = asked.value("item")
@@ -150,10 +152,10 @@ class Stores(Page):
 
 
 def _where(asked: Asked) -> Where:
-    """Return what is asked for. Raises RefusedError."""
+    """Return which page is asked for. Raises RefusedError."""
     where = Where(asked.value("letters"), asked.value("items"))
     try:
-        _ = where.letters and Place.parse(where.letters)
+        _ = where.dead_letters and Place.parse(where.dead_letters)
     except ValueError:
         raise RefusedError("there is no such page of dead letters") from None
     if where.items and not is_place(where.items):

@@ -28,11 +28,11 @@ TIMEOUT_SECONDS = 10.0
 
 
 class DeliveryError(MovieCrawlerError):
-    """A message was not delivered. The text holds no secret."""
+    """A message was not delivered. The error's text holds no secret."""
 
 
 class OneByOneAction(Action):  # type: ignore[misc]  # Spidermon has no types
-    """Sends one message for each notification; when it is run again, it goes on with the one that failed."""
+    """Sends a message for each notification. When it is run again, it goes on with the one that failed."""
 
     data: Any
     sent = 0

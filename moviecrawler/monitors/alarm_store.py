@@ -1,4 +1,4 @@
-"""Alarms, their history and what is known of pages: kept in the Redis that nodes share, or else in a file of this machine."""
+"""Alarms, their history and what is known of pages, in the Redis that nodes share or else in a file on this machine."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ FILE = "alarms.sqlite3"
 MOST_EVENTS = 1000
 """Events that are kept."""
 KEPT_SECONDS = 400 * 86_400
-"""For which what is known of pages is kept after the last of them."""
+"""Seconds after the last page of a site until what is known of its pages expires."""
 _SILENT = "silent "
 """Before a field's name in `keys.coverage`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """Something that an operator has to know. Times are in seconds since 1970."""
+    """Something that an operator must know. Times are in seconds since 1970."""
 
     name: str
-    """`<kind>/<site>`, and for some what it is about: `coverage/imdb/year`."""
+    """`<kind>/<site>`, for some kinds with a subject: `coverage/imdb/year`."""
     kind: Kind
     site: str
     text: str
     """One sentence, with figures."""
     since: float
     seen_at: float
-    """When it was last seen to stand, by any node."""
+    """When any node last saw that it stands."""
     told_at: float = 0.0
-    """When the last message about it was sent; 0 when none could be delivered yet."""
+    """When the last message about it was sent; 0 when none was delivered yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Event:
 
 
 class Day(NamedTuple):
-    """How many of a day's pages had a field, and how many were silent of it."""
+    """Pages of a day: how many had a field, and how many were silent of it."""
 
     day: str
     """ISO 8601, UTC."""
@@ -72,15 +72,15 @@ class Day(NamedTuple):
 
 
 class Hashes(Protocol):
-    """What keeps the hashes of texts by their keys, and a list of events. Each method raises AlarmStoreError."""
+    """Storage of hashes by key, and of a list of events. Each method raises AlarmStoreError."""
 
     def read(self, hash_keys: Sequence[str]) -> list[dict[str, str]]:
-        """Return hashes; an empty one for each that there is not."""
+        """Return hashes; an empty one for each unknown key."""
 
     def update(self, hash_keys: Sequence[str], change: Callable[[list[dict[str, str]]], T], seconds: float | None) -> T:
-        """Have `change` alter hashes in one atomic step, and return what it returns. It may be called more than once.
+        """Have `change` alter hashes in one atomic step, and return its result. It may be called more than once.
 
-        What is written expires after `seconds`; never for None.
+        Hashes that are written expire after `seconds`; never for None.
         """
 
     def add_event(self, event: str, most: int) -> None:
@@ -94,7 +94,7 @@ class Hashes(Protocol):
 
 
 class AlarmStore:
-    """All methods block, and raise AlarmStoreError; they may be called from any thread."""
+    """The store. All methods block, raise AlarmStoreError, and may be called in any thread."""
 
     def __init__(self, hashes: Hashes) -> None:
         self._hashes = hashes
@@ -102,9 +102,9 @@ class AlarmStore:
     # --- Alarms -------------------------------------------------------------------------------------------------------
 
     def fire(self, alarm: Alarm, reminder: float) -> Literal["opened", "reminder"] | None:
-        """Record that an alarm stands; return whether this caller, and no other, is to notify people.
+        """Record that an alarm stands; return which message this caller, and no other, is to send.
 
-        That is when it opens, again when the message could not be delivered, and every `reminder` seconds.
+        There is one when the alarm opens, again when that was not delivered, and then every `reminder` seconds.
         """
 
         def change(found: list[dict[str, str]]) -> tuple[Alarm | None, Literal["opened", "reminder"] | None]:
@@ -123,7 +123,7 @@ class AlarmStore:
         return due
 
     def notification_failed(self, name: str) -> None:
-        """Have people notified again of an alarm, as the message could not be delivered."""
+        """Record that a message was not delivered: the next `fire` has it sent again."""
 
         def change(found: list[dict[str, str]]) -> None:
             known = _decoded(found[0].get(name), Alarm)
@@ -133,7 +133,7 @@ class AlarmStore:
         self._hashes.update([keys.OPEN], change, None)
 
     def recover(self, name: str, now: float, quiet: float, what: What = "recovered") -> Alarm | None:
-        """End an alarm that nobody has seen standing for `quiet` seconds; return it to the one caller who is to notify people."""
+        """End an alarm that no node has seen for `quiet` seconds; return it to the one caller that is to notify people."""
 
         def change(found: list[dict[str, str]]) -> Alarm | None:
             known = _decoded(found[0].get(name), Alarm)
@@ -148,14 +148,14 @@ class AlarmStore:
         return ended
 
     def accept(self, name: str, now: float) -> Alarm | None:
-        """End an alarm because an operator says so; a field's places are learnt anew. Return it, None when there is none."""
+        """End an alarm for an operator; a field's places are learnt anew. Return the alarm; None when there is none."""
         alarm = self.recover(name, now, float("-inf"), "accepted")
         if alarm is not None and alarm.kind == "coverage":
             self._forget(alarm.site, name.split("/", 2)[2])
         return alarm
 
     def open_alarms(self) -> list[Alarm]:
-        """Return the alarms that stand, the oldest first."""
+        """Return the open alarms, the oldest first."""
         found = self._hashes.read([keys.OPEN])[0].values()
         return sorted(filter(None, (_decoded(text, Alarm) for text in found)), key=lambda alarm: alarm.since)
 
@@ -178,16 +178,16 @@ class AlarmStore:
         return dict(known)
 
     def latest(self, site: str) -> dict[str, str]:
-        """Return the signs of the latest pages that were to have the place of each field, as in `Seen.marks`."""
+        """Return by field the signs of the latest pages that should have its place, as in `Seen.marks`."""
         return self._hashes.read([keys.latest(site)])[0]
 
     def examples(self, site: str) -> dict[str, Example]:
-        """Return the latest page that was silent of each field."""
+        """Return by field the latest page that was silent of it."""
         found = self._hashes.read([keys.examples(site)])[0]
         return {field: example for field, text in found.items() if (example := _decoded(text, Example)) is not None}
 
     def learn(self, site: str, day: str, seen: Seen) -> None:
-        """Add pages to what is known of a site, and to what was counted of a day (ISO 8601)."""
+        """Add pages to what is known of a site, and to the counts of a day (ISO 8601)."""
 
         def change(found: list[dict[str, str]]) -> None:
             places, latest, examples, coverage = found
@@ -207,7 +207,7 @@ class AlarmStore:
         self._hashes.update(names, change, KEPT_SECONDS)
 
     def _forget(self, site: str, field: str) -> None:
-        """Forget which pages have the place of a field: those that come may have it or not."""
+        """Forget which pages have the place of a field: later pages may have it or not."""
 
         def change(found: list[dict[str, str]]) -> None:
             places, latest = found
@@ -219,7 +219,7 @@ class AlarmStore:
         self._hashes.update([keys.places(site), keys.latest(site)], change, KEPT_SECONDS)
 
     def coverage(self, site: str, since_day: str, until_day: str | None = None) -> list[Day]:
-        """Return what was counted each day, in order, until and with today if nothing else is said; 400 days are kept."""
+        """Return the counts of each day, in order, by default until today. 400 days are kept."""
         last = date.fromisoformat(until_day) if until_day else utc_now().date()
         first = max(date.fromisoformat(since_day), last - timedelta(seconds=KEPT_SECONDS))
         days = [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
@@ -244,11 +244,11 @@ def open_alarm_store(settings: BaseSettings | Mapping[str, Any]) -> AlarmStore:
     """
     url = settings.get("REDIS_URL")
     if url:
-        from moviecrawler.monitors.redis_hashes import RedisHashes  # noqa: PLC0415 - only shared alarms need Redis' client
+        from moviecrawler.monitors.redis_hashes import RedisHashes  # noqa: PLC0415 - not needed without Redis
         from moviecrawler.redis_client import redis_parameters  # noqa: PLC0415
 
         return AlarmStore(RedisHashes(url, redis_parameters(settings)))
-    from moviecrawler.monitors.sqlite_hashes import SqliteHashes  # noqa: PLC0415 - only alarms of one machine need SQLite
+    from moviecrawler.monitors.sqlite_hashes import SqliteHashes  # noqa: PLC0415 - not needed with Redis
 
     return AlarmStore(SqliteHashes(Path(settings["DATA_DIR"]) / FILE))
 
@@ -258,7 +258,7 @@ def _encoded(value: object) -> str:
 
 
 def _decoded(text: str | None, type_: type[T]) -> T | None:
-    """Return what a text holds; None for none, and for one that is damaged or of another version."""
+    """Return decoded JSON; None for no text, and for one that is damaged or of another version."""
     try:
         return None if text is None else msgspec.json.decode(text, type=type_)
     except msgspec.DecodeError:

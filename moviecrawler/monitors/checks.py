@@ -1,4 +1,4 @@
-"""What is an alarm: decided from the figures of a crawl, without a clock or a store."""
+"""Which figures of a crawl are an alarm. Pure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from moviecrawler.options import AlarmOptions
 
 _LEAST_PAGES = 20
-"""Pages or answers from which on a share says something."""
+"""Fewest pages or answers for a share to be judged."""
 _WINDOW_PAGES = 200
-"""Latest pages or answers that a share is of, at least."""
+"""Fewest latest pages or answers that a share is taken of, once there are so many."""
 _DEVIATIONS = 3
-"""Standard deviations above the allowed share that are no chance any more."""
+"""Standard deviations above the allowed share: more is no chance."""
 _FAILED_TRIES = 3
-"""Of a store in a row, without a batch that was written."""
+"""Failures of a store in a row, without a batch written, that are an alarm."""
 _DEAD_LETTER_SECONDS = 600.0
-"""Without a new dead letter after which all is well."""
+"""Seconds without a new dead letter after which the alarm ends."""
 _LEAST_TITLES = 20
-"""From which on a share of the catalogue says something."""
+"""Fewest titles for a share of the catalogue to be judged."""
 
 
 class Verdict(NamedTuple):
-    """What was found of one alarm; nothing is said where too little was seen to tell."""
+    """Whether an alarm stands. There is no verdict when too little was seen."""
 
     name: str
     kind: Kind
@@ -46,17 +46,17 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """A crawl at one moment."""
+    """Figures of a crawl at one moment."""
 
     now: float
     """Seconds, by a clock that never goes back."""
     stats: Mapping[str, object]
     is_due: bool
-    """Whether there is something that may be asked for now."""
+    """Whether there is a request that may be sent now."""
     dead_letters: int | None = None
-    """In the shared queue; None without one."""
+    """Dead letters in the shared frontier; None without one."""
     overdue: tuple[int, int] | None = None
-    """Of the site's titles that were fetched before, how many are overdue, and how many there are."""
+    """How many of the site's titles that were fetched before are overdue, and how many there are."""
 
     def total(self, prefix: str, suffix: str = "") -> int:
         """Return the sum of the stats whose names begin and end so."""
@@ -72,9 +72,9 @@ _REFUSALS = ("challenge", "refusal", "rate_limit", "throttle")
 
 
 class Checks:
-    """All checks of one site's crawl but of its pages' places; they remember what they saw before.
+    """The checks of one site's crawl, apart from those of its pages' places. They remember earlier figures.
 
-    A check returns why its alarm stands, an empty text when all is well, and None when too little was seen to tell.
+    A check returns why its alarm stands, an empty text when all is well, and None when too little was seen.
     """
 
     def __init__(self, site: str, options: AlarmOptions) -> None:
@@ -86,11 +86,11 @@ class Checks:
         self._answered_at = 0.0
         self._stores: dict[str, tuple[int, int]] = {}
         """Store → its batches and retries when it wrote a batch last."""
-        self._letters: int | None = None
-        self._letter_at = float("-inf")
+        self._dead_letter_count: int | None = None
+        self._dead_letter_at = float("-inf")
 
     def look(self, figures: Figures) -> list[Verdict]:
-        """Return what can be said now."""
+        """Return the verdicts by the figures of this moment."""
         found: dict[Kind, str | None] = {
             "extraction_errors": self._unreadable(figures),
             "blocks": self._refused(figures),
@@ -150,11 +150,11 @@ class Checks:
         rejected = figures.total("items/rejected") - figures.total("items/rejected/")
         rejected += figures.total("store/", "/rejected")
         set_aside = figures.dead_letters or 0
-        # What was there before this crawl is no news; what it has refused itself is.
-        if rejected + set_aside > (set_aside if self._letters is None else self._letters):
-            self._letter_at = figures.now
-        self._letters = rejected + set_aside
-        if figures.now - self._letter_at < _DEAD_LETTER_SECONDS:
+        # Dead letters from before this crawl are not new; items that it rejected itself are.
+        if rejected + set_aside > (set_aside if self._dead_letter_count is None else self._dead_letter_count):
+            self._dead_letter_at = figures.now
+        self._dead_letter_count = rejected + set_aside
+        if figures.now - self._dead_letter_at < _DEAD_LETTER_SECONDS:
             return f"{rejected} items were rejected, and {set_aside} requests are set aside"
         return "" if figures.total("coverage/pages") >= _LEAST_PAGES else None
 
@@ -170,7 +170,7 @@ class Checks:
 
 
 class _Share:
-    """Whether too many of the latest pages are bad."""
+    """Judges whether too many of the latest pages are bad."""
 
     def __init__(self, allowed: float) -> None:
         self._allowed = allowed
@@ -190,7 +190,7 @@ class _Share:
 
 
 def place_verdicts(site: str, places: Places) -> list[Verdict]:
-    """Return what is to be said of the fields of a site's pages."""
+    """Return the verdicts on the fields of a site's pages."""
     findings = places.findings()
     verdicts = [
         Verdict(f"coverage/{site}/{name}", "coverage", _describe(name, one)) for name, one in sorted(findings.items())

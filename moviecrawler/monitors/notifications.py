@@ -1,4 +1,4 @@
-"""What people are told of an alarm."""
+"""Messages about alarms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Notification:
         return datetime.fromtimestamp(self.alarm.since, UTC)
 
     def as_json(self) -> dict[str, str]:
-        """Return what a webhook is sent. Chat programs show `text`."""
+        """Return the JSON for a webhook. Chat programs show `text`."""
         return {
             "text": self.text,
             "status": self.status,

@@ -1,13 +1,13 @@
 """Whether pages still have the place of each field: pure figures, without a clock or a store.
 
 A page has the place of a field when it gives a value there or states that there is none; otherwise it is silent of the field.
-Values do not count: a list of unscored titles has the places of all scores. Pages are alike when they have the same page kind
-and title kind and are both released or both not. Of pages alike, nearly all have a place or nearly none. A place that nearly all
-have is watched.
+Values do not count: pages of unscored titles have the places of all scores. Pages are alike when they have the same page kind and
+title kind, and their titles are both released or both not. Among pages alike, nearly all have a place or nearly none. A place that
+nearly all have is watched.
 
-Every title's page has the places of scores, and that of a field of which a page has ever stated that there is none. Any other
-place may be a label's in a list of details, which only titles with a value get. Such a place is watched after more pages, and
-is missing only when many pages in a row lack it.
+Every title's page has the places of scores. It also has the place of each field for which some page has stated that there is no
+value. Any other place may belong to a label in a list of details, which is shown only for titles with a value. Such a place is
+watched after more pages, and is missing only when many pages in a row lack it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
 Baseline = tuple[float, float, float]
-"""How many pages were seen, how many of them were silent of a field, and how many stated that there is none."""
+"""How many pages were seen, how many were silent of a field, and how many stated that there is no value."""
 Baselines = dict[str, dict[str, Baseline]]
 """Group of pages alike → field → its baseline."""
 
 ALL_SCORES = "scores"
-"""The name of the finding that pages are silent of every score; in `ANY`, the baseline that says whether scores are expected."""
+"""Name of the finding that pages are silent of every score, and of the baseline in `ANY` that says whether scores are expected."""
 ANY = "*"
 """The group of all pages."""
 KNOWN_FROM_PAGES, _LABEL_KNOWN_FROM_PAGES = 30, 200
-"""Pages of a group after which it is known whether they have a place; a place that may be a label's."""
+"""Pages of a group after which it is known whether they have a place. The second number is for a place that may be a label's."""
 _SILENT_SHARE, _LABEL_SILENT_SHARE = 0.02, 0.2
 """Share of a group's pages that may be silent of a field although they have its place."""
 WINDOW_PAGES = 50
-"""Latest pages that should have a place, which are looked at together."""
+"""Latest pages that should have a place; they are judged together."""
 _MISSING_FROM_PAGES, _LABEL_MISSING_FROM_PAGES = 15, 30
 """Silent pages in the window after which a place is missing; for a label's place, in a row."""
 _LATEST_PAGES = 16
@@ -75,7 +75,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Seen:
-    """What a number of pages add to what is known of a site."""
+    """What some pages add to what is known of a site."""
 
     pages: int = 0
     having: Counter[str] = field(default_factory=Counter)
@@ -103,7 +103,7 @@ class Seen:
 
 
 def merge(baseline: Baseline, more: Baseline) -> Baseline:
-    """Return a baseline to which pages were added."""
+    """Return a baseline with pages added."""
     pages, silent, absent = map(add, baseline, more)
     weight = min(1.0, BASELINE_PAGES / pages) if pages else 1.0
     return pages * weight, silent * weight, absent * weight
@@ -138,23 +138,23 @@ class _Window:
         self._pages: deque[tuple[bool, str | None]] = deque(
             ((sign == "1", None) for sign in marks), maxlen=WINDOW_PAGES
         )
-        """Whether each is silent, and the group of those that this process has seen itself."""
+        """For each page whether it is silent, and its group if this process has read it."""
 
     def __len__(self) -> int:
         return len(self._pages)
 
     def add(self, is_silent: bool, group: str) -> str | None:
-        """Add a page; return the group of the page that falls out, when it was silent and this process has seen it."""
+        """Add a page; return the group of the page that falls out, if that was silent and this process has read it."""
         was_silent, out = self._pages[0] if len(self._pages) == WINDOW_PAGES else (False, None)
         self._pages.append((is_silent, group))
         return out if was_silent else None
 
     def silent(self, latest: int = WINDOW_PAGES) -> int:
-        """Return how many of so many latest pages are silent."""
+        """Return how many of the `latest` pages are silent."""
         return sum(is_silent for is_silent, _ in list(self._pages)[-latest:])
 
     def is_missing(self, is_everywhere: bool) -> bool:
-        """Return whether the place is missing; `is_everywhere` says whether each page should have it, value or not."""
+        """Return whether the place is missing. `is_everywhere`: each page should have it, with a value or without."""
         if not is_everywhere:
             return self.silent(_LABEL_MISSING_FROM_PAGES) == _LABEL_MISSING_FROM_PAGES
         return self.silent() >= _MISSING_FROM_PAGES and self.silent(_LATEST_PAGES) >= _MISSING_AMONG_LATEST
@@ -164,7 +164,7 @@ class Places:
     """Watches the pages of one site in one process."""
 
     def __init__(self, baselines: Baselines | None = None, marks: Mapping[str, str] | None = None) -> None:
-        """Take what is known of earlier pages: their baselines, and the signs of the latest ones as in `Seen.marks`."""
+        """Take the baselines of earlier pages, and the signs of the latest ones as in `Seen.marks`."""
         self._baselines: Baselines = baselines or {}
         self._windows: defaultdict[str, _Window] = defaultdict(_Window)
         for name, signs in (marks or {}).items():
@@ -185,7 +185,7 @@ class Places:
         """Title pages in a row that could not be read, until now."""
 
     def continue_from(self, other: Places) -> None:
-        """Take over what was counted while nothing was known of earlier pages."""
+        """Take over the counts of an object that knew nothing of earlier pages."""
         self.pages, self.partial, self.unread = other.pages, other.partial, other.unread
         self.having, self.silent, self.examples = other.having, other.silent, other.examples
         self._unsaved = other._unsaved
@@ -222,7 +222,7 @@ class Places:
         self.unread += 1
 
     def unexpected(self, movie: Movie) -> list[str]:
-        """Return the fields a page is silent of although pages alike have the place, or too few were seen to know."""
+        """Return the fields that a page is silent of, apart from those whose place pages alike don't have."""
         baselines = self._baselines.get(group_of(movie), {})
         elsewhere = ON_OTHER_PAGES[movie.site]
         return [
@@ -247,12 +247,12 @@ class Places:
         return present | {ALL_SCORES} if present and not self._scoreless else present
 
     def learnt(self) -> Seen:
-        """Return what was seen since this was last asked."""
+        """Return what was seen since the last call."""
         learnt, self._unsaved = self._unsaved, Seen()
         return learnt
 
     def return_unsaved(self, learnt: Seen) -> None:
-        """Take back what `learnt` returned, as it could not be kept."""
+        """Take back what `learnt` returned, as it could not be stored."""
         learnt.update(self._unsaved)
         self._unsaved = learnt
 
@@ -286,7 +286,7 @@ class Places:
             fields[name] = merge(fields.get(name, NOTHING), more)
 
     def _expects_scores(self) -> bool:
-        """Return whether pages should have places of scores: always, unless an operator accepted that they don't and none was seen since."""
+        """Return whether pages should have places of scores: always, unless an operator accepted that they don't, and none was seen since."""
         pages, silent, _ = self._baselines.get(ANY, {}).get(ALL_SCORES, NOTHING)
         return silent * 2 <= pages
 

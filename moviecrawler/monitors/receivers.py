@@ -1,4 +1,4 @@
-"""Who is notified of alarms, by which action of Spidermon or ours."""
+"""Who is notified of alarms, and by which action: Spidermon's or this project's."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MARKDOWN = r"{{ data.text | replace('_', '\\_') | replace('*', '\\*') | replace
 
 
 class Receiver(NamedTuple):
-    """A way to notify people: one of Spidermon's actions, or of ours."""
+    """A way to notify people."""
 
     setting: str
     """The setting that switches it on."""
     action: str
     """The path of its class."""
     further: tuple[str, ...] = ()
-    """Settings that it needs beside."""
+    """Other settings that it needs."""
     packages: tuple[str, ...] = ()
     """Packages that it imports, which the extra `alarms` installs."""
     arguments: tuple[tuple[str, object], ...] = ()
-    """What the action is made with beside its settings."""
+    """Further arguments of the action's class."""
 
 
 RECEIVERS = (
@@ -74,13 +74,13 @@ class MailServer:
     host: str
     port: int
     is_tls: bool
-    """From the first byte on; otherwise from STARTTLS on, where the server offers it."""
+    """Whether the connection begins with TLS; otherwise STARTTLS is used where the server offers it."""
     user: str | None = None
     password: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_url(cls, url: str) -> Self:
-        """Read ALARM_SMTP_URL. Raises ConfigurationError, which does not repeat it."""
+        """Read ALARM_SMTP_URL. Raises ConfigurationError, whose text does not repeat the URL."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -101,7 +101,7 @@ class MailServer:
 
 
 def read_receivers(settings: BaseSettings) -> list[Receiver]:
-    """Return the receivers that are switched on. Raises ConfigurationError, which repeats neither a URL nor a password."""
+    """Return the receivers that are switched on. Raises ConfigurationError, whose text repeats neither a URL nor a password."""
     receivers = [receiver for receiver in RECEIVERS if settings.get(receiver.setting)]
     for receiver in receivers:
         missing = [name for name in receiver.further if not settings.get(name)]

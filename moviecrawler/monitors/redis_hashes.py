@@ -1,4 +1,4 @@
-"""Hashes in a Redis, for all nodes that share it."""
+"""Alarms in the Redis that nodes share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class RedisHashes:
-    """See `Hashes`. An update is a transaction that begins again when another client was faster."""
+    """See `Hashes`. An update is a transaction, which is repeated when another client has changed a key meanwhile."""
 
     def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:
         self._client = connect_blocking(url, **{**(parameters or {}), "decode_responses": True})

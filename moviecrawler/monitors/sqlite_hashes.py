@@ -1,4 +1,4 @@
-"""Hashes in an SQLite file, for the processes that share a DATA_DIR."""
+"""Alarms in an SQLite file, for processes that share a DATA_DIR."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSERT OR IGNORE INTO hashes
     SELECT '{alarms}:coverage:' || site || ':' || day, 'pages', max(pages), NULL FROM coverage GROUP BY site, day;
 DROP TABLE alarms; DROP TABLE places; DROP TABLE latest; DROP TABLE examples; DROP TABLE coverage
 """
-"""For a file of version 0.1, which had a table for each kind of hash."""
+"""Converts a file of version 0.1, which had a table for each kind of hash."""
 
 
 class SqliteHashes:

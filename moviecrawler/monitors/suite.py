@@ -1,6 +1,6 @@
 """The monitors as Spidermon runs them, with the actions that notify people.
 
-It is imported when people are to be notified: Spidermon brings jsonschema and more along, which other crawls do without.
+This module is imported only when people are to be notified, as importing Spidermon takes long.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = (0.0, 1.0, 2.0)
-"""Before each try."""
+"""Seconds before each try."""
 _RETRY_SECONDS = 20.0
-"""After which nothing is tried again, as a crawl that ends waits for it. Spidermon's actions take up to 60 seconds each."""
+"""Time after which nothing is tried again: a crawl that ends waits for this. An action of Spidermon's may take 60 seconds."""
 
 
 class AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
-    """A monitor fails when its alarms stand, passes when all is certain to be well, and is skipped when nobody can tell."""
+    """Each test fails when an alarm of its kind stands, passes when all is well, and is skipped when too little was seen."""
 
     data: Any
 
@@ -70,14 +70,14 @@ class AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
     def _check(self, kind: Kind) -> None:
         verdicts = [verdict for verdict in self.data.verdicts if verdict.kind == kind]
         if not verdicts:
-            self.skipTest("too little was seen to tell")
+            self.skipTest("too few pages or answers were seen")
         standing = [f"{verdict.name}: {verdict.text}" for verdict in verdicts if verdict.stands]
         if standing:
             self.fail("; ".join(standing))
 
 
 class AlarmSuite(MonitorSuite):  # type: ignore[misc]  # Spidermon has no types
-    """All of them."""
+    """The suite of all monitors."""
 
     monitors: ClassVar = [AlarmMonitor]
 
@@ -89,7 +89,7 @@ def notify(
 
     It blocks for as long as the actions do: call it in a thread.
     """
-    # These log URLs, with the tokens in them.
+    # These packages log URLs with tokens in them.
     for name in ("urllib3", "slack_sdk"):
         logging.getLogger(name).setLevel(logging.ERROR)
     stands = any(one.status != "recovered" for one in notifications)
@@ -126,7 +126,7 @@ def _action(crawler: Crawler, receiver: Receiver) -> Action:
 
 
 def _reason(traceback: str) -> str:
-    """Return the class of an exception; its text, which may hold a URL with a token, only when it is ours."""
+    """Return the class of an exception. Its text may hold a URL with a token, so it is shown for our own exceptions only."""
     latest = traceback.rpartition("Traceback (most recent call last):\n")[2]
     line = next((line for line in latest.splitlines() if not line.startswith(" ")), "")
     name, _, text = line.partition(": ")

@@ -381,7 +381,7 @@ def test_dead_letter_is_queued_again_or_dropped(world: Operated) -> None:
     assert kept
     assert world.send("/stores", action="drop", **letter).headers["Location"] == "/stores?notice=dropped"
     assert not world.redis.client.hexists(key, LETTER)
-    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=no-letter"
+    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=no-dead-letter"
     world.redis.client.hset(key, LETTER, kept)
     assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=requeued"
     assert world.redis.client.llen("{metacritic}:over:requests:2") == 1
