@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path
 
     async def answer(request: Request) -> Response:
         sent.append(request)
-        assert request.headers[b"Proxy-Authorization"]
+        assert request.headers[b"Proxy-Authorization"]  # also of a redirect's target
         assert request.meta["proxy"] == "http://127.0.0.1:9"  # the credentials are in no `meta`, at no time
         if len(sent) == 1:
             return Response(request.url, status=403, request=request)
@@ -59,6 +60,39 @@ def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path
         assert not {"proxy", "_auth_proxy", "download_slot", "cookiejar"} & request.meta.keys()
         assert "pa55word" not in repr(request.to_dict())
     assert response.status == 200
+
+
+def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
+    sent: list[Request] = []
+
+    async def answer(request: Request) -> Response:
+        sent.append(request)
+        return Response(request.url, status=202, headers={"x-amzn-waf-action": "challenge"}, request=request)
+
+    chain = Chain(2, tmp_path, answer, PROXY_ORDER='{"metacritic": "datacenter"}')
+    for _ in range(2):
+        with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
+            run(chain, URL)
+    assert chain.rotation is None
+    assert [one.meta.keys() & {"exit", "proxy"} for one in sent] == [set()]
+
+
+def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(request.meta["exit"])
+        body = b"<html></html>" if asked[-1] == "datacenter:1" else PAGE
+        return HtmlResponse(request.url, body=body, request=request)
+
+    with caplog.at_level(logging.INFO):
+        chain = Chain(4, tmp_path, answer)
+        answers = run(chain, *(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
+    assert [one.body for one in answers] == [PAGE] * 40
+    assert 1 <= asked.count("datacenter:1") <= 4
+    assert "datacenter:1 is not used for imdb" in caplog.text
 
 
 def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:

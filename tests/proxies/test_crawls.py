@@ -112,29 +112,6 @@ def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
     assert counts(replica)["requests"] <= 5 * 2
 
 
-def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(
-    replica: ReplicaProcess, tmp_path: Path
-) -> None:
-    with ProxyFleet([Mode.WORK]) as fleet:
-        change(replica, faults={"challenge": 1})
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=5, PROXY_ORDER='{"metacritic": "datacenter"}')
-        assert finished.code == 1
-        assert not fleet.proxies[0].asked
-        assert "moviecrawler.proxies" not in finished.log
-        assert not attempts(finished)
-    assert "imdb refused us (x-amzn-waf-action: challenge); ask again in 24 h" in finished.log
-
-
-def test_redirects_and_their_targets_leave_by_proxies_too(replica: ReplicaProcess, tmp_path: Path) -> None:
-    with ProxyFleet([Mode.WORK] * 2) as fleet:
-        change(replica, faults={"redirect": 1})
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=4)
-        assert len(finished.movies) == 4
-        assert len(attempts(finished)) == 8
-        assert {client.split()[0] for client in counts(replica)["clients"]} == {"203.0.113.1", "203.0.113.2"}
-        assert all(one.unauthorised == 0 for one in fleet.proxies)
-
-
 def test_proxies_are_told_who_asks_and_a_title_that_is_missing_is_an_answer(
     replica: ReplicaProcess, tmp_path: Path, mongo_url: str
 ) -> None:
@@ -160,15 +137,6 @@ def test_proxies_are_told_who_asks_and_a_title_that_is_missing_is_an_answer(
     with MongoClient[dict[str, Any]](mongo_url) as client:
         stored = list(client.get_default_database()["movies"].find())
     assert [movie["fetch"]["pool"] for movie in stored] == ["datacenter"] * 10
-
-
-def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(replica: ReplicaProcess, tmp_path: Path) -> None:
-    with ProxyFleet([Mode.WORK] * 4) as fleet:
-        change(replica, clients={fleet.proxies[0].address: "throttle"})
-        finished = crawl_imdb(tmp_path, replica, fleet, titles=40)
-        assert len(finished.movies) == 40
-        assert len(fleet.proxies[0].asked) <= 4 + 1
-    assert "datacenter:1 is not used for imdb" in finished.log
 
 
 def test_the_environments_proxy_still_carries_what_goes_out_directly(replica: ReplicaProcess, tmp_path: Path) -> None:

@@ -31,20 +31,10 @@ def command_lines() -> str:
     return "\n".join(lines)
 
 
-def run(folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, **settings: str) -> tuple[Finished, str]:
-    """Crawl with the credentials in the environment; return what it left and what the process list showed meanwhile."""
-    pools = {"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}}
-    given = {"PROXY_POOLS": json.dumps(pools), "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG", **settings}
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    if "JOBDIR" in settings:
-        options += ["-s", f"JOBDIR={given.pop('JOBDIR')}"]
+def crawl_seen(arguments: list[str], folder: Path, environ: dict[str, str]) -> tuple[Finished, str]:
+    """Run a command in an interpreter of its own; return what it left and what the process list showed meanwhile."""
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", write_ids(folder, 20), "-a", "via=pages", *options],
-            env=environment(folder, replica, **given),
-            cwd=folder,
-            stderr=log,
-        )
+        process = subprocess.Popen([sys.executable, "-m", "scrapy", *arguments], env=environ, cwd=folder, stderr=log)
         seen = ""
         deadline = time.monotonic() + 120
         while process.poll() is None:
@@ -67,15 +57,21 @@ def test_credentials_are_seen_nowhere(
     with ProxyFleet(list(MODES)) as fleet:
         change(replica, faults={"500": 0.1, "redirect": 0.1})
         found: list[str] = []
+        pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
+        given = {"PROXY_POOLS": pools, "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG"}
+        arguments = ["crawl", "imdb", "-a", write_ids(tmp_path, 20), "-a", "via=pages"]
+        arguments += [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
         # One crawl with the shared queue, and one with Scrapy's own on disk.
-        for folder, settings in ((shared, {"REDIS_URL": redis_url}), (alone, {"JOBDIR": str(alone / "job")})):
-            finished, seen = run(folder, replica, fleet, **settings)
-            assert finished.movies
-            assert "via datacenter:3 → 403 refusal" in finished.log
-            assert "via datacenter:2 → 407 from the proxy" in finished.log
-            assert f"DATA_DIR={folder}" not in seen
-            assert "scrapy crawl imdb" in seen
-            found += leaks(fleet, "the process list", seen)
+        finished, seen = crawl_seen(arguments, shared, environment(shared, replica, REDIS_URL=redis_url, **given))
+        assert "scrapy crawl imdb" in seen
+        assert f"DATA_DIR={shared}" not in seen
+        found += leaks(fleet, "the process list", seen)
+        other = scrapy(*arguments, "-s", f"JOBDIR={alone / 'job'}", data=alone, replica=replica, **given)
+        for one in (finished, other):
+            assert one.movies
+            assert "via datacenter:3 → 403 refusal" in one.log
+            assert "via datacenter:2 → 407 from the proxy" in one.log
+            found += leaks(fleet, "the log", one.log)
         for path in tmp_path.rglob("*"):
             if path.is_file():
                 found += leaks(fleet, path.name, path.read_bytes().decode("latin-1"))
@@ -85,23 +81,14 @@ def test_credentials_are_seen_nowhere(
         for key in redis_client.scan_iter():
             value = redis_client.dump(key)  # short strings stand in it as they are; long ones may be packed:
             found += leaks(fleet, repr(key), repr(value) + repr(_content(redis_client, key)))
-        pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
-        for arguments in (
+        for command in (
             ["proxies"],
             ["proxies", "--json"],
             ["proxies", "check", replica.urls["imdb"] + "/chart/top/"],
         ):
-            shown = scrapy(
-                *arguments,
-                data=tmp_path,
-                replica=replica,
-                PROXY_POOLS=pools,
-                REDIS_URL=redis_url,
-                LOG_LEVEL="DEBUG",
-                PROXY_ORDER="datacenter",
-            )
+            shown = scrapy(*command, data=tmp_path, replica=replica, REDIS_URL=redis_url, **given)
             assert "datacenter:8" in shown.output
-            found += leaks(fleet, str(arguments), shown.output + shown.log)
+            found += leaks(fleet, str(command), shown.output + shown.log)
     assert found == []
 
 
