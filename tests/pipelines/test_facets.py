@@ -231,6 +231,24 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
     assert execute(database_url, "SELECT * FROM titles_by_provider") == []
 
 
+def test_a_renamed_title_keeps_since_when_it_is_offered_and_its_finer_history(database_url: str) -> None:
+    former = replace(TOMATOES, site_id="m/salt", offers=[*TOMATOES.offers[:2], Offer(provider="gone", kind="free")])
+    with closing(PostgresStore(database_url)) as opened:
+        opened.open()
+        write(opened, former)
+        write(opened, replace(former, offers=TOMATOES.offers[:2], scraped_at=BEGIN + timedelta(days=1)))
+        write(opened, replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
+    execute(database_url, "SELECT rename_record('rottentomatoes', 'm/salt', 'm/salt_harbour')")
+    assert offered(database_url) == [
+        ("gone", "free", None, 0, 1),
+        ("netflix", "subscription", None, 0, None),
+        ("vudu", "rent", None, 0, None),
+        ("vudu", "buy", None, 2, None),
+    ]
+    history = "SELECT since FROM all_score_history WHERE kind = 'tomatometer_top' ORDER BY since"
+    assert execute(database_url, history) == [(BEGIN,), (BEGIN + timedelta(days=2),)]
+
+
 def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers(database_url: str) -> None:
     later = replace(TOMATOES, scores=[*TOMATOES.scores[:2], replace(TOMATOES.scores[2], average=7.6)])
     with closing(PostgresStore(database_url)) as opened:
