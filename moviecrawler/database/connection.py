@@ -41,11 +41,11 @@ _DEFAULTS = {
 _REFUSED = re.compile(
     '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
 )
-"""What is said of those who will never be let in. A server sends a code as well, which libpq keeps to itself."""
+"""Messages of a server that refuses for good. libpq doesn't pass on the code that comes with them."""
 _REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
-    psycopg2.errors.CardinalityViolation,  # an item that says two things of one, such as two values of a score
+    psycopg2.errors.CardinalityViolation,  # an item with two scores of one kind, or the like
     psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
 )
 

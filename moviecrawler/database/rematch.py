@@ -1,4 +1,4 @@
-"""What the matcher says today of records and pages that it judged before: shown, and changed on demand.
+"""Matching stored records and judged pages again with today's rules: shown, and changed on demand.
 
 Records are taken a batch at a time. Each batch is judged anew in one transaction, as if its records were written now; then
 what has become of them is compared with what was, and the transaction is kept or undone. So what is shown is what would

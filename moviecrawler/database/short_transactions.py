@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CONNECT_PARAMETERS = "connect_timeout=3&tcp_user_timeout=8000&application_name=moviecrawler%20node"
 """Seconds to connect, and milliseconds without a word after which a server is gone."""
 _AWAY_SECONDS = 5.0
-"""Seconds for which a database that could not be reached is not tried again, so that pages don't wait for it by turns."""
+"""After a database could not be reached, it is not tried again for so many seconds: requests fail at once meanwhile."""
 _SESSION = """
 SET TimeZone = 'UTC';
 SET statement_timeout = %s;

@@ -1,8 +1,7 @@
 """Which records of the Postgres store are the same title on different sites, decided when they are written.
 
-It is what `catalogue.matching.join` says of a record together with all records that share a key with it, and with those
-that are one title with these by now. So titles come out as if all movies were joined at once, in whatever order they are
-crawled.
+`catalogue.matching.join` decides it for a record, all records that share a key with it, and those that are one title with
+these by now. So the order in which movies are crawled does not matter.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _STANDING = "SELECT record_id, title_id FROM records WHERE record_id = ANY (%s) 
 _MAX_RECORDS = 100
 """Records that one search may lead to."""
 _MAX_WORDS = 24
-"""Words of a title by whose beginnings others are searched for."""
+"""Words of a title; others that begin alike are searched for."""
 _MAX_COMPARED = 500
 """Records found by them whose titles are compared with one's own."""
 _SEARCH_BATCH = 1_000
@@ -88,13 +87,13 @@ class Plan:
     titles: list[int]
     """Whose records were compared."""
     rows: list[tuple[Any, ...]]
-    """What was compared, as the database told it."""
+    """What was compared: the rows of `pool.sql`."""
     pool: list[Stored]
     groups: list[JoinedTitle]
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
-    """Find out to which titles records belong that are new, or whose keys have changed. Nothing is locked or written.
+    """Decide to which titles new and changed records belong. Nothing is locked or written.
 
     What is found may be out of date when it is applied; see `still_holds`.
     """

@@ -51,7 +51,7 @@ _CLOSE_GRACE_SECONDS = 5.0
 _ROOM_POLL_SECONDS = 0.5
 """Seconds between two looks at whether the crawl ends, by an item that waits for room."""
 _STUCK_SECONDS = 60.0
-"""Seconds after which a worker of a shared crawl ends whose store can neither write nor spool, so that others get its titles."""
+"""A store can neither write nor spool for so many seconds: its worker of a shared crawl ends, so that others get its titles."""
 
 
 def check_stores(settings: BaseSettings) -> None:
@@ -95,7 +95,7 @@ class BatchingPipeline:
         self._data_dir = data_dir
         self._stats = stats
         self._signals = signals
-        self._crawler = crawler  # whose end is looked for; None for a pipeline that only `close_spider` ends
+        self._crawler = crawler  # its end ends a wait for room; None: only `close_spider` does
         self._spool_files = Spool(data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
         self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
@@ -176,8 +176,8 @@ class BatchingPipeline:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
         if self._loading is None:
             return  # it was never opened
-        # What is queued is written now: what was loaded from spool files would otherwise wait until its batch is due, and
-        # be kept from being loaded by every crawl that is shorter than that.
+        # Write what is queued now. Items from spool files would otherwise wait until their batch is due, and a crawl that is
+        # shorter than that would never load them.
         engine = self._crawler.engine if self._crawler is not None else None
         self.store.hurried = engine is not None and not engine.running  # by SIGTERM or Ctrl-C, and not by itself
         self._thread.begin_closing()
@@ -228,7 +228,7 @@ class BatchingPipeline:
             await self._settled.wait()
 
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
-        """Tell what became of records, each once."""
+        """Report the outcome of records, each once."""
         for record in records:
             # A thread that hung until after the deadline may still report what was spooled meanwhile.
             if record not in self._held:
@@ -245,7 +245,7 @@ class BatchingPipeline:
                 earlier=record.spool is not None,
             )
             if outcome == "rejected":
-                self._tell_rejected(reason or "", record.item)
+                self._send_rejected(reason or "", record.item)
         self._settled.set()
 
     async def _spool(self, records: Sequence[Record]) -> None:
@@ -298,7 +298,7 @@ class BatchingPipeline:
             text = line.decode(errors="replace")
             if not append_rejected(self._data_dir, self.store.name, reason, text):
                 raise OSError(f"{reason}, and there is no room to set that aside")
-            self._thread.tell(self._tell_rejected, reason, text)
+            self._thread.call_in_loop(self._send_rejected, reason, text)
         return records
 
     def set_stuck(self, error: OSError | None) -> None:
@@ -322,7 +322,7 @@ class BatchingPipeline:
         assert self._crawler.engine is not None  # noqa: S101 - it is not closing
         self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason="store_stuck"))
 
-    def _tell_rejected(self, reason: str, item: Any) -> None:
+    def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
     def count(self, name: str) -> None:

@@ -74,7 +74,7 @@ INSERT INTO state SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM state);
 PRAGMA user_version = 1;
 COMMIT;
 """
-# The last parameter of those below is the latest time that can be right: what is of a later one gives way.
+# The last parameter of those below is the latest time that can be right. A stored row of a later time is replaced.
 _UPSERT_MOVIE = """
 INSERT INTO movies (site, site_id, scraped_at, list_name, list_rank, movie) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (site, site_id) DO UPDATE SET
@@ -102,7 +102,7 @@ _LOCK_TIMEOUT_SECONDS = 10.0
 _EXPORT_TIMEOUT_SECONDS = 600.0
 """Seconds to wait, at the end, for another process's export."""
 _HURRIED_EXPORT_SECONDS = 5.0
-"""Seconds that waiting and exporting may take each, when the process was told to end."""
+"""Seconds that waiting and exporting may take each after SIGTERM or Ctrl-C."""
 _MIN_EXPORT_INTERVAL_SECONDS = 2.0
 _RETRY_EXPORT_SECONDS = 60.0
 """Seconds until files that could not be replaced are tried again."""
@@ -113,7 +113,7 @@ _EXPORT_SHARE = 20
 class CsvPipeline(BatchingPipeline):
     """Writes movies to `movies.csv`, `people.csv`, `credits.csv` and `scores.csv` in DATA_DIR, and misses to `misses.csv`."""
 
-    # A commit costs a few milliseconds, and whoever watches a crawl sees it go on.
+    # A commit costs a few milliseconds, and the files show how the crawl goes on.
     default_limits = Limits(batch_seconds=0.5)
 
     @classmethod
@@ -194,7 +194,7 @@ class CsvStore(Store):
         return self._connection
 
     def _check_time(self, began: float) -> None:
-        """Break off an export that keeps a process from ending, which may be told to end while it exports."""
+        """Break off a long export after SIGTERM or Ctrl-C, which may come while it runs."""
         if self.hurried and time.monotonic() - began > _HURRIED_EXPORT_SECONDS:
             raise OutOfTimeError
 
@@ -237,13 +237,13 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
         raise ConfigurationError(f"{path} was made by a newer version of moviecrawler; update, or move the file away")
-    # SQLite itself doesn't wait when two processes do this to a new file at once.
+    # SQLite itself fails when two processes do this to a new file at the same time.
     try:
         with FileLock(path.with_name("open.lock"), timeout=_LOCK_TIMEOUT_SECONDS):
             connection.execute("PRAGMA journal_mode = WAL")
     except Timeout:
         raise TransientStoreError(f"another process has been opening {path} for {_LOCK_TIMEOUT_SECONDS:g} s") from None
-    # A commit is on the disk when it returns: a batch is told durable only then.
+    # A commit is on the disk when it returns: only then is a batch reported as durable.
     connection.execute("PRAGMA synchronous = FULL")
     if version < _VERSION:
         connection.executescript(_SCHEMA)
@@ -255,7 +255,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
         raise RejectedError("a movie without site_id or scraped_at can't be stored")
     scraped = movie.scraped_at.timestamp()
     last = latest().timestamp()
-    if movie.source != "list":  # whose title is missing all the same
+    if movie.source != "list":  # a row of a list does not show that the page is there
         connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
     key = movie.site, movie.site_id
     known = connection.execute(_MOVIE_TO_MERGE, (*key, is_partial(movie), scraped)).fetchone()

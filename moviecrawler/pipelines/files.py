@@ -73,7 +73,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
 
 
 def append_rejected(data_dir: Path, store: str, reason: str, item: Any) -> bool:
-    """Add an item to `rejected.jsonl`, and return whether that was written; what was not is told in the log.
+    """Add an item to `rejected.jsonl`, and return whether that worked; if not, the log has it.
 
     One write a line, so that several processes can share the file. When it is full, it becomes `rejected.1.jsonl`, in place
     of the one before. Of an item that takes more than a line may, only the beginning of each long text is kept.

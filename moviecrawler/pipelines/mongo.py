@@ -43,7 +43,7 @@ _OPTIONS = {
     "connectTimeoutMS": 5_000,
     "socketTimeoutMS": 30_000,
     "wTimeoutMS": 20_000,
-    # What is told durable is on the disks of most of the servers.
+    # A batch is reported as durable when it is on the disks of most of the servers.
     "w": "majority",
     "journal": True,
 }
@@ -77,7 +77,7 @@ class MongoPipeline(BatchingPipeline):
 class MongoStore(Store):
     """The collections `movies` and `misses`, with a document a site and title, whose `_id` is `<site>/<site_id>`.
 
-    A document has the fields of its item; those of a movie include `fetch`, which tells how its page was fetched. It is
+    A document has the fields of its item; those of a movie include `fetch`, how its page was fetched. It is
     read before it is replaced, and replaced only while it is what was read: so of several processes none undoes
     another's work.
     """
@@ -150,7 +150,7 @@ class MongoStore(Store):
             for movie in movies
             if (known := stored.get(_key(movie))) and not supersedes(movie, known, self._margin, latest())
         ]
-        if outdated:  # they may tell what is not known yet
+        if outdated:  # they may fill fields that are not known yet
             stored |= self._stored(outdated, None)
         newest: dict[str, Movie] = {}
         for movie in movies:

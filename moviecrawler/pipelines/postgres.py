@@ -315,7 +315,7 @@ def _write_misses(cursor: Cursor, misses: Sequence[bytes]) -> None:
 
 
 def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
-    """Return the records in parts that name no title twice; what is said of one title stays in order."""
+    """Return the records in parts that name no title twice; the items of one title stay in order."""
     parts: list[dict[tuple[str, str | None], Record]] = []
     for record in records:
         key = (record.item.site, record.item.site_id)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Miss
     from moviecrawler.pipelines.store import Record
 
-# It tells where it found credentials, each time that a client is made.
+# It logs where it found credentials, for each client.
 logging.getLogger("botocore.credentials").setLevel(logging.WARNING)
 
 _PART_BYTES = 16 * 1024 * 1024
@@ -44,7 +44,7 @@ _TRY_LATER, _SERVER_ERROR = frozenset({408, 409, 429}), 500
 """HTTP statuses."""
 
 S3_LIMITS = Limits(
-    # Objects of some size, as S3 and whoever reads them handle a few large ones better than many small ones.
+    # A few large objects are cheaper to write, list and read than many small ones.
     batch_items=5_000,
     batch_bytes=8 * 1024 * 1024,
     batch_seconds=60.0,
@@ -166,9 +166,8 @@ class Bucket:
 class S3Store(Store):
     """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
 
-    Nothing is ever overwritten: a title has a line for each time that it was stored. Of these the one with the newest
-    `scraped_at` that is not in the future counts; each field that it is silent of is that of the newest line before it that tells of the field, as
-    `catalogue.merging.complete` has it. The same batch written again replaces its own objects, so that a lost answer
+    Nothing is overwritten: a title has a line for each time that it was stored. The line with the newest `scraped_at` counts, unless that is
+    in the future. A field that it is silent of has the value of the newest line before it that is not: see `catalogue.merging.complete`. The same batch written again replaces its own objects, so that a lost answer
     of S3 doubles nothing.
     """
 

@@ -74,7 +74,7 @@ class Store(ABC):
     name: str
     """Names it in stats, signals, `rejected.jsonl` and spool files."""
     hurried = False
-    """Whether this process was told to end, so that what the next run can do as well is left to it. Set by the event loop's thread."""
+    """Whether SIGTERM or Ctrl-C ends this process: then it leaves to the next run what that can do. Set by the event loop's thread."""
 
     @abstractmethod
     def open(self) -> None:

@@ -32,7 +32,7 @@ _MAX_SLOW_TRIES = 3
 
 
 class Report(Protocol):
-    """Who is told what becomes of records. All methods are called in the event loop's thread."""
+    """What takes the outcome of records. All methods are called in the event loop's thread."""
 
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
         """Take note of what became of records."""
@@ -54,9 +54,9 @@ class Report(Protocol):
 
 
 class StoreThread:
-    """Writes what is queued in batches, tries again what may work later, and closes the store when it is told to end.
+    """Writes what is queued in batches, tries again what may work later, and closes the store at the end.
 
-    Called from the event loop are `start`, `put`, `hurry`, `begin_closing`, `finish` and `time_left`; `keep_rejected` and `tell` from any thread.
+    Called from the event loop are `start`, `put`, `hurry`, `begin_closing`, `finish` and `time_left`; `keep_rejected` and `call_in_loop` from any thread.
     Attributes that begin with `_queue`, and the three that follow these, are guarded by `_changed`.
     """
 
@@ -77,7 +77,7 @@ class StoreThread:
         self._deadline: float | None = None  # set when the spider closes
 
     def start(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
-        """Open the store; the future tells when that is done, or raises what `Store.open` did."""
+        """Open the store. The future is done when that is; it raises what `Store.open` did."""
         self._loop = loop
         opened: asyncio.Future[None] = loop.create_future()
         threading.Thread(target=self._work, args=(opened,), name=f"store-{self._store.name}", daemon=True).start()
@@ -127,22 +127,22 @@ class StoreThread:
             self._store.close()
         except Exception:
             logger.exception("%s could not be closed", self._store.name)
-        self.tell(self._report.end)
+        self.call_in_loop(self._report.end)
 
     def _open(self, opened: asyncio.Future[None]) -> bool:
         try:
             self._store.open()
         except TransientStoreError as error:
             if not self._waits_to_open:
-                self.tell(opened.set_exception, error)
+                self.call_in_loop(opened.set_exception, error)
                 return False
             logger.warning("%s can't be opened, and will be tried again: %s", self._store.name, error)
-            self.tell(opened.set_result, None)
+            self.call_in_loop(opened.set_result, None)
             return self._attempt(self._open_again, self._look_for_room)
         except Exception as error:  # noqa: BLE001 - raised again, in `open_spider`
-            self.tell(opened.set_exception, error)
+            self.call_in_loop(opened.set_exception, error)
             return False
-        self.tell(opened.set_result, None)
+        self.call_in_loop(opened.set_result, None)
         return True
 
     def _open_again(self) -> None:
@@ -213,11 +213,11 @@ class StoreThread:
             reason = f"{type(error).__name__}: {error}"
         else:
             if durable:
-                self.tell(self._report.settle, batch, "durable")
+                self.call_in_loop(self._report.settle, batch, "durable")
             return
         if len(batch) == 1:
             self.keep_rejected(batch[0], reason)
-            self.tell(self._report.settle, batch, "rejected", reason)
+            self.call_in_loop(self._report.settle, batch, "rejected", reason)
             return
         middle = len(batch) // 2
         self._flush(batch[:middle])
@@ -229,7 +229,7 @@ class StoreThread:
             self._store.write(batch)
         except OSError as error:  # of this machine, such as too many open files: no item is to blame
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
-        self.tell(self._report.count_batch, time.perf_counter() - started)
+        self.call_in_loop(self._report.count_batch, time.perf_counter() - started)
 
     def _look_for_room(self) -> None:
         """Find out whether what the store does not take could be spooled, after it has failed to write."""
@@ -237,9 +237,9 @@ class StoreThread:
             # Of all that the buffer may hold; a page is spooled in base 64.
             self._spool.check_room(self._limits.buffer_bytes * 3 // 2)
         except OSError as error:
-            self.tell(self._report.set_stuck, error)
+            self.call_in_loop(self._report.set_stuck, error)
         else:
-            self.tell(self._report.set_stuck, None)
+            self.call_in_loop(self._report.set_stuck, None)
 
     def _attempt(self, action: Callable[[], None], failed: Callable[[], None] = lambda: None) -> bool:
         """Call until it no longer raises TransientStoreError; return False when the time to close is over before that.
@@ -254,12 +254,12 @@ class StoreThread:
             except TransientStoreError as error:
                 delay = backoff(attempt, random.random())  # noqa: S311 - no secret
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)
-                self.tell(self._report.count, "retries")
+                self.call_in_loop(self._report.count, "retries")
                 failed()
                 self._sleep(delay)
             else:
                 if attempt > 1:
-                    self.tell(self._report.set_stuck, None)
+                    self.call_in_loop(self._report.set_stuck, None)
                     logger.info("%s: attempt %d worked", self._store.name, attempt)
                 return True
         raise AssertionError  # pragma: no cover - the count above never ends
@@ -279,9 +279,9 @@ class StoreThread:
         """Write a record to `rejected.jsonl`."""
         logger.warning("%s rejected %s %s: %s", self._store.name, record.item.site, record.item.site_id, reason)
         if not append_rejected(self._data_dir, self._store.name, reason, record.item):
-            self.tell(self._report.count_unrecorded)
+            self.call_in_loop(self._report.count_unrecorded)
 
-    def tell(self, function: Callable[..., object], *args: object) -> None:
+    def call_in_loop(self, function: Callable[..., object], *args: object) -> None:
         """Call a function in the event loop."""
         # The loop is gone when a thread that hung comes back after all was spooled.
         with suppress(RuntimeError):

@@ -110,7 +110,7 @@ class ValidatePipeline:
 
     Control characters are taken out of all texts first, so that every store is offered the same.
 
-    What is dropped stands in `rejected.jsonl` with the reason, is told by `item_rejected`, and is counted in
+    What is dropped stands in `rejected.jsonl` with the reason, is sent with the signal `item_rejected`, and is counted in
     `items/rejected` and `items/rejected/<field>`.
     """
 
