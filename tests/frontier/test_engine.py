@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.exceptions import DontCloseSpider
@@ -73,22 +74,23 @@ def crawl(spider: type[Probe]) -> tuple[list[str], float]:
     return asyncio.run(run())
 
 
-def crawl_apart(spider: type[Probe]) -> tuple[list[str], float]:
-    """Do the same in a process of its own, as other tests install a reactor in this one."""
+@pytest.fixture(scope="module")
+def crawls() -> Iterator[Callable[[type[Probe]], tuple[list[str], float]]]:
+    """Return `crawl` in a process of its own, as other tests install a reactor in this one."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(crawl, spider).result(60)
+        yield lambda spider: pool.submit(crawl, spider).result(60)
 
 
-def test_request_has_ended_once_its_items_have_passed_and_its_requests_are_scheduled() -> None:
-    told, _ = crawl_apart(Probe)
+def test_request_has_ended_once_its_items_have_passed_and_its_requests_are_scheduled(crawls: Any) -> None:
+    told, _ = crawls(Probe)
     assert told.index("item 1 of 1") < told.index("ended 1")
     assert told.index("scheduled 2") < told.index("ended 1")
     assert told.index("item 2 of 2") < told.index("ended 2")
     assert told.count("ended 1") == told.count("ended 2") == 1
 
 
-def test_engine_can_be_woken() -> None:
-    _, seconds = crawl_apart(Waiting)
+def test_engine_can_be_woken(crawls: Any) -> None:
+    _, seconds = crawls(Waiting)
     assert 0.3 < seconds < 4  # less than the engine's own 5 seconds
 
 
