@@ -33,19 +33,29 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
             *_PLAIN,
             *("original_title", "title_type", "countries", "languages", "scores.imdb", "scores.metascore"),
             *("popularity_rank", *(f"amounts.{kind}" for kind in PARTS["amounts"][1])),
+            *("poster_width", "poster_height", "keywords", "interests", "taglines", "awards", "offers"),
+            *("related.similar", "related.connection"),
         }
     ),
     "metacritic": frozenset(
-        {*_PLAIN, "imdb_id", "countries", "languages", "scores.metascore", "scores.metacritic_user"}
+        {
+            *(*_PLAIN, "imdb_id", "countries", "languages", "scores.metascore", "scores.metacritic_user"),
+            *("poster_width", "poster_height", "keywords", "taglines", "awards", "offers", "related.similar"),
+            "external_ids",
+        }
     ),
     "rottentomatoes": frozenset(
-        {*_PLAIN, "languages", "amounts.domestic", "scores.tomatometer", "scores.popcornmeter"}
+        {
+            *(*_PLAIN, "languages", "amounts.domestic", "scores.tomatometer", "scores.popcornmeter"),
+            *("scores.tomatometer_top", "scores.popcornmeter_all", "scores.popcornmeter_verified"),
+            *("offers", "related.similar", "consensus", "external_ids"),
+        }
     ),
 }
 """What pages of each site tell of all kinds of titles."""
 
 ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
-    "imdb": frozenset(),
+    "imdb": frozenset({"taglines", "offers"}),  # of references, and answers of the API
     "metacritic": frozenset({"countries", "languages"}),  # of details and credits, to 2023
     "rottentomatoes": frozenset(),
 }
@@ -64,14 +74,20 @@ SCORE_FACTS: Final = (
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
+_METACRITIC_FACTS: Final = ("liked", "neutral", "disliked", "sentiment")
+_CRITICS_FACTS: Final = ("count", "average", "liked", "disliked", "certified", "sentiment")
+_AUDIENCE_FACTS: Final = (*_CRITICS_FACTS, "reviews")
 _FACTS_TOLD: Final[dict[tuple[Site, ScoreKind], tuple[str, ...]]] = {
-    ("imdb", "imdb"): ("count",),
-    ("metacritic", "metascore"): ("count",),
-    ("metacritic", "metacritic_user"): ("count",),
-    ("rottentomatoes", "tomatometer"): ("count",),
-    ("rottentomatoes", "popcornmeter"): ("count",),
+    ("imdb", "imdb"): ("count", "reviews", "histogram"),
+    ("metacritic", "metascore"): ("count", "average", *_METACRITIC_FACTS),
+    ("metacritic", "metacritic_user"): ("count", *_METACRITIC_FACTS),
+    ("rottentomatoes", "tomatometer"): _CRITICS_FACTS,
+    ("rottentomatoes", "tomatometer_top"): _CRITICS_FACTS,
+    ("rottentomatoes", "popcornmeter"): _AUDIENCE_FACTS,
+    ("rottentomatoes", "popcornmeter_all"): _AUDIENCE_FACTS,
+    ("rottentomatoes", "popcornmeter_verified"): _AUDIENCE_FACTS,
 }
-"""What the pages of a site tell of a score."""
+"""What the pages of a site tell of a score. IMDb doesn't say how many reviews a Metascore has; Metacritic marks only what is a must-see."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """What no page tells, so that every page is silent of it without naming it."""

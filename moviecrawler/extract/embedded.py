@@ -367,6 +367,19 @@ def dig_list(data: Any, *path: str | int) -> list[Any]:
     return [item for item in value if item is not None]
 
 
+def dig_size(data: Any, *path: str | int) -> int | None:
+    """Return the number of something at `path`, 0 and up."""
+    number = dig_integer(data, *path)
+    if number is not None and number < 0:
+        raise ShapeError(_name(path), f"{number} of something")
+    return number
+
+
+def dig_pixels(data: Any, *path: str | int) -> int | None:
+    """Return the width or height at `path`; 0 is none."""
+    return dig_size(data, *path) or None
+
+
 def read_at(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
     """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
 

@@ -15,12 +15,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from moviecrawler.fields import silent_beside
-from moviecrawler.items import SCORE_SCALES, Score
+from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from moviecrawler.items import Credit, Movie, Role, ScoreKind
+    from moviecrawler.items import Credit, Movie, RelatedTitle, Role, ScoreKind
 
 
 class Absence(Enum):
@@ -79,11 +79,23 @@ class Findings:
         if field not in self._found:
             self._absent.add(field)
 
+    def look_beside(self, kind: ScoreKind, places: Mapping[str, Callable[[], Any]]) -> None:
+        """Look for what a score of that kind has beside its value; does nothing without the score. `places`: by names of `SCORE_FACTS`."""
+        if f"scores.{kind}" in self._found:
+            for fact, place in places.items():
+                self.look(f"scores.{kind}.{fact}", place)
+
     def _set(self, field: str, found: Any) -> None:
         name, _, part = field.partition(".")
-        if name == "credits":
+        kind, _, fact = part.partition(".")
+        if fact:
+            setattr(self.movie.score(kind), fact, found)  # type: ignore[arg-type] # fields are named by kinds
+        elif name == "credits":
             self._credits[part] = found  # type: ignore[index] # fields are named by roles
-        elif name in {"scores", "amounts"}:
+        elif name == "related":
+            # Some lists of titles alike name the title itself.
+            self.movie.related += [title for title in found if title.site_id != self.movie.site_id]
+        elif part:
             getattr(self.movie, name).append(found)
         else:
             setattr(self.movie, name, found)
@@ -133,6 +145,21 @@ def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
         known.setdefault(credit.person_id or credit.name or "", credit)
     for place, credit in enumerate(known.values(), start=1):
         credit.role, credit.position = role, place
+    return list(known.values())
+
+
+def check_average(kind: ScoreKind, average: float) -> float:
+    """Return a mean rating. Raises ValueError when it is not on the score's scale."""
+    if not 0 <= average <= AVERAGE_SCALES[kind]:
+        raise ValueError(f"a mean of {average:g} behind {kind}, which is not between 0 and {AVERAGE_SCALES[kind]}")
+    return average
+
+
+def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
+    """Return the titles that a page names beside its own, none twice, in order."""
+    known: dict[str, RelatedTitle] = {}
+    for title in titles:
+        known.setdefault(title.site_id, title)
     return list(known.values())
 
 

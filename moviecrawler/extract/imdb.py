@@ -31,12 +31,11 @@ from moviecrawler.extract.imdb_objects import (
     TITLE_ID,
     brief_genres,
     check_rank,
-    is_json,
-    page_props,
     read_entry,
     read_known_movie,
     read_movie,
 )
+from moviecrawler.extract.imdb_props import is_json, page_props
 from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.extract.legacy.imdb_document import Document
 from moviecrawler.extract.values import parse_year
@@ -46,7 +45,7 @@ from moviecrawler.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.extract.imdb_objects import PageProps, TitleData
+    from moviecrawler.extract.imdb_props import PageProps, TitleData
     from moviecrawler.items import Entry, Movie
 
 # --- Which page it is -----------------------------------------------------------------------------------------------

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from moviecrawler.extract.embedded import (
     ShapeError,
-    decode_json,
     dig,
     dig_integer,
-    dig_list,
     dig_number,
+    dig_pixels,
+    dig_size,
     dig_text,
     read_at,
-    script,
-    starts_with,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than, scores_of
 from moviecrawler.extract.imdb_credits import credit_places
+from moviecrawler.extract.imdb_traits import dig_address, read_histogram, texts_at, trait_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, Entry, Movie, Role, Score
 from moviecrawler.urls import title_url
@@ -30,121 +29,10 @@ from moviecrawler.urls import title_url
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from moviecrawler.extract.imdb_props import TitleData
     from moviecrawler.items import TitleKind
 
 _T = TypeVar("_T")
-
-# --- What is decoded ------------------------------------------------------------------------------------------------
-# Most of the script are translations, tracking and further reading. Only what is named here is built.
-
-
-class Category(TypedDict, total=False):
-    """A department of a page of credits, with its people."""
-
-    id: Any
-    section: Any
-
-
-class TitleData(TypedDict, total=False):
-    """What is read of an object about one title."""
-
-    id: Any
-    titleText: Any
-    originalTitleText: Any
-    titleType: Any
-    releaseYear: Any
-    releaseDate: Any
-    runtime: Any
-    series: Any
-    genres: Any
-    titleGenres: Any
-    countriesDetails: Any
-    countriesOfOrigin: Any
-    spokenLanguages: Any
-    certificate: Any
-    plot: Any
-    primaryImage: Any
-    ratingsSummary: Any
-    metacritic: Any
-    meterRanking: Any
-    productionBudget: Any
-    openingWeekendGross: Any
-    lifetimeGross: Any
-    worldwideGross: Any
-    directors: Any
-    writers: Any
-    creators: Any
-    principalCast: Any
-    cast: Any
-    castV2: Any
-    crewV2: Any
-    principalCredits: Any
-    principalCreditsV2: Any
-    directorsPageTitle: Any
-    creatorsPageTitle: Any
-    categories: list[Category | None] | None
-
-
-class _ContentData(TypedDict, total=False):
-    entityMetadata: TitleData | None
-    section: Any
-    categories: Any
-
-
-class PageProps(TypedDict, total=False):
-    """What is read of a page's script."""
-
-    tconst: Any
-    aboveTheFoldData: TitleData | None
-    mainColumnData: TitleData | None
-    contentData: _ContentData | None
-    pageData: Any
-    searchResults: Any
-    titleResults: Any
-    groups: Any
-
-
-class _Props(TypedDict, total=False):
-    pageProps: PageProps
-
-
-class _NextData(_Props, total=False):
-    props: _Props
-
-
-def page_props(body: bytes) -> PageProps | None:
-    """Return what a page's script holds, or the bare JSON of one; None when the page has no such script.
-
-    Raises ShapeError when that isn't what it was, or the page ends inside it.
-    """
-    raw = body if is_json(body) else script(body, "__NEXT_DATA__")
-    if raw is None:
-        return None
-    try:
-        data: _NextData = decode_json(raw, _NextData)
-        # The site's own scripts fetch the next page as `pageProps` alone.
-        props = data.get("props", data).get("pageProps")
-    except ShapeError:
-        props = _odd_page_props(decode_json(raw))
-    if props is None:
-        raise ShapeError("page", "the script has no pageProps")
-    return props
-
-
-def _odd_page_props(data: Any) -> PageProps | None:
-    """Return what is of the expected type in a script of which something is not."""
-    found = dig(data, "props", "pageProps") or dig(data, "pageProps")
-    if not isinstance(found, dict):
-        return None
-    objects = ("aboveTheFoldData", "mainColumnData", "contentData")
-    odd = {name for name in objects if not isinstance(found.get(name), dict | None)}
-    return cast("PageProps", {name: value for name, value in found.items() if name not in odd})
-
-
-def is_json(body: bytes) -> bool:
-    """Return whether a body is a JSON object, not a page of markup."""
-    return starts_with(body, b"{")
-
 
 # --- Titles ---------------------------------------------------------------------------------------------------------
 
@@ -237,15 +125,22 @@ def read_movie(sources: list[TitleData]) -> Findings:
         found.look("end_year", lambda: at(_year_of, "releaseYear", "endYear"))
     found.look("release_date", lambda: at(_date, "releaseDate"))
     found.look("runtime_minutes", lambda: at(_minutes, "runtime", "seconds"))
-    found.look("genres", lambda: at(_texts_at("text"), "genres", "genres"))
+    found.look("genres", lambda: at(texts_at("text"), "genres", "genres"))
     # countriesOfOrigin has ids only where both are there.
     for key in ("countriesDetails", "countriesOfOrigin"):
-        found.look("countries", partial(at, _texts_at("text"), key, "countries"))
-    found.look("languages", lambda: at(_texts_at("text"), "spokenLanguages", "spokenLanguages"))
+        found.look("countries", partial(at, texts_at("text"), key, "countries"))
+    found.look("languages", lambda: at(texts_at("text"), "spokenLanguages", "spokenLanguages"))
     found.look("certificate", lambda: at(dig_text, "certificate", "rating"))
     found.look("plot", lambda: at(dig_text, "plot", "plotText", "plainText"))
-    found.look("poster_url", lambda: at(_address, "primaryImage", "url"))
+    found.look("poster_url", lambda: at(dig_address, "primaryImage", "url"))
+    found.look("poster_width", lambda: at(dig_pixels, "primaryImage", "width"))
+    found.look("poster_height", lambda: at(dig_pixels, "primaryImage", "height"))
     found.look("scores.imdb", lambda: at(_imdb_score, "ratingsSummary"))
+    facts = {
+        "reviews": lambda: at(dig_size, "reviews", "total"),
+        "histogram": lambda: at(read_histogram, "aggregateRatingsBreakdown", "histogram", "histogramValues"),
+    }
+    found.look_beside("imdb", facts)
     found.look("scores.metascore", lambda: at(_metascore, "metacritic", "metascore"))
     for kind_, path in _AMOUNTS:
         found.look(f"amounts.{kind_}", partial(at, partial(_amount, kind_), *path))
@@ -259,22 +154,14 @@ def read_movie(sources: list[TitleData]) -> Findings:
         found.look("episode", *(partial(at, _number_in_series, "series", *path) for path in _EPISODE_NUMBER))
     for role in get_args(Role):
         found.look(f"credits.{role}", *credit_places(sources, role))
+    for field, places in trait_places(sources).items():
+        found.look(field, *places)
     return found
 
 
 def brief_genres(sources: list[TitleData]) -> list[str] | NoValue:
     """Return the genres of the list that is sometimes cut."""
-    return first(*(partial(read_at, _texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
-
-
-def _texts_at(*leaf: str) -> Callable[[Any], list[str] | None]:
-    """Return what reads the texts at `leaf` of the items of a list; None where an item has none: then it isn't that list."""
-
-    def read(items: Any) -> list[str] | None:
-        texts = [dig_text(item, *leaf) for item in dig_list(items)]
-        return None if None in texts else [text for text in texts if text]
-
-    return read
+    return first(*(partial(read_at, texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
 
 
 def _year_of(value: Any) -> int | None:
@@ -284,11 +171,6 @@ def _year_of(value: Any) -> int | None:
 
 def _id_of(value: Any) -> str | None:
     return _id(dig_text(value))
-
-
-def _address(value: Any) -> str | None:
-    address = dig_text(value)
-    return address if address and address.startswith(("https://", "http://")) else None
 
 
 def _number_in_series(number: Any) -> int | NoValue:

@@ -31,7 +31,6 @@ from moviecrawler.extract.findings import Findings, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
-    SUMMARIES,
     component_name,
     from_components,
     product_id,
@@ -40,9 +39,8 @@ from moviecrawler.extract.metacritic_product import (
     read_year,
     refuse_errors,
 )
-from moviecrawler.extract.metacritic_values import (
-    KINDS,
-)
+from moviecrawler.extract.metacritic_traits import OFFERS, RELATED, SUMMARIES
+from moviecrawler.extract.metacritic_values import KINDS
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import site_of
 
@@ -230,11 +228,19 @@ def _from_payload(raw: bytes) -> Findings:
         named = {
             attempt(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))
         }
-        wanted = {name: named[name] for name in ("product", *SUMMARIES.values()) if name in named}
+        wanted = {name: named[name] for name in ("product", OFFERS, *SUMMARIES.values()) if name in named}
         if "product" in wanted:
             components: dict[str | None, Any] = {name: _component(payload, *path, n) for name, n in wanted.items()}
+            if RELATED in named:
+                components[RELATED] = attempt(partial(_related, payload, *path, named[RELATED], "data", "items"))
             return from_components(components)
     raise ShapeError("page", "no page of a title in the payload")
+
+
+def _related(payload: Devalue, *path: str | int) -> dict[str, Any]:
+    """Return the component of titles alike, as far as it is read: whole products stand there."""
+    items = [{key: payload.at(*path, n, key) for key in ("type", "slug", "title")} for n in range(payload.count(*path))]
+    return {"data": {"items": items}}
 
 
 def _component(payload: Devalue, *path: str | int) -> dict[str, Any]:

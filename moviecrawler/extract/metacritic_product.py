@@ -6,16 +6,19 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_number, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
-from moviecrawler.extract.metacritic_values import (
-    NO_DAY,
-    id_in,
-    new_credits,
-    new_movie,
-    read_date,
-    read_poster,
+from moviecrawler.extract.embedded import (
+    ShapeError,
+    dig,
+    dig_integer,
+    dig_list,
+    dig_number,
+    dig_pixels,
+    dig_text,
+    read_at,
 )
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
+from moviecrawler.extract.metacritic_traits import SUMMARIES, id_of_product, look_beside_scores, look_for_traits
+from moviecrawler.extract.metacritic_values import NO_DAY, id_in, new_credits, new_movie, read_date, read_poster
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import SCORE_SCALES, Score
 from moviecrawler.urls import HOMES
@@ -23,17 +26,11 @@ from moviecrawler.urls import HOMES
 if TYPE_CHECKING:
     from moviecrawler.items import Credit, Role, ScoreKind
 
-_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
-"""The first part of a site_id, by a product's own type."""
 _IMDB_ID: Final = re.compile(r"tt\d{7,10}")
 _IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
 NOT_FOUND: Final = 404
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
-SUMMARIES: Final[dict[ScoreKind, str]] = {
-    "metascore": "critic-score-summary",
-    "metacritic_user": "user-score-summary",
-}
 
 
 def component_name(component: Any) -> str | None:
@@ -68,7 +65,10 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     found.look("genres", lambda: read_at(_genres, product, "genres"))
     found.look("certificate", lambda: read_at(dig_text, product, "rating"))
     found.look("plot", lambda: read_at(dig_text, product, "description"))
-    found.look("poster_url", lambda: _poster(product))
+    image = attempt(lambda: _image(product))
+    found.look("poster_url", lambda: _poster(product, image))
+    found.look("poster_width", lambda: read_at(dig_pixels, image, "width"))
+    found.look("poster_height", lambda: read_at(dig_pixels, image, "height"))
     found.look("credits.director", partial(_crew, product, "director", "Directed By"))
     found.look("credits.writer", partial(_crew, product, "writer", "Written By"))
     if found.movie.kind == "series":
@@ -78,6 +78,8 @@ def from_components(components: dict[str | None, Any]) -> Findings:
         "scores.metascore", *(partial(place, components, "metascore") for place in (_component_score, _own_score))
     )
     found.look("scores.metacritic_user", partial(_component_score, components, "metacritic_user"))
+    look_beside_scores(found, components)
+    look_for_traits(found, components)
     return found
 
 
@@ -120,11 +122,7 @@ def product_id(product: Any, components: dict[str | None, Any]) -> str:
         site_id = attempt(partial(_id_of_summary, summary))
         if site_id is not None:
             return site_id
-    kind, slug = dig_text(product, "type"), dig_text(product, "slug")
-    site_id = id_in(f"/{_PREFIXES.get(kind or '')}/{slug}")
-    if slug is None or site_id is None:
-        raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
-    return site_id
+    return id_of_product(product)
 
 
 def _id_of_summary(summary: Any) -> str | None:
@@ -164,15 +162,16 @@ def _genres(items: Any) -> list[str] | None:
     return None if None in names else [name for name in names if name]
 
 
-def _poster(product: Any) -> str | NoValue:
+def _image(product: Any) -> Any:
+    """Return the first picture that a product has with a path; None without one."""
     images = [read_at(dig, product, "image"), *dig_list(product, "images")]
-    if images == [ABSENT]:
-        return ABSENT
-    for image in images:
-        path = dig_text(image, "bucketPath") if isinstance(image, dict) else None
-        if path is not None:
-            return read_poster(_IMAGES + path) or ABSENT
-    return None
+    return next((image for image in images if isinstance(image, dict) and dig_text(image, "bucketPath")), None)
+
+
+def _poster(product: Any, image: Any) -> str | NoValue:
+    if image is not None:
+        return read_poster(_IMAGES + (dig_text(image, "bucketPath") or "")) or ABSENT
+    return ABSENT if read_at(dig, product, "image") is ABSENT and not dig_list(product, "images") else None
 
 
 def _crew(product: Any, role: Role, group: str) -> list[Credit] | NoValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
@@ -10,12 +11,14 @@ from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.blocks import block_sign
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.legacy.wayback import original, original_url
+from moviecrawler.fields import SCORE_FACTS
+from moviecrawler.items import SCOREBOARD_KINDS
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.items import Credit, Entry, Movie, Page, Site
+    from moviecrawler.items import Credit, Entry, Movie, Page, Score, Site
 
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 1024
@@ -91,7 +94,18 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
         "cast": [{"name": c.name, "character": c.character, "id": c.person_id} for c in movie.people("cast")],
         "plot": movie.plot,
         "poster_url": movie.poster_url,
-        "scores": [{"kind": s.kind, "value": s.value, "count": s.count} for s in movie.scores],
+        "poster_width": movie.poster_width,
+        "poster_height": movie.poster_height,
+        "scores": [_score_record(score) for score in movie.scores if score.kind in SCOREBOARD_KINDS],
+        "finer_scores": [_score_record(score) for score in movie.scores if score.kind not in SCOREBOARD_KINDS],
+        "consensus": movie.consensus,
+        "offers": [_given(asdict(offer)) for offer in movie.offers],
+        "keywords": movie.keywords,
+        "interests": movie.interests,
+        "taglines": movie.taglines,
+        "awards": [asdict(award) for award in movie.awards],
+        "related": [_given(asdict(title)) for title in movie.related],
+        "external_ids": movie.external_ids,
         "amounts": [{"kind": a.kind, "value": a.value, "currency": a.currency} for a in movie.amounts],
         "imdb_top250_rank": movie.imdb_top250_rank,
         "imdb_top250_tv_rank": movie.imdb_top250_tv_rank,
@@ -114,5 +128,14 @@ def _entry_record(entry: Entry) -> dict[str, Any]:
         "release_date": entry.release_date,
         "rating": rating.value if rating else None,
         "votes": rating.count if rating else None,
-        "scores": [{"kind": s.kind, "value": s.value, "count": s.count} for s in entry.scores],
+        "scores": [_score_record(score) for score in entry.scores],
     }
+
+
+def _score_record(score: Score) -> dict[str, Any]:
+    facts = {fact: value for fact in SCORE_FACTS if (value := getattr(score, fact)) not in (None, [])}
+    return {"kind": score.kind, "value": score.value, "count": score.count, **facts}
+
+
+def _given(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if value is not None}

@@ -47,10 +47,11 @@ from moviecrawler.extract.legacy.rottentomatoes_titles import (
 from moviecrawler.extract.rottentomatoes_details import Detail, Person, cast_tiles, details_of, synopsis
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
 from moviecrawler.extract.rottentomatoes_parts import Shown, json_script, listed, name_of, score, texts, title_kind
-from moviecrawler.extract.rottentomatoes_scorecard import read_scorecard
+from moviecrawler.extract.rottentomatoes_scorecard import facts_beside, read_scorecard
+from moviecrawler.extract.rottentomatoes_sections import read_consensus, read_ids, read_offers, read_similar
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_runtime, parse_year
-from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score
+from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score, ScoreKind
 from moviecrawler.urls import id_in_url, site_of, title_url
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ if TYPE_CHECKING:
 
 _ROLES: tuple[Role, ...] = ("director", "writer", "creator")
 """Those that the list of details names."""
+
+_SCORES: tuple[ScoreKind, ...] = (
+    *("tomatometer", "popcornmeter", "tomatometer_top", "popcornmeter_all", "popcornmeter_verified"),
+)
 
 _TITLE_PATH = re.compile(r"^/(?P<section>m|tv)/[^/]+/?$")
 _REVIEWS_PATH = re.compile(r"^/(?:m|tv)/[^/]+(?:/s\d+)?/reviews(?:/|$)")
@@ -160,7 +165,8 @@ def shown_on(body: bytes, tree: Selector | None) -> Shown:
     old = json_script(body, "score-details-json") or json_script(body, "scoreDetails")
     board = attempt(lambda: dig(old, "scoreboard"))
     if isinstance(board, dict):
-        return read_scoreboard(board, attempt(lambda: dig_text(old, "primaryImageUrl")))
+        modal = attempt(lambda: dig(old, "modal"))
+        return read_scoreboard(board, modal, attempt(lambda: dig_text(old, "primaryImageUrl")))
     if tree is None:
         return Shown()
     if element := tree.css("score-board, score-board-deprecated"):
@@ -211,8 +217,10 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     found = Findings(_new_movie(site_id, title, ld))
     found.look("year", lambda: year)
     found.look("end_year", lambda: shown.end_year or (ABSENT if shown.is_running else None))
-    found.look("scores.tomatometer", *filter(None, [shown.scores.get("tomatometer")]), partial(_ld_score, ld))
-    found.look("scores.popcornmeter", *filter(None, [shown.scores.get("popcornmeter")]))
+    for score_kind in _SCORES:
+        places = [shown.scores.get(score_kind), partial(_ld_score, ld) if score_kind == "tomatometer" else None]
+        found.look(f"scores.{score_kind}", *filter(None, places))
+        found.look_beside(score_kind, facts_beside(score_kind, shown.sides.get(score_kind, [])))
     if shown.bands_its_audience:
         found.state_absent("scores.popcornmeter.count")
     _look_at_details(found, body, details or {}, shown)
@@ -224,6 +232,10 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     # JSON-LD names the first five: they are all that a page without any section of the cast names.
     if not details or not _has(body, _CAST_SECTIONS):
         found.look("credits.cast", lambda: _credits("cast", _ld_cast(ld)))
+    found.look("consensus", lambda: read_consensus(body))
+    found.look("offers", lambda: read_offers(body))
+    found.look("related.similar", lambda: read_similar(body))
+    found.look("external_ids", lambda: read_ids(body))
     found.look("poster_url", lambda: _poster(shown, tree, None if details else dig_text(ld, "image")))
     return Page(site="rottentomatoes", kind=kind, movie=found.done())
 

@@ -94,6 +94,8 @@ class Shown:
 
     scores: dict[ScoreKind, Callable[[], Score | NoValue]] = field(default_factory=dict)
     """Where each score is."""
+    sides: dict[ScoreKind, list[Any]] = field(default_factory=dict)
+    """The objects that have what stands beside each score, the best first; None among them is none."""
     title: str | None = None
     year: int | None = None
     end_year: int | None = None

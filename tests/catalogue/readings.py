@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.fields import told_by
-from moviecrawler.items import Amount, Credit, Movie, Score
+from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
 
 if TYPE_CHECKING:
     from random import Random
@@ -44,8 +44,16 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
     known: Any = kind
     if part == "scores":
         count = luck.choice([None, 1, 1_000])
-        movie.scores.append(Score(kind=known, value=luck.randint(1, 10), count=count))
-        if count is None and luck.random() < 1 / 2:
+        score = Score(kind=known, value=luck.randint(1, 10), count=count, reviews=luck.choice([None, 1, 1_000]))
+        movie.scores.append(score)
+        if kind == "imdb":
+            score.histogram = luck.choice([[], list(range(10))])
+            for fact in ("reviews", "histogram"):
+                if not getattr(score, fact) and luck.random() < 1 / 2:
+                    movie.silent.append(f"{name}.{fact}")
+        else:
+            score.reviews = None
+        if kind == "imdb" and count is None and luck.random() < 1 / 2:
             movie.silent.append(f"{name}.count")
     elif part == "amounts":
         movie.amounts.append(Amount(kind=known, value=luck.randint(1, 10**9), currency="USD"))
@@ -53,11 +61,19 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
         movie.credits += [
             Credit(name=_TEXTS[place], role=known, position=place + 1) for place in range(luck.randint(1, 3))
         ]
+    elif part == "related":
+        movie.related += [
+            RelatedTitle(relation=known, site_id=f"tt8{luck.randint(1, 9):06}", title=luck.choice(_TEXTS))
+        ]
+    elif name == "offers":
+        movie.offers = [Offer(provider=luck.choice(_TEXTS), kind="ads")]
+    elif name == "awards":
+        movie.awards = [Award(event=None, wins=luck.randint(1, 9), nominations=0)]
     elif name in {"year", "end_year"}:
         setattr(movie, name, luck.randint(1990, 2020))
-    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank"}:
+    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank", "poster_width", "poster_height"}:
         setattr(movie, name, luck.randint(1, 250))
-    elif name in {"genres", "countries", "languages"}:
+    elif name in {"genres", "countries", "languages", "keywords", "interests", "taglines"}:
         setattr(movie, name, list(_TEXTS[: luck.randint(1, 3)]))
     elif name == "release_date":
         movie.release_date = f"20{luck.randint(10, 20)}-01-01"
@@ -71,10 +87,10 @@ def said(movie: Movie, name: str) -> str | None:
         return None
     part, _, kind = name.partition(".")
     if part == "scores":
-        kind, _, count = kind.partition(".")
+        kind, _, fact = kind.partition(".")
         score = next((score for score in movie.scores if score.kind == kind), None)
-        if count:
-            return None if score is None else f"{score.count} votes"
+        if fact:
+            return None if score is None else f"{fact} {getattr(score, fact)}"
         return f"score {score.value if score else None}"
     found = getattr(movie, part)
-    return f"{[each for each in found if kind in (getattr(each, 'role', ''), getattr(each, 'kind', ''))] if kind else found}"
+    return f"{[each for each in found if kind in (getattr(each, 'role', ''), getattr(each, 'kind', ''), getattr(each, 'relation', ''))] if kind else found}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from parsel import Selector, SelectorList
 
@@ -12,12 +12,14 @@ from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, read_
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt
 from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
 from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score
+from moviecrawler.extract.rottentomatoes_scorecard import finer_scores, read_side
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_year
+from moviecrawler.items import Score
 
 if TYPE_CHECKING:
     from moviecrawler.extract.rottentomatoes_details import Person
-    from moviecrawler.items import Score, ScoreKind
+    from moviecrawler.items import ScoreKind
 
 _COUNTED = re.compile(
     r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
@@ -29,15 +31,35 @@ _NO_METER = re.compile(
 _PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
 """Whatever ends in a colon and has something beside it: tables and rows of other years."""
 
+_FINER: Final[dict[ScoreKind, str]] = {
+    "tomatometer_top": "tomatometerScoreTop",
+    "popcornmeter_all": "audienceScoreAll",
+    "popcornmeter_verified": "audienceScoreVerified",
+}
+
 # --- 2021 to 2024 ---------------------------------------------------------------------------------------------------
 
 
-def read_scoreboard(board: dict[str, Any], poster: str | None) -> Shown:
-    """Read the script of pages of 2021 to 2024: first flat ("tomatometerScore": "90"), later objects with a value."""
+def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Shown:
+    """Read the script of pages of 2021 to 2024: first flat ("tomatometerScore": "90"), later objects with a value.
+
+    `modal` has the sides of the scores.
+    """
+    finer = {kind: attempt(partial(dig, modal, key)) for kind, key in _FINER.items()}
+    # The verified part of the audience is what is shown, where it has a score.
+    verified = finer["popcornmeter_verified"]
+    is_verified = isinstance(attempt(lambda: read_side("popcornmeter", verified)), Score)
+    audience = [verified if is_verified else finer["popcornmeter_all"]]
     shown = Shown(
         {
             "tomatometer": lambda: _scored(board, "tomatometer", "tomatometer", "reviewCount"),
             "popcornmeter": lambda: _scored(board, "popcornmeter", "audience", "ratingCount"),
+            **finer_scores(finer),
+        },
+        sides={
+            "tomatometer": [attempt(partial(dig, modal, "tomatometerScoreAll")), _object(board, "tomatometerScore")],
+            "popcornmeter": [*audience, _object(board, "audienceScore")],
+            **{kind: [side] for kind, side in finer.items()},
         },
         title=attempt(lambda: dig_text(board, "title")),
         certificate=attempt(lambda: dig_text(board, "rating")),
@@ -45,6 +67,10 @@ def read_scoreboard(board: dict[str, Any], poster: str | None) -> Shown:
     )
     _read_info(shown, attempt(lambda: dig_text(board, "info")))
     return shown
+
+
+def _object(board: dict[str, Any], key: str) -> Any:
+    return found if isinstance(found := board.get(key), dict) else None
 
 
 def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) -> Score | NoValue:

@@ -1,0 +1,161 @@
+"""What Metacritic's pages since 2026 have beside a title's facts: how sure its scores are, where to watch it, titles alike."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract.embedded import ShapeError, dig, dig_list, dig_number, dig_size, dig_text, read_at
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, first, one_of_each_title
+from moviecrawler.extract.metacritic_values import id_in
+from moviecrawler.extract.offers import one_of_each_offer, plain_address
+from moviecrawler.items import Award, Offer, RelatedTitle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moviecrawler.items import OfferKind, ScoreKind
+
+SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-summary", "metacritic_user": "user-score-summary"}
+OFFERS: Final = "where-to-watch"
+RELATED: Final = "related-carousel"
+_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
+"""The first part of a site_id, by a product's own type."""
+_COUNTS: Final = {"liked": "positiveCount", "neutral": "neutralCount", "disliked": "negativeCount"}
+_MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
+_OFFER_KINDS: Final[dict[str, OfferKind]] = {
+    "free": "free",
+    "ads": "ads",
+    "flatrate": "subscription",
+    "rent": "rent",
+    "buy": "buy",
+}
+"""JustWatch's kinds of offers, in the order of the page."""
+_JUSTWATCH: Final = "JustWatch"
+_LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
+_JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
+
+
+def id_of_product(product: Any) -> str:
+    """Return the site_id that a product's type and slug make. Raises ShapeError for what is no title."""
+    kind, slug = dig_text(product, "type"), dig_text(product, "slug")
+    site_id = id_in(f"/{_PREFIXES.get(kind or '')}/{slug}")
+    if slug is None or site_id is None:
+        raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
+    return site_id
+
+
+def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> None:
+    """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
+    product = dig(components.get("product"), "data", "item")
+    own = attempt(lambda: dig(product, "criticScoreSummary"))
+    for kind, name in SUMMARIES.items():
+        summaries = [
+            attempt(partial(dig, components.get(name), "data", "item")),
+            *([own] if kind == "metascore" else []),
+        ]
+        places = {fact: partial(_in_summaries, summaries, dig_size, key) for fact, key in _COUNTS.items()}
+        found.look_beside(kind, {**places, "sentiment": partial(_in_summaries, summaries, dig_text, "sentiment")})
+    marks = {"certified": lambda: _must(product), "average": lambda: read_at(_average, own, "normalizedScore")}
+    found.look_beside("metascore", marks)
+
+
+def _in_summaries(summaries: list[Any], read: Any, key: str) -> Any:
+    return first(*(partial(read_at, read, summary, key) for summary in summaries if summary is not None))
+
+
+def _average(score: Any) -> float | None:
+    average = dig_number(score)
+    return None if average is None else check_average("metascore", average)
+
+
+def _must(product: Any) -> bool | None:
+    """Return whether a title is a must-see; a product has the mark of its own kind, or those of all kinds."""
+    marks = [mark for name in _MARKS if isinstance(mark := product.get(name), bool)]
+    return any(marks) if marks else None
+
+
+def look_for_traits(found: Findings, components: dict[str | None, Any]) -> None:
+    """Find what a title is like, the titles that the page recommends, its offers and ids."""
+    product = dig(components.get("product"), "data", "item")
+    watch = attempt(partial(dig, components.get(OFFERS), "data", "item"))
+    found.look("keywords", lambda: read_at(_texts, product, "tags"))
+    found.look("taglines", lambda: read_at(_tagline, product, "tagline"))
+    found.look("awards", lambda: read_at(_awards, product, "awards"))
+    found.look("related.similar", lambda: read_at(_similar, components.get(RELATED), "data", "items"))
+    found.look("offers", lambda: _offers(watch))
+    found.look("external_ids", lambda: _external_ids(product, watch))
+
+
+def _texts(tags: Any) -> list[str]:
+    return [text for tag in dig_list(tags) if (text := dig_text(tag))]
+
+
+def _tagline(text: Any) -> list[str] | NoValue:
+    return [tagline] if (tagline := dig_text(text)) else ABSENT
+
+
+def _awards(awards: Any) -> list[Award]:
+    found: dict[str, Award] = {}
+    for award in dig_list(awards):
+        event, wins, nominations = (
+            dig_text(award, "awardEvent"),
+            dig_size(award, "wins"),
+            dig_size(award, "nominations"),
+        )
+        if event is None or wins is None or nominations is None:
+            raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
+        found.setdefault(event, Award(event=event, wins=wins, nominations=nominations))
+    return list(found.values())
+
+
+def _similar(items: Any) -> list[RelatedTitle]:
+    titles = [(id_of_product(item), dig_text(item, "title")) for item in dig_list(items)]
+    return one_of_each_title(
+        RelatedTitle(relation="similar", site_id=site_id, title=title) for site_id, title in titles if title
+    )
+
+
+def _offers(watch: Any) -> list[Offer] | NoValue:
+    """Return JustWatch's offers for the page's country; each has an option for every quality."""
+    if watch is None or not any(kind in watch for kind in _OFFER_KINDS):
+        return None
+    locale = _LOCALE.fullmatch(dig_text(watch, "meta", "locale") or "")
+    country = locale[1] if locale else None
+    found = [
+        offer
+        for name, kind in _OFFER_KINDS.items()
+        for listed in dig_list(watch, name)
+        for offer in _options(listed, kind, country)
+    ]
+    return one_of_each_offer(found) or ABSENT
+
+
+def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offer]:
+    provider = dig_text(listed, "providerName")
+    if provider is None:
+        raise ShapeError("offers", "an offer of nobody")
+    url = plain_address(dig_text(listed, "link"))
+    for option in dig_list(listed, "options"):
+        price = dig_number(option, "optionPrice")
+        is_priced = kind in {"rent", "buy"} and price is not None and price > 0
+        yield Offer(
+            provider=provider,
+            kind=kind,
+            country=country,
+            price=price if is_priced else None,
+            currency=dig_text(option, "optionCurrencyCode") if is_priced else None,
+            quality=dig_text(option, "qualityType"),
+            url=url,
+            source=_JUSTWATCH,
+        )
+
+
+def _external_ids(product: Any, watch: Any) -> dict[str, str] | None:
+    number = attempt(lambda: dig_size(product, "id"))
+    path = attempt(lambda: dig_text(watch, "meta", "fullPath"))
+    ids = {} if number is None else {"metacritic": str(number)}
+    if path and _JUSTWATCH_PATH.fullmatch(path):
+        ids["justwatch"] = path
+    return ids or None
