@@ -7,6 +7,14 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+GROUP = 20
+"""Of every 20 titles the last but one is a sequel and the last a remake of one of the 18 before them."""
+
+
+def is_remake(index: int) -> bool:
+    """Return whether a movie is a remake of another."""
+    return index % GROUP == GROUP - 1
+
 
 class Country(NamedTuple):
     """Where a movie is from and what is spoken in it, each with its two letters."""
@@ -102,8 +110,8 @@ class RottenTomatoesFacts:
     tomatometer: int | None
     critic_reviews: int
     popcornmeter: int | None
-    banded_ratings: str
-    """The audience's ratings, as the site rounds them: "2,500+ Ratings"."""
+    audience_ratings: int
+    """How many have rated; the site says it in bands only, such as "2,500+ Ratings"."""
 
 
 @dataclass(slots=True, frozen=True)

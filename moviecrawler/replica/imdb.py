@@ -10,6 +10,7 @@ import msgspec
 
 from moviecrawler.replica import bulk
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.traits import traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.replica.facts import Person, ReplicaMovie
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.traits import Traits
 
 CAST_ON_TITLE_PAGE = 18
+POSTER_SIZE = (1000, 1500)
 _BOX_OFFICE_SIZE = 10
 _RANKED = 2_000
 """Of so many titles a page tells the rank among the top rated, which goes on beyond the chart."""
@@ -39,7 +42,9 @@ class Pages:
         if index is None:
             return None
         movie = self._catalogue.movie(index)
-        above, main = self._above_the_fold(movie), self._main_column(movie)
+        traits = traits_of(self._catalogue, movie)
+        above = {**self._above_the_fold(movie), **_about(traits)}
+        main = {**self._main_column(movie), **self._beside(movie, traits)}
         props = {"tconst": imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
         return self._page("/title/[tconst]", _head(movie) + _json_ld_script(_title_json_ld(movie)), props)
 
@@ -123,6 +128,44 @@ class Pages:
             "openingWeekendGross": _wrapped("gross", _wrapped("total", _money(movie.opening_weekend))),
             "series": None,
         }
+
+    def _beside(self, movie: ReplicaMovie, traits: Traits) -> dict[str, Any]:
+        """Return what the main column has of other titles, awards and votes."""
+        wins = sum(won for _, won, _ in traits.awards)
+        nominated = sum(nominations for _, _, nominations in traits.awards)
+        named = next(({"wins": w, "nominations": n, "award": {"text": event}} for event, w, n in traits.awards), None)
+        connected = [] if traits.follows is None else [traits.follows]
+        bars = [{"rating": bar, "voteCount": votes} for bar, votes in enumerate(traits.histogram, start=1)]
+        return {
+            "wins": {"total": wins},
+            "nominationsExcludeWins": {"total": nominated - wins},
+            "prestigiousAwardSummary": named,
+            "moreLikeThisTitles": {"edges": [{"node": self._named(index)} for index in traits.similar]},
+            "connections": {
+                "edges": [
+                    {"node": {"associatedTitle": self._named(index), "category": {"text": category}}}
+                    for category, index in connected
+                ]
+            },
+            "aggregateRatingsBreakdown": {"histogram": {"histogramValues": bars if movie.rating else []}},
+            "reviews": {"total": traits.user_reviews},
+        }
+
+    def _named(self, index: int) -> dict[str, Any]:
+        basics = self._catalogue.basics(index)
+        return {
+            "id": self._catalogue.imdb_id(index),
+            "titleText": {"text": basics.title},
+            "titleType": {"id": basics.title_type},
+            "releaseYear": {"year": basics.year, "endYear": None},
+        }
+
+
+def _about(traits: Traits) -> dict[str, Any]:
+    """Return what the head of the page says of what a title is like."""
+    edges = [{"node": {"text": keyword}} for keyword in traits.keywords]
+    interests = [{"node": {"primaryText": {"text": interest}}} for interest in traits.interests]
+    return {"keywords": {"total": len(edges), "edges": edges}, "interests": {"edges": interests}}
 
 
 def poster_url(movie: ReplicaMovie) -> str | None:
@@ -240,7 +283,7 @@ def _title(movie: ReplicaMovie) -> dict[str, Any]:
         "titleText": {"text": basics.title},
         "titleType": {"id": basics.title_type, "text": "Movie" if basics.title_type == "movie" else "TV Movie"},
         "originalTitleText": {"text": basics.original_title or basics.title},
-        "primaryImage": None if poster is None else {"width": 1000, "height": 1500, "url": poster},
+        "primaryImage": None if poster is None else {"width": POSTER_SIZE[0], "height": POSTER_SIZE[1], "url": poster},
         "releaseYear": {"year": basics.year, "endYear": None},
         "releaseDate": {"day": release.day, "month": release.month, "year": release.year, "country": country},
         "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},

@@ -9,11 +9,13 @@ import functools
 import html
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
 from moviecrawler.replica import bulk
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.traits import recommended, traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
     from moviecrawler.replica.facts import MetacriticFacts, Person, ReplicaMovie
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.traits import Traits
 
 CAST_SHOWN = 20
+POSTER_SIZE = (1280, 1920)
 FINDER_ROWS, MOST_FINDER_ROWS = 24, 100
 _ORDERED_TOGETHER = 10_000
 """The finder orders so many of the most popular movies, then the next so many, and so on."""
@@ -43,7 +47,7 @@ class Pages:
         if found is None:
             return None
         movie, facts = found
-        page = {"components": _components(movie, facts)}
+        page = {"components": self._components(movie, facts)}
         title, address = html.escape(movie.basics.title), title_url("metacritic", f"movie/{facts.slug}")
         head = (
             f'<title>{title} Reviews - Metacritic</title><link rel="canonical" href="{address}">'
@@ -58,7 +62,7 @@ class Pages:
         found = self._movie(slug)
         if found is None:
             return None
-        return _composer_template(light=self._light).fill(b'{"components":' + _encode(_components(*found))[:-1])
+        return _composer_template(light=self._light).fill(b'{"components":' + _encode(self._components(*found))[:-1])
 
     def finder(self, *, order: str, limit: int, offset: int, host: str) -> Body:
         """Return rows of the finder in an order such as "-metaScore", from `offset` on.
@@ -74,6 +78,26 @@ class Pages:
             return None
         movie, facts = self._catalogue.movie(index), self._facts(index)
         return (movie, facts) if facts.slug == slug else None
+
+    def _components(self, movie: ReplicaMovie, facts: MetacriticFacts) -> list[dict[str, Any]]:
+        traits = traits_of(self._catalogue, movie)
+        critics = _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews)
+        users = _summary("user", facts.slug, 10, facts.user_score, facts.user_ratings)
+        related = [
+            {"type": "movie", "slug": self._facts(index).slug, "title": self._catalogue.basics(index).title}
+            # The site recommends the title itself, too.
+            for index in (*recommended(self._catalogue, "metacritic", traits), movie.index)
+        ]
+        return [
+            _component("product", "Product", _product(movie, facts, traits)),
+            {
+                "data": {"totalResults": len(related), "items": related},
+                "meta": {"componentName": "related-carousel", "componentType": "ProductList"},
+            },
+            _component("where-to-watch", "WhereToWatch", _where_to_watch(facts, traits)),
+            _component("critic-score-summary", "MetaScoreSummary", critics),
+            _component("user-score-summary", "MetaScoreSummary", users),
+        ]
 
     def _facts(self, index: int) -> MetacriticFacts:
         facts = self._catalogue.metacritic(index)
@@ -146,11 +170,11 @@ def _page_template(*, light: bool) -> Template:
 
 @functools.cache
 def _composer_template(*, light: bool) -> Template:
-    related = {"meta": {"componentName": "related-carousel", "componentType": "ProductList"}, "data": {"items": []}}
+    news = {"meta": {"componentName": "related-news", "componentType": "ContentList"}, "data": {"items": []}}
     filler = bulk.json_members(300 if light else 170_000, "composer")
     return Template(
         b"",
-        b"," + _encode(related)[:-1] + b',"links":{' + filler + b'}}],"meta":{"edition":"us"},"header":[],"footer":[]}',
+        b"," + _encode(news)[:-1] + b',"links":{' + filler + b'}}],"meta":{"edition":"us"},"header":[],"footer":[]}',
     )
 
 
@@ -225,21 +249,11 @@ def _flatten(value: Any, start: int) -> list[Any]:
 # --- The data -------------------------------------------------------------------------------------------------------
 
 
-def _components(movie: ReplicaMovie, facts: MetacriticFacts) -> list[dict[str, Any]]:
-    critics = _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews)
-    users = _summary("user", facts.slug, 10, facts.user_score, facts.user_ratings)
-    return [
-        _component("product", "Product", _product(movie, facts)),
-        _component("critic-score-summary", "MetaScoreSummary", critics),
-        _component("user-score-summary", "MetaScoreSummary", users),
-    ]
-
-
 def _component(name: str, kind: str, item: dict[str, Any]) -> dict[str, Any]:
     return {"data": {"item": item}, "links": {}, "meta": {"componentName": name, "componentType": kind}}
 
 
-def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+def _product(movie: ReplicaMovie, facts: MetacriticFacts, traits: Traits) -> dict[str, Any]:
     credits_ = movie.credits
     crew = [_person(person, "Directed By", []) for person in credits_.directors]
     crew += [_person(person, "Written By", ["screenplay"]) for person in credits_.writers]
@@ -251,7 +265,39 @@ def _product(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
         **_listed(movie, facts),
         "production": {"companies": [], "officialSite": "", "filmingLocations": [], "cast": cast, "crew": crew},
         "imdbId": movie.imdb_id if facts.names_imdb_id else None,
+        "tags": [keyword.replace(" ", "-") for keyword in traits.keywords],
+        "tagline": traits.tagline,
+        "awards": [{"awardEvent": event, "wins": w, "nominations": n} for event, w, n in traits.awards],
     }
+
+
+def _where_to_watch(facts: MetacriticFacts, traits: Traits) -> dict[str, Any]:
+    """Return JustWatch's offers, whose links lead to a counter first."""
+    offers: dict[str, list[dict[str, Any]]] = {name: [] for name in ("free", "rent", "buy", "flatrate", "ads")}
+    for offer in traits.offers:
+        name = "flatrate" if offer.kind == "subscription" else offer.kind
+        option: dict[str, Any] = {"qualityType": offer.quality, "optionCurrencyCode": "USD", "offerType": "DEFAULT"}
+        if offer.price is not None:
+            option["optionPrice"] = offer.price
+        target = quote(f"{offer.url}?utm_source=replica", safe="")
+        offers[name].append(
+            {
+                "providerName": offer.provider,
+                "link": f"https://click.justwatch.com/a?cx=eyJzY2hlbWEi&r={target}&uct_country=us",
+                "options": [option],
+                "monetization": name,
+            }
+        )
+    return {
+        "hasOffers": bool(traits.offers),
+        **offers,
+        "meta": {"fullPath": justwatch_path(facts), "locale": "en_US", "objectType": "movie"},
+    }
+
+
+def justwatch_path(facts: MetacriticFacts) -> str:
+    """Return where JustWatch would have the movie."""
+    return f"/us/movie/{facts.slug}"
 
 
 def _person(person: Person, group_name: str, roles: list[str]) -> dict[str, Any]:
@@ -263,17 +309,32 @@ def _person(person: Person, group_name: str, roles: list[str]) -> dict[str, Any]
     }
 
 
+SENTIMENT = "Generally favorable"
+
+
+def opinions(score: float, scale: int, reviews: int) -> tuple[int, int, int]:
+    """Return how many reviews are positive, mixed and negative."""
+    liked = int(reviews * score / scale)
+    return liked, (reviews - liked) // 2, (reviews - liked + 1) // 2
+
+
+def unrounded(score: float) -> float:
+    """Return a Metascore as it was before it was rounded."""
+    return max(0.0, score - 0.25)
+
+
 def _summary(who: str, slug: str, scale: int, score: float | None, reviews: int) -> dict[str, Any]:
     given = 0 if score is None else reviews
-    positive = int(given * (score or 0) / scale)
+    liked, neutral, disliked = opinions(score or 0, scale, given)
     return {
         "max": scale,
         "score": score,
+        "normalizedScore": None if score is None else unrounded(score),
         "reviewCount": given,
-        "positiveCount": positive,
-        "neutralCount": given - positive,
-        "negativeCount": 0,
-        "sentiment": None if score is None else "Generally favorable",
+        "positiveCount": liked,
+        "neutralCount": neutral,
+        "negativeCount": disliked,
+        "sentiment": None if score is None else SENTIMENT,
         "url": f"/movie/{slug}/{who}-reviews/",
     }
 
@@ -282,7 +343,13 @@ def _image(movie: ReplicaMovie) -> dict[str, Any] | None:
     if not movie.has_poster:
         return None
     path = f"/provider/2/13/2-{movie.imdb_id}.jpg"
-    return {"typeName": "poster art", "bucketType": "catalog", "bucketPath": path, "width": 1280, "height": 1920}
+    return {
+        "typeName": "poster art",
+        "bucketType": "catalog",
+        "bucketPath": path,
+        "width": POSTER_SIZE[0],
+        "height": POSTER_SIZE[1],
+    }
 
 
 def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:

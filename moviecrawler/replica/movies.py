@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from moviecrawler.replica import words
 from moviecrawler.replica.facts import (
+    GROUP,
     Basics,
     Country,
     Credits,
@@ -22,6 +23,7 @@ from moviecrawler.replica.facts import (
     Release,
     ReplicaMovie,
     RottenTomatoesFacts,
+    is_remake,
     slugify,
 )
 from moviecrawler.replica.options import MOST_TITLES
@@ -51,9 +53,7 @@ _SHORT_START, _SHORT_STRIDE = 4_000_000, 2
 _PAIRS = len(words.ADJECTIVES) * len(words.NOUNS)
 _PAIR_STEP = 30_011  # coprime to _PAIRS
 
-_GROUP = 20
-"""Of every 20 titles the last but one is a sequel and the last a remake of one of the 18 before them."""
-_ORIGINALS = _GROUP - 2
+_ORIGINALS = GROUP - 2
 
 SlugSite = Literal["metacritic", "rottentomatoes"]
 """The sites that name movies by slugs, and that don't have all of them."""
@@ -144,7 +144,7 @@ class Catalogue:
                 place = places.get("".join(tokens[position + 3 : position + 4]), 0)
                 pair = adjectives[first] * len(words.NOUNS) + nouns[second]
                 base = place * _PAIRS + (pair - self.seed) * pow(_PAIR_STEP, -1, _PAIRS) % _PAIRS
-                last = base - base % _GROUP + _GROUP - 1
+                last = base - base % GROUP + GROUP - 1
                 return [base, last - 1, last]
         return []
 
@@ -170,24 +170,25 @@ class Catalogue:
 
     # --- Facts --------------------------------------------------------------------------------------------------------
 
-    def _random(self, index: int, purpose: int) -> Random:
+    def random(self, index: int, purpose: int) -> Random:
+        """Return the luck that some of a movie's facts come from."""
         # A movie's facts come from several generators, so that one can be had without the others.
         return Random(self.seed << 64 | index << 8 | purpose)  # noqa: S311 - test data, and repeatable on purpose
 
-    def _base(self, index: int) -> int:
+    def base(self, index: int) -> int:
         """Return which movie this one is a sequel or remake of, or itself."""
-        group, place = divmod(index, _GROUP)
+        group, place = divmod(index, GROUP)
         if place < _ORIGINALS:
             return index
-        return group * _GROUP + (group * 7 + (3 if place == _ORIGINALS else 11)) % _ORIGINALS
+        return group * GROUP + (group * 7 + (3 if place == _ORIGINALS else 11)) % _ORIGINALS
 
     def basics(self, index: int) -> Basics:
         """Return what the datasets know of a movie."""
-        base = self._base(index)
+        base = self.base(index)
         if base != index:
             return self._derived(index, self.basics(base))
-        rng = self._random(index, 0)
-        upcoming = index >= CHART_SIZE and _chance(rng, 0.04)
+        rng = self.random(index, 0)
+        upcoming = index >= CHART_SIZE and chance(rng, 0.04)
         year = TODAY.year + 1 if upcoming else TODAY.year - int(98 * rng.random() ** 2.2)
         place, rest = divmod(index, _PAIRS)
         first, second = divmod((rest * _PAIR_STEP + self.seed) % _PAIRS, len(words.NOUNS))
@@ -196,31 +197,31 @@ class Catalogue:
             core += f" of {words.PLACES[place - 1]}"
         english = _styled(core, rng)
         title, original = english, None
-        country = Country(*_pick(rng, words.ENGLISH_COUNTRIES))
-        if _chance(rng, 0.06):
-            firsts, seconds, joint, where = _pick(rng, words.FOREIGN_TITLES)
+        country = Country(*pick(rng, words.ENGLISH_COUNTRIES))
+        if chance(rng, 0.06):
+            firsts, seconds, joint, where = pick(rng, words.FOREIGN_TITLES)
             title, country = firsts[first % len(firsts)] + joint + seconds[second % len(seconds)], Country(*where)
-        elif _chance(rng, 0.1):
-            beginning, end, where = _pick(rng, words.ORIGINAL_TITLES)
+        elif chance(rng, 0.1):
+            beginning, end, where = pick(rng, words.ORIGINAL_TITLES)
             original, country = f"{beginning} {end}", Country(*where)
         return Basics(
             title=title,
             original_title=original,
             english_title=english,
-            title_type="tvMovie" if index >= CHART_SIZE and _chance(rng, 0.03) else "movie",
+            title_type="tvMovie" if index >= CHART_SIZE and chance(rng, 0.03) else "movie",
             year=year,
-            runtime_minutes=None if upcoming or _chance(rng, 0.02) else 58 + int(110 * rng.random() ** 1.5),
-            genres=tuple(dict.fromkeys(_pick(rng, words.GENRES) for _ in range(1 + int(3 * rng.random())))),
+            runtime_minutes=None if upcoming or chance(rng, 0.02) else 58 + int(110 * rng.random() ** 1.5),
+            genres=tuple(dict.fromkeys(pick(rng, words.GENRES) for _ in range(1 + int(3 * rng.random())))),
             country=country,
             upcoming=upcoming,
         )
 
     def _derived(self, index: int, base: Basics) -> Basics:
-        rng = self._random(index, 0)
-        remake = _is_remake(index)
+        rng = self.random(index, 0)
+        remake = is_remake(index)
         gap = 9 + int(30 * rng.random()) if remake else 2 + int(3 * rng.random())
         year = base.year + gap if base.year + gap < TODAY.year else base.year - gap
-        suffix = "" if remake else _pick(rng, (" II", " 2", ": Part Two", " Returns"))
+        suffix = "" if remake else pick(rng, (" II", " 2", ": Part Two", " Returns"))
         return Basics(
             title=base.title + suffix,
             original_title=None,
@@ -235,8 +236,8 @@ class Catalogue:
 
     def rating(self, index: int, basics: Basics | None = None) -> tuple[float, int] | None:
         """Return IMDb's mean (1.0 to 9.9) and votes (5 and up) of a movie, or None when it is unrated."""
-        rng = self._random(index, 1)
-        if index >= CHART_SIZE and (_chance(rng, 0.03) or (basics or self.basics(index)).upcoming):
+        rng = self.random(index, 1)
+        if index >= CHART_SIZE and (chance(rng, 0.03) or (basics or self.basics(index)).upcoming):
             return None
         quality = (rng.random() + rng.random() + rng.random()) / 3
         rating = min(9.9, max(1.0, round(2.8 + 6.4 * quality + (0.9 if index < CHART_SIZE else 0), 1)))
@@ -248,10 +249,10 @@ class Catalogue:
 
     def credits(self, index: int) -> Credits:
         """Return who made a movie."""
-        rng = self._random(index, 2)
-        directors = some_people(rng, index, 2 if _chance(rng, 0.15) else 1)
+        rng = self.random(index, 2)
+        directors = some_people(rng, index, 2 if chance(rng, 0.15) else 1)
         writers = some_people(rng, index, 1 + int(3 * rng.random()))
-        if _chance(rng, 0.4):
+        if chance(rng, 0.4):
             writers = tuple(dict.fromkeys((directors[0], *writers)))
         cast = some_people(rng, index, 6 + int(19 * rng.random()))
         return Credits(directors, writers, tuple((person, _character(rng)) for person in cast))
@@ -260,19 +261,19 @@ class Catalogue:
         """Return what Metacritic has of a movie, or None when it does not have it."""
         if not self.has("metacritic", index):
             return None
-        rng = self._random(index, 3)
+        rng = self.random(index, 3)
         basics = basics or self.basics(index)
-        year = basics.year + _chance(rng, 0.06)
-        scored, user_scored = _chance(rng, 0.88), _chance(rng, 0.92)
+        year = basics.year + chance(rng, 0.06)
+        scored, user_scored = chance(rng, 0.88), chance(rng, 0.92)
         slug = slugify(basics.english_title, "-")
-        if _is_remake(index) or _chance(rng, 0.15):
+        if is_remake(index) or chance(rng, 0.15):
             slug += f"-{year}"
         score = self._score(index, rng, 12)
         return MetacriticFacts(
             slug=slug,
             year=year,
             release=_release(rng, year),
-            names_imdb_id=_chance(rng, 0.92),
+            names_imdb_id=chance(rng, 0.92),
             metascore=None if basics.upcoming or not scored else score,
             critic_reviews=4 + int(60 * rng.random()),
             user_score=None if basics.upcoming or not user_scored else self._score(index, rng, 10) / 10,
@@ -283,17 +284,17 @@ class Catalogue:
         """Return what Rotten Tomatoes has of a movie, or None when it does not have it."""
         if not self.has("rottentomatoes", index):
             return None
-        rng = self._random(index, 4)
+        rng = self.random(index, 4)
         basics = basics or self.basics(index)
-        year = basics.year + _chance(rng, 0.05)
+        year = basics.year + chance(rng, 0.05)
         return RottenTomatoesFacts(
             slug=_rottentomatoes_slug(index, basics.english_title, year, rng),
             release=_release(rng, year),
-            streaming_only=_chance(rng, 0.05),
-            tomatometer=None if basics.upcoming or _chance(rng, 0.08) else self._score(index, rng, 25),
+            streaming_only=chance(rng, 0.05),
+            tomatometer=None if basics.upcoming or chance(rng, 0.08) else self._score(index, rng, 25),
             critic_reviews=5 + int(350 * rng.random() ** 2),
-            popcornmeter=None if basics.upcoming or _chance(rng, 0.06) else self._score(index, rng, 20),
-            banded_ratings=f"{_pick(rng, _BANDS):,}+ Ratings",
+            popcornmeter=None if basics.upcoming or chance(rng, 0.06) else self._score(index, rng, 20),
+            audience_ratings=pick(rng, _BANDS) + int(40 * rng.random()),
         )
 
     def slug(self, site: SlugSite, index: int) -> str:
@@ -314,17 +315,17 @@ class Catalogue:
         if not 0 <= index < self.titles:
             raise IndexError(f"movie {index} of {self.titles}")
         basics = self.basics(index)
-        rng = self._random(index, 5)
-        budget = None if basics.upcoming or _chance(rng, 0.3) else 100_000 * (1 + int(2_000 * rng.random() ** 3))
+        rng = self.random(index, 5)
+        budget = None if basics.upcoming or chance(rng, 0.3) else 100_000 * (1 + int(2_000 * rng.random() ** 3))
         opening = domestic = worldwide = None
-        if not basics.upcoming and _chance(rng, 0.7):
+        if not basics.upcoming and chance(rng, 0.7):
             opening = 1_000 + int(60_000_000 * rng.random() ** 4)
             domestic = opening * 2 + int(opening * rng.random())
             worldwide = domestic + int(domestic * 1.5 * rng.random())
-        release = _release(rng, basics.year + _chance(rng, 0.04))
-        if _chance(rng, 0.03):
+        release = _release(rng, basics.year + chance(rng, 0.04))
+        if chance(rng, 0.03):
             release = Release(release.year, release.month, None)
-        hero, deed, trouble = _pick(rng, words.HEROES), _pick(rng, words.DEEDS), _pick(rng, words.TROUBLES)
+        hero, deed, trouble = pick(rng, words.HEROES), pick(rng, words.DEEDS), pick(rng, words.TROUBLES)
         return ReplicaMovie(
             index=index,
             imdb_id=self.imdb_id(index),
@@ -332,9 +333,9 @@ class Catalogue:
             credits=self.credits(index),
             release=release,
             rating=self.rating(index, basics),
-            certificate=None if basics.upcoming or _chance(rng, 0.1) else _pick(rng, words.CERTIFICATES),
-            plot=None if _chance(rng, 0.02) else f"{hero} {deed} {_pick(rng, words.PLACES)} {trouble}",
-            has_poster=_chance(rng, 0.96),
+            certificate=None if basics.upcoming or chance(rng, 0.1) else pick(rng, words.CERTIFICATES),
+            plot=None if chance(rng, 0.02) else f"{hero} {deed} {pick(rng, words.PLACES)} {trouble}",
+            has_poster=chance(rng, 0.96),
             budget=budget,
             opening_weekend=opening,
             domestic_gross=domestic,
@@ -371,24 +372,22 @@ class Catalogue:
         return range(min(self.titles, POPULAR_SIZE))
 
 
-def _pick(rng: Random, options: tuple[_T, ...]) -> _T:
+def pick(rng: Random, options: tuple[_T, ...]) -> _T:
+    """Return one of some options."""
     # Random.choice may change from one Python to the next; random() will not.
     return options[int(len(options) * rng.random())]
 
 
-def _chance(rng: Random, share: float) -> bool:
+def chance(rng: Random, share: float) -> bool:
+    """Return whether something is so that is so of a share of all."""
     return rng.random() < share
 
 
-def _is_remake(index: int) -> bool:
-    return index % _GROUP == _GROUP - 1
-
-
 def _character(rng: Random) -> str | None:
-    name = f"{_pick(rng, words.CHARACTER_TITLES)}{_pick(rng, words.CHARACTERS)} {_pick(rng, words.LAST_NAMES)}"
-    if _chance(rng, 0.05):
+    name = f"{pick(rng, words.CHARACTER_TITLES)}{pick(rng, words.CHARACTERS)} {pick(rng, words.LAST_NAMES)}"
+    if chance(rng, 0.05):
         return None
-    return f"{name} / {_pick(rng, words.CHARACTERS)}" if _chance(rng, 0.07) else name
+    return f"{name} / {pick(rng, words.CHARACTERS)}" if chance(rng, 0.07) else name
 
 
 def _release(rng: Random, year: int) -> Release:
@@ -396,25 +395,25 @@ def _release(rng: Random, year: int) -> Release:
 
 
 def _styled(core: str, rng: Random) -> str:
-    return _pick(rng, words.TITLE_FORMS).format(
+    return pick(rng, words.TITLE_FORMS).format(
         core=core,
         article="An" if core[0] in "AEIOU" else "A",
-        subtitle=_pick(rng, words.SUBTITLES),
+        subtitle=pick(rng, words.SUBTITLES),
         number=13 + int(86 * rng.random()),
-        owner=_pick(rng, words.OWNERS),
+        owner=pick(rng, words.OWNERS),
     )
 
 
 def _rottentomatoes_slug(index: int, title: str, year: int, rng: Random) -> str:
     """Return a slug as irregular as the site's own: dated, without its article, numbered, or with hyphens."""
     slug = slugify(title, "_")
-    if _is_remake(index) or _chance(rng, 0.2):
+    if is_remake(index) or chance(rng, 0.2):
         return f"{slug}_{year}"
-    if _chance(rng, 0.12):
+    if chance(rng, 0.12):
         return slug.removeprefix("the_")
-    if _chance(rng, 0.06):
+    if chance(rng, 0.06):
         return f"1{index:06}-{slug}"
-    return slug.replace("_", "-") if _chance(rng, 0.1) else slug
+    return slug.replace("_", "-") if chance(rng, 0.1) else slug
 
 
 @functools.cache

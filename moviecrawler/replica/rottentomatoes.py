@@ -12,11 +12,14 @@ import msgspec
 
 from moviecrawler.replica import bulk
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.traits import has_consensus, recommended, sides_of, traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
+    from moviecrawler.items import OfferKind
     from moviecrawler.replica.facts import Person, Release, ReplicaMovie, RottenTomatoesFacts
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.traits import Side, Traits
 
 CAST_SHOWN = 8
 BROWSE_ROWS = 28
@@ -25,6 +28,12 @@ IN_THEATERS = 56
 _CRITICS, _AUDIENCE = "Tomatometer", "Popcornmeter"
 _FRESH = 60
 _MILLION = 1_000_000
+_LICENCES: dict[OfferKind, str] = {
+    "free": "Free",
+    "ads": "Free with ads",
+    "subscription": "Subscription",
+    "rent": "Rent/buy",
+}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -47,6 +56,7 @@ class Pages:
         if index is None or self._facts(index).slug != slug:
             return None
         movie, facts = self._catalogue.movie(index), self._facts(index)
+        traits = traits_of(self._catalogue, movie)
         title, address = html.escape(movie.basics.title), title_url("rottentomatoes", f"m/{slug}")
         head = (
             f'<title>{title} | Rotten Tomatoes</title><link rel="canonical" href="{address}">'
@@ -55,8 +65,29 @@ class Pages:
         ).encode()
         return _template("movie", light=self._light).fill(
             head + _encode(_json_ld(movie, facts)) + b"</script>",
-            _scripts(movie, facts) + _cast(movie).encode(),
+            _scripts(movie, facts, traits) + self._sections(movie, facts, traits).encode() + _cast(movie).encode(),
             _details(movie, facts).encode(),
+        )
+
+    def _sections(self, movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) -> str:
+        """Return the sections beside the facts, each of which is left out when it has nothing to show."""
+        found = []
+        if has_consensus(facts):
+            text = html.escape(traits.consensus)
+            found.append(f'<div id="critics-consensus" class="consensus"><rt-text>Critics</rt-text><p>{text}</p></div>')
+        if offers := where_to_watch(movie, traits):
+            shown = "".join(_offer(*offer) for offer in offers)
+            found.append(f'<section id="where-to-watch" data-qa="section:where-to-watch">{shown}</section>')
+        if similar := recommended(self._catalogue, "rottentomatoes", traits):
+            tiles = "".join(self._card(index) for index in similar)
+            found.append(f'<section id="more-like-this" data-qa="section:more-like-this">{tiles}</section>')
+        return "".join(found)
+
+    def _card(self, index: int) -> str:
+        link, title = f'href="/m/{self._facts(index).slug}"', html.escape(self._catalogue.basics(index).title)
+        return (
+            f'<tile-poster-card slot="tile"><rt-link slot="primaryImage" {link}><sr-text>{title}</sr-text></rt-link>'
+            f'<rt-link slot="title" {link}>{title}</rt-link></tile-poster-card>'
         )
 
     def browse(self, name: str) -> Body:
@@ -134,75 +165,101 @@ def _template(kind: str, *, light: bool) -> Template:
 # --- A movie's page ---------------------------------------------------------------------------------------------------
 
 
-def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> bytes:
+def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) -> bytes:
     props = [] if movie.certificate is None else [movie.certificate]
     props.append(f"Released {_worded(facts.release)}")
     if movie.basics.runtime_minutes is not None:
         props.append(_hours(movie.basics.runtime_minutes))
     content = {"title": movie.basics.title, "metadataGenres": list(movie.basics.genres), "metadataProps": props}
-    critics, audience = _critics(facts), _audience(facts)
+    sides = sides_of(facts)
+    verified = _audience(facts, sides.get("popcornmeter_verified"), "VERIFIED")
+    everybody = _audience(facts, sides.get("popcornmeter_all"), "ALL")
+    critics = _critics(facts, sides.get("tomatometer"))
     scorecard = {
-        "audienceScore": audience,
+        "audienceScore": verified if "popcornmeter_verified" in sides else everybody,
         "criticsScore": critics,
+        "criticReviewHref": f"/critics/self-submission/movie/{traits.ems_id}",
         "description": movie.plot,
         "hideAudienceScore": False,
         "overlay": {
-            "audienceAll": audience,
-            "audienceVerified": {
-                "bandedRatingCount": "0 Verified Ratings",
-                "scoreType": "VERIFIED",
-                "title": _AUDIENCE,
-            },
+            "audienceAll": everybody,
+            "audienceVerified": verified,
             "criticsAll": critics,
+            "criticsTop": _critics(facts, sides.get("tomatometer_top")),
             "mediaType": "Movie",
         },
         "primaryImageUrl": poster_url(movie),
     }
+    curation = {"emsId": traits.ems_id, "rtId": database_id(movie), "type": "movie"}
     return (
         b'<script id="media-hero-json" data-json="mediaHero" type="application/json">'
         + _encode({"content": content})
         + b'</script><script id="media-scorecard-json" data-json="mediaScorecard" type="application/json">'
         + _encode(scorecard)
+        + b'</script><script id="curation-json" type="application/json">'
+        + _encode(curation)
         + b"</script>"
     )
 
 
-def _critics(facts: RottenTomatoesFacts) -> dict[str, Any]:
+def database_id(movie: ReplicaMovie) -> str:
+    """Return the number that stands for a movie in the site's database."""
+    return str(770_000_000 + movie.index)
+
+
+def _critics(facts: RottenTomatoesFacts, side: Side | None) -> dict[str, Any]:
     """Return the critics' score; before there are reviews, it has no `score` at all."""
-    reviews = f"/m/{facts.slug}/reviews"
-    if facts.tomatometer is None:
-        return {"certified": False, "reviewsPageUrl": reviews, "title": _CRITICS}
-    liked = facts.critic_reviews * facts.tomatometer // 100
+    shown = {"reviewsPageUrl": f"/m/{facts.slug}/reviews", "title": _CRITICS}
+    if side is None:
+        return {"certified": False, **shown}
     return {
-        "averageRating": f"{facts.tomatometer / 10:.2f}",
-        "certified": False,
-        "likedCount": liked,
-        "notLikedCount": facts.critic_reviews - liked,
-        "ratingCount": facts.critic_reviews,
-        "reviewCount": facts.critic_reviews,
-        "score": str(facts.tomatometer),
-        "scorePercent": f"{facts.tomatometer}%",
-        "sentiment": _sentiment(facts.tomatometer),
-        "reviewsPageUrl": reviews,
-        "title": _CRITICS,
+        **_side(side),
+        "averageRating": f"{side.average:.2f}",
+        "ratingCount": side.count,
+        "reviewCount": side.count,
+        **shown,
     }
 
 
-def _audience(facts: RottenTomatoesFacts) -> dict[str, Any]:
-    reviews = f"/m/{facts.slug}/reviews/all-audience"
-    if facts.popcornmeter is None:
-        return {"certified": False, "reviewsPageUrl": reviews, "scoreType": "ALL", "title": _AUDIENCE}
+def _audience(facts: RottenTomatoesFacts, side: Side | None, score_type: str) -> dict[str, Any]:
+    """Return an audience's score, which is counted in bands only."""
+    shown = {"reviewsPageUrl": f"/m/{facts.slug}/reviews/all-audience", "scoreType": score_type, "title": _AUDIENCE}
+    if side is None:
+        return {"certified": False, **shown}
     return {
-        "averageRating": f"{facts.popcornmeter / 20:.1f}",
-        "bandedRatingCount": facts.banded_ratings,
-        "reviewCount": facts.critic_reviews * 3,
-        "score": str(facts.popcornmeter),
-        "scorePercent": f"{facts.popcornmeter}%",
-        "scoreType": "ALL",
-        "sentiment": _sentiment(facts.popcornmeter),
-        "reviewsPageUrl": reviews,
-        "title": _AUDIENCE,
+        **_side(side),
+        "averageRating": f"{side.average:.1f}",
+        "bandedRatingCount": f"{side.count // 50 * 50:,}+ Ratings",
+        "reviewCount": written_reviews(side),
+        **shown,
     }
+
+
+def written_reviews(side: Side) -> int:
+    """Return how many of an audience have written a review."""
+    return side.count // 3
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "certified": side.certified,
+        "likedCount": side.liked,
+        "notLikedCount": side.disliked,
+        "score": str(side.value),
+        "scorePercent": f"{side.value}%",
+        "sentiment": sentiment(side.value),
+    }
+
+
+def where_to_watch(movie: ReplicaMovie, traits: Traits) -> list[tuple[str, str, str | None]]:
+    """Return affiliates with their licences and addresses; what can be rented and bought has one of both."""
+    shown: list[tuple[str, str, str | None]] = [("showtimes", "In theaters", None)] if movie.index < IN_THEATERS else []
+    return shown + [(o.affiliate, _LICENCES[o.kind], o.url) for o in traits.offers if o.kind != "buy"]
+
+
+def _offer(affiliate: str, licence: str, url: str | None) -> str:
+    link = "" if url is None else f' href="{url}?cmp=rt_where_to_watch&amp;tag=replica-20"'
+    return f'<where-to-watch-meta affiliate="{affiliate}"{link}><span slot="license">{licence}</span></where-to-watch-meta>'
 
 
 def _cast(movie: ReplicaMovie) -> str:
@@ -338,5 +395,6 @@ def _hours(minutes: int) -> str:
     return f"{hours}h {rest}m" if hours else f"{rest}m"
 
 
-def _sentiment(score: int) -> str:
+def sentiment(score: int) -> str:
+    """Return the site's word for a share of likes."""
     return "POSITIVE" if score >= _FRESH else "NEGATIVE"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from moviecrawler.extract.values import parse_count
 from moviecrawler.items import Amount, Credit, Movie, Score
 from moviecrawler.replica import imdb, metacritic, rottentomatoes
+from moviecrawler.replica.more_truth import say_more
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -21,10 +22,17 @@ def truth(catalogue: Catalogue, site: Site, index: int) -> Movie | None:
     """Return what a site's page says of a movie, without `scraped_at` and lists; None when it has no such page."""
     movie = catalogue.movie(index)
     if site == "imdb":
-        return _imdb(movie, catalogue.top_ranks.get(index))
-    if site == "metacritic":
-        return None if movie.metacritic is None else _metacritic(movie, movie.metacritic)
-    return None if movie.rottentomatoes is None else _rottentomatoes(movie, movie.rottentomatoes)
+        found = _imdb(movie, catalogue.top_ranks.get(index))
+    elif site == "metacritic":
+        if movie.metacritic is None:
+            return None
+        found = _metacritic(movie, movie.metacritic)
+    else:
+        if movie.rottentomatoes is None:
+            return None
+        found = _rottentomatoes(movie, movie.rottentomatoes)
+    say_more(found, catalogue, movie)
+    return found
 
 
 def _imdb(movie: ReplicaMovie, rank: int | None) -> Movie:
@@ -55,6 +63,8 @@ def _imdb(movie: ReplicaMovie, rank: int | None) -> Movie:
         plot=movie.plot,
         poster_url=imdb.poster_url(movie),
         credits=_credits(movie, "{0.imdb_id}", imdb.CAST_ON_TITLE_PAGE),
+        poster_width=imdb.POSTER_SIZE[0] if movie.has_poster else None,
+        poster_height=imdb.POSTER_SIZE[1] if movie.has_poster else None,
         scores=[*_score("imdb", rating, votes), *_score("metascore", movie.metascore, None)],
         amounts=[Amount(kind=kind, value=value, currency="USD") for kind, value in amounts if value is not None],
         imdb_top250_rank=rank,
@@ -79,6 +89,8 @@ def _metacritic(movie: ReplicaMovie, facts: MetacriticFacts) -> Movie:
         plot=movie.plot,
         poster_url=metacritic.poster_url(movie),
         credits=_credits(movie, "person/{0.slug}", metacritic.CAST_SHOWN),
+        poster_width=metacritic.POSTER_SIZE[0] if movie.has_poster else None,
+        poster_height=metacritic.POSTER_SIZE[1] if movie.has_poster else None,
         scores=[
             *_score("metascore", facts.metascore, facts.critic_reviews),
             *_score("metacritic_user", facts.user_score, facts.user_ratings),
@@ -104,11 +116,6 @@ def _rottentomatoes(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> Movie:
         plot=movie.plot,
         poster_url=rottentomatoes.poster_url(movie),
         credits=_credits(movie, "{0.celebrity}", rottentomatoes.CAST_SHOWN),
-        scores=[
-            *_score("tomatometer", facts.tomatometer, facts.critic_reviews),
-            # The audience is counted in bands only.
-            *_score("popcornmeter", facts.popcornmeter, None),
-        ],
         amounts=[Amount(kind="domestic", value=parse_count(gross[1:])[0], currency="USD")] if gross else [],
     )
 

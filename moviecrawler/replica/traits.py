@@ -1,0 +1,162 @@
+"""What the replica's title pages say of a movie beside its facts: made as the facts are, the same whenever it is asked for.
+
+Every movie has one of `THEMES` themes. Movies of a theme share keywords and recommend one another, as far as they are near in popularity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from moviecrawler.replica import words
+from moviecrawler.replica.facts import is_remake
+from moviecrawler.replica.movies import chance, pick
+
+if TYPE_CHECKING:
+    from moviecrawler.items import OfferKind, ScoreKind
+    from moviecrawler.replica.facts import ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.movies import Catalogue, SlugSite
+
+THEMES: Final = 61
+_KEYWORDS_OF_THEME: Final = 5
+_NEIGHBOURS: Final = (1, -1, 2, -2, 3, -3)
+_AWARDS: Final = ("Golden Lantern", "Harbour Prize", "Silver Reel")
+_CERTIFIED: Final = 75
+_ENOUGH_TOP_CRITICS: Final = 5
+_BARS: Final = 10
+
+
+class Offered(NamedTuple):
+    """One way to watch a movie."""
+
+    provider: str
+    affiliate: str
+    """What Rotten Tomatoes calls the provider."""
+    kind: OfferKind
+    price: float | None
+    quality: str
+    url: str
+    """Without tracking."""
+
+
+@dataclass(slots=True, frozen=True)
+class Traits:
+    """What a movie is like."""
+
+    keywords: tuple[str, ...]
+    interests: tuple[str, ...]
+    tagline: str | None
+    awards: tuple[tuple[str, int, int], ...]
+    """Event, wins and nominations, the wins among them."""
+    similar: tuple[int, ...]
+    """Indexes of the movies that a site recommends, which may lack some."""
+    follows: tuple[str, int] | None
+    """What another movie is to this one, and its index."""
+    offers: tuple[Offered, ...]
+    consensus: str
+    histogram: tuple[int, ...]
+    """IMDb's votes for 1 to 10; all 0 when unrated."""
+    user_reviews: int
+    ems_id: str
+
+
+@dataclass(slots=True, frozen=True)
+class Side:
+    """What critics or an audience make of a movie."""
+
+    value: int
+    liked: int
+    disliked: int
+    average: float
+    certified: bool
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return self.liked + self.disliked
+
+
+def traits_of(catalogue: Catalogue, movie: ReplicaMovie) -> Traits:
+    """Return what a movie is like."""
+    index, basics = movie.index, movie.basics
+    rng = catalogue.random(index, 6)
+    theme = index % THEMES
+    own = [words.NOUNS[(theme * _KEYWORDS_OF_THEME + n) % len(words.NOUNS)] for n in range(_KEYWORDS_OF_THEME)]
+    common = pick(rng, words.PLACES)
+    keywords = [] if chance(rng, 0.03) else [*own[: 2 + int(3 * rng.random())], f"set in {common}"]
+    wins = int(9 * rng.random() ** 4)
+    named = _AWARDS[index % len(_AWARDS)]
+    awards = ((named, wins, wins + int(3 * rng.random())),) if chance(rng, 0.4) else ()
+    near = [index + step * THEMES for step in _NEIGHBOURS]
+    base = catalogue.base(index)
+    hero, deed, trouble = pick(rng, words.HEROES), pick(rng, words.DEEDS), pick(rng, words.TROUBLES)
+    return Traits(
+        keywords=tuple(keyword.lower() for keyword in keywords),
+        interests=tuple(dict.fromkeys((f"{words.ADJECTIVES[theme]} {basics.genres[0]}", *basics.genres))),
+        tagline=f"{hero} {deed} it all." if chance(rng, 0.6) else None,
+        awards=tuple(award for award in awards if award[2]),
+        similar=tuple(other for other in near if 0 <= other < catalogue.titles),
+        follows=None if base == index else ("Remake of" if is_remake(index) else "Follows", base),
+        offers=() if basics.upcoming or chance(rng, 0.15) else _offers(movie, rng.random()),
+        consensus=f"A {words.ADJECTIVES[theme].lower()} tale {trouble}",
+        histogram=_histogram(movie),
+        user_reviews=movie.rating[1] // 150 if movie.rating else 0,
+        ems_id=str(UUID(int=(catalogue.seed << 32 | index) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128))),
+    )
+
+
+def recommended(catalogue: Catalogue, site: SlugSite, traits: Traits) -> list[int]:
+    """Return the indexes of the movies that a site recommends, which it has all."""
+    return [index for index in traits.similar if catalogue.has(site, index)]
+
+
+def has_consensus(facts: RottenTomatoesFacts) -> bool:
+    """Return whether enough critics have written for a sentence about them all."""
+    return facts.tomatometer is not None and facts.critic_reviews >= 20  # noqa: PLR2004 - as on the site
+
+
+def sides_of(facts: RottenTomatoesFacts) -> dict[ScoreKind, Side]:
+    """Return what each side of Rotten Tomatoes makes of a movie; a side without a score is left out."""
+    found: dict[ScoreKind, Side] = {}
+    if facts.tomatometer is not None:
+        found["tomatometer"] = _side(facts.tomatometer, facts.critic_reviews, 10)
+        top = facts.critic_reviews // 4
+        if top >= _ENOUGH_TOP_CRITICS:
+            found["tomatometer_top"] = _side(max(facts.tomatometer - 7, 0), top, 10)
+    if facts.popcornmeter is not None:
+        ratings = facts.audience_ratings
+        found["popcornmeter"] = found["popcornmeter_all"] = _side(facts.popcornmeter, ratings, 5)
+        if facts.critic_reviews % 3 == 0:
+            # Where those who bought a ticket have a score, that is the one shown.
+            found["popcornmeter"] = found["popcornmeter_verified"] = _side(
+                min(facts.popcornmeter + 4, 100), ratings // 2, 5
+            )
+            found["popcornmeter_all"] = _side(facts.popcornmeter, ratings, 5)
+    return found
+
+
+def _side(value: int, count: int, scale: int) -> Side:
+    liked = count * value // 100
+    return Side(value, liked, count - liked, round(scale * value / 100, 1), value >= _CERTIFIED)
+
+
+def _offers(movie: ReplicaMovie, luck: float) -> tuple[Offered, ...]:
+    address = f"https://{{}}.example/title/{movie.imdb_id}"
+    found = [
+        Offered("Open Reel", "open-reel", "free", None, "SD", address.format("openreel")),
+        Offered("Kiosk TV", "kiosk-tv", "ads", None, "HD", address.format("kiosk")),
+        Offered("Lantern Plus", "lantern-plus", "subscription", None, "4K", address.format("lantern")),
+        Offered("Harbour Rentals", "harbour-rentals", "rent", 3.99, "HD", address.format("harbour")),
+        Offered("Harbour Rentals", "harbour-rentals", "buy", 9.99, "HD", address.format("harbour")),
+    ]
+    return tuple(found[int(4 * luck) :])
+
+
+def _histogram(movie: ReplicaMovie) -> tuple[int, ...]:
+    """Return how the votes are spread: most of them next to the mean."""
+    rating, votes = movie.rating or (1.0, 0)
+    weights = [1 / (1 + (bar - rating) ** 2) for bar in range(1, _BARS + 1)]
+    bars = [int(votes * weight / sum(weights)) for weight in weights]
+    bars[round(rating) - 1] += votes - sum(bars)
+    return tuple(bars)
