@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from moviecrawler.extract.values import parse_count
 from moviecrawler.items import Amount, Credit, Movie, Score
 from moviecrawler.replica import imdb, metacritic, rottentomatoes
-from moviecrawler.replica.more_truth import say_more
 from moviecrawler.urls import title_url
+from tests.replica.more_truth import say_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
