@@ -115,11 +115,12 @@ def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:
 def _told_since(movie: Movie) -> set[str]:
     """Return what the site tells of such titles that the version before `external_ids` did not read."""
     return {
-        name for name in told_by(movie.site, movie.kind) | score_facts_told(movie) if _is_newer(*name.split("."))
+        name for name in told_by(movie.site, movie.kind) | score_facts_told(movie) if is_newer(*name.split("."))
     } - present_in(movie)
 
 
-def _is_newer(field: str, part: str = "", fact: str = "count") -> bool:
+def is_newer(field: str, part: str = "", fact: str = "count") -> bool:
+    """Return whether the version before `external_ids` did not read a field, whose name is given in parts."""
     if field == "scores":
         return part not in SCOREBOARD_KINDS or fact != "count"
     return field in _NEWER_FIELDS or field == "external_ids"

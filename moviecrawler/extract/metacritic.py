@@ -31,6 +31,7 @@ from moviecrawler.extract.findings import Findings, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
+    check_season,
     component_name,
     from_components,
     product_id,
@@ -142,7 +143,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     if found is None:
         is_details = kind.endswith("-details")
         return Page(site="metacritic", kind=kind, movie=metacritic_titles.title(body, url, details=is_details))
-    if any(map(found.is_open, _ON_EVERY_PAGE)):
+    check_season(found.movie.site_id or "", url)
+    # The markup of a season's page may show its series'.
+    if found.movie.season is None and any(map(found.is_open, _ON_EVERY_PAGE)):
         metacritic_titles.look_beside_payload(found, body)
     return Page(site="metacritic", kind=kind, movie=found.done())
 

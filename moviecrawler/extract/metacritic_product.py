@@ -17,8 +17,22 @@ from moviecrawler.extract.embedded import (
     read_at,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
-from moviecrawler.extract.metacritic_traits import SUMMARIES, id_of_product, look_beside_scores, look_for_traits
-from moviecrawler.extract.metacritic_values import NO_DAY, id_in, new_credits, new_movie, read_date, read_poster
+from moviecrawler.extract.metacritic_traits import (
+    SUMMARIES,
+    id_of_product,
+    look_beside_scores,
+    look_for_traits,
+    own_summary,
+)
+from moviecrawler.extract.metacritic_values import (
+    NO_DAY,
+    id_in,
+    new_credits,
+    new_movie,
+    read_date,
+    read_poster,
+    season_of,
+)
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import SCORE_SCALES, Score
 from moviecrawler.urls import HOMES
@@ -93,7 +107,7 @@ def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Scor
 
 def _own_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
     """Return the score that a product has beside its other facts."""
-    return read_at(partial(read_score, kind), components["product"], "data", "item", "criticScoreSummary")
+    return read_at(partial(read_score, kind), own_summary(components))
 
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
@@ -116,13 +130,18 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 
 
 def product_id(product: Any, components: dict[str | None, Any]) -> str:
-    """Return the site_id. The pages of reviews tell a season's, as a product's slug is that of its series."""
+    """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series."""
     summaries = [attempt(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
-    for summary in (attempt(lambda: dig(product, "criticScoreSummary")), *summaries):
-        site_id = attempt(partial(_id_of_summary, summary))
-        if site_id is not None:
-            return site_id
-    return id_of_product(product)
+    own = attempt(lambda: dig(product, "criticScoreSummary"))
+    ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
+    return next(filter(season_of, ids), None) or (ids[0] if ids else id_of_product(product))
+
+
+def check_season(site_id: str, url: str | None) -> None:
+    """Raise ShapeError when a page is about a series and one of its seasons was asked for, or the other way round, or another season."""
+    asked = id_in(url)
+    if asked is not None and asked.partition("/season-")[0] == site_id.partition("/season-")[0] and asked != site_id:
+        raise ShapeError("site_id", f"{asked} was asked for, and the page is about {site_id}")
 
 
 def _id_of_summary(summary: Any) -> str | None:

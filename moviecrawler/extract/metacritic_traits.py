@@ -46,10 +46,18 @@ def id_of_product(product: Any) -> str:
     return site_id
 
 
+def own_summary(components: dict[str | None, Any]) -> Any:
+    """Return the Metascore that a product has beside its facts; None where that is the series', and the page its season's."""
+    own = dig(components.get("product"), "data", "item", "criticScoreSummary")
+    shown = attempt(lambda: dig(components.get(SUMMARIES["metascore"]), "data", "item"))
+    ids = [id_in(dig_text(summary, "url")) for summary in (own, shown)]
+    return None if all(ids) and ids[0] != ids[1] else own
+
+
 def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> None:
     """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
     product = dig(components.get("product"), "data", "item")
-    own = attempt(lambda: dig(product, "criticScoreSummary"))
+    own = attempt(lambda: own_summary(components))
     for kind, name in SUMMARIES.items():
         summaries = [
             attempt(partial(dig, components.get(name), "data", "item")),

@@ -28,6 +28,8 @@ NO_DAY: Final = re.compile(
     r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
 )
 """What stands in the place of a date that isn't known to the day."""
+_SERIES: Final = re.compile(r"tv/[^/]+")
+_SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-\d{1,4})(?:&|$)")
 _SEASON: Final = re.compile(r"/season-(\d+)$")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
@@ -38,23 +40,37 @@ _NOTE: Final = re.compile(r"(?<!\s)\s*\((?:voice|uncredited|archive|segment|as |
 def id_in(url: str | None) -> str | None:
     """Return the site_id of the title that a URL or a path names, or None when it names none.
 
+    A season has a path of its own, or stands in the query of its series' (since 2026).
+
     >>> id_in("https://www.metacritic.com/tv/the-lighthouse/season-2/critic-reviews/")
     'tv/the-lighthouse/season-2'
+    >>> id_in("/tv/the-lighthouse/critic-reviews/?season=season-2")
+    'tv/the-lighthouse/season-2'
     """
-    found = _ID.match(urlsplit(url).path) if url else None
-    return found["id"] if found else None
+    parts = urlsplit(url) if url else None
+    found = _ID.match(parts.path) if parts else None
+    if parts is None or found is None:
+        return None
+    season = _SEASON_IN_QUERY.search(parts.query)
+    return f"{found['id']}/{season[1]}" if season and _SERIES.fullmatch(found["id"]) else found["id"]
+
+
+def season_of(site_id: str) -> str | None:
+    """Return the number of the season that an id names."""
+    found = _SEASON.search(site_id)
+    return found[1] if found else None
 
 
 def new_movie(site_id: str, title: str) -> Movie:
     """Return a title with what its id says of it."""
-    season = _SEASON.search(site_id)
+    season = season_of(site_id)
     return Movie(
         site="metacritic",
         site_id=site_id,
         url=title_url("metacritic", site_id),
         title=without_season(site_id, title),
         kind=KINDS[site_id.partition("/")[0]],
-        season=int(season[1]) if season else None,
+        season=int(season) if season else None,
     )
 
 
@@ -64,8 +80,8 @@ def without_season(site_id: str, title: str) -> str:
     >>> without_season("tv/the-lighthouse/season-2", "The Lighthouse: Season 2")
     'The Lighthouse'
     """
-    season = _SEASON.search(site_id)
-    return re.sub(rf"\s*[:-]\s*Season {season[1]}$", "", title) if season else title
+    season = season_of(site_id)
+    return re.sub(rf"\s*[:-]\s*Season {season}$", "", title) if season else title
 
 
 def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:

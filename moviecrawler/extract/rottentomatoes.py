@@ -182,13 +182,18 @@ def _site_id(body: bytes, url: str | None, *data: Any) -> str | None:
     for item in data:
         addresses += [dig_text(item, "url"), dig_text(item, "criticsScore", "reviewsPageUrl")]
     addresses.append(url if url and site_of(url) == "rottentomatoes" else None)
+    _refuse_part(url)  # what was asked for: a season's page can have its series' canonical link
     for address in addresses:
-        if address and _SERIES_PART.match(urlsplit(address).path):
-            raise ShapeError("site_id", f"{address} is a part of a series, which would be stored as the whole of it")
+        _refuse_part(address)
         site_id = id_in_url("rottentomatoes", address) if address else None
         if site_id:
             return site_id
     return None
+
+
+def _refuse_part(address: str | None) -> None:
+    if address and _SERIES_PART.match(urlsplit(address).path):
+        raise ShapeError("site_id", f"{address} is a part of a series, which would be stored as the whole of it")
 
 
 @reader

@@ -200,7 +200,7 @@ def _shared_values(*, light: bool) -> tuple[bytes, int]:
 def _payload(key: str, page: dict[str, Any], path: str, *, light: bool) -> tuple[bytes, bytes]:
     """Return what stands before and behind the shared values in the payload of a page."""
     start = _FIRST_SHARED + _shared_values(light=light)[1]
-    values = _flatten({"page": page, "path": path}, start)
+    values = flatten({"page": page, "path": path}, start)
     root = values[0]
     head = [
         ["ShallowReactive", 1],
@@ -217,7 +217,7 @@ def _payload(key: str, page: dict[str, Any], path: str, *, light: bool) -> tuple
     return _encode(head)[:-1], _encode(values)[1:]
 
 
-def _flatten(value: Any, start: int) -> list[Any]:
+def flatten(value: Any, start: int) -> list[Any]:
     """Return a value as devalue writes it: all that it consists of in one list, naming one another by index.
 
     The first of the list has the index `start`. Equal scalars are there once.

@@ -10,6 +10,7 @@ import pytest
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
+from moviecrawler.replica.metacritic import flatten
 from tests.conftest import PROJECT
 from tests.extract.damages import assert_cut_page_says_the_same_or_less
 
@@ -48,6 +49,41 @@ def test_absent_title_is_told_from_failures(body: bytes, *, absent: bool) -> Non
 def test_answer_without_a_title_is_refused(body: bytes) -> None:
     with pytest.raises(ExtractionError):
         metacritic.detail(body, URL)
+
+
+def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/") -> bytes:
+    """Return the page of a season: its series as product, and the season's scores at the series' address."""
+    answer = composer()
+    product, critics, users = (component["data"]["item"] for component in answer["components"][:3])
+    product |= {"type": "show", "slug": "pale-harbour", "title": "Pale Harbour"}
+    product["criticScoreSummary"] = {"url": own, "max": 100, "score": 61, "reviewCount": 40, "normalizedScore": 61.2}
+    critics |= {"url": f"/tv/pale-harbour/critic-reviews/?season=season-{season}", "score": 88, "reviewCount": 9}
+    users |= {
+        "url": f"/tv/pale-harbour/user-reviews/?season=season-{season}",
+        "score": 7.1,
+        "reviewCount": 90,
+        "max": 10,
+    }
+    payload = flatten({"data": {"loadPage:shows:pale-harbour:": {"components": answer["components"]}}}, 0)
+    script = json.dumps(payload).encode()
+    return b'<html><body><script id="__NUXT_DATA__">' + script + b"</script></body></html>"
+
+
+def test_season_is_not_its_series_though_the_product_is() -> None:
+    home = "https://www.metacritic.com/tv/pale-harbour"
+    movie = metacritic.movie(season_page(2), f"{home}/season-2/").movie
+    assert movie is not None
+    assert (movie.site_id, movie.season, movie.title) == ("tv/pale-harbour/season-2", 2, "Pale Harbour")
+    assert [(s.kind, s.value, s.count, s.average) for s in movie.scores] == [
+        ("metascore", 88, 9, None),
+        ("metacritic_user", 7.1, 90, None),
+    ]
+
+
+@pytest.mark.parametrize("asked", ["/tv/pale-harbour/", "/tv/pale-harbour/season-3/"])
+def test_page_of_another_season_than_was_asked_for_is_refused(asked: str) -> None:
+    with pytest.raises(ExtractionError, match="was asked for, and the page is about tv/pale-harbour/season-2"):
+        metacritic.movie(season_page(2), f"https://www.metacritic.com{asked}")
 
 
 def test_page_without_its_product_is_refused() -> None:
