@@ -1,0 +1,241 @@
+"""What saved pages say beside a title's facts, read again by other means than the readers': patterns and plain JSON.
+
+    python -m tests.extract.shared_facts      prints how many of these facts the readers have right, by site and field
+
+A fact is one value: one of a score's, one offer, one keyword, one related title.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from moviecrawler.extract.pages import read_page
+from tests.extract.saved_pages import CORE
+from tests.shared import PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moviecrawler.items import Movie
+
+Fact = tuple[str, Any]
+
+_RELATED_2024 = re.compile(
+    r'<a href="/((?:m|tv)/[^"]+)"(?:(?!</a>).)*?class="(?:p--small|[^"]*poster-title)"[^>]*>([^<]+)<', re.DOTALL
+)
+
+
+def facts(file: str) -> set[Fact]:
+    """Return what a saved page says."""
+    text = (PAGES / file).read_text("utf-8", errors="replace")
+    site = file.partition("/")[0]
+    return set({"imdb": _imdb, "metacritic": _metacritic, "rottentomatoes": _rottentomatoes}[site](text))
+
+
+def read(movie: Movie) -> set[Fact]:
+    """Return what was read from a page, in the same form."""
+    found: set[Fact] = {("poster", (movie.poster_width, movie.poster_height)), ("consensus", movie.consensus)}
+    for score in movie.scores:
+        names = ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")
+        found |= {(f"{score.kind}.{name}", value) for name in names if (value := getattr(score, name)) is not None}
+        found |= {(f"{score.kind}.count", score.count), (f"{score.kind}.histogram", tuple(score.histogram))}
+    found |= {("offer", (offer.provider, offer.kind, offer.price, offer.quality)) for offer in movie.offers}
+    found |= {("offer.host", (offer.provider, urlsplit(offer.url or "").hostname)) for offer in movie.offers}
+    for name in ("keywords", "interests", "taglines"):
+        found |= {(name, text) for text in getattr(movie, name)}
+    found |= {("awards", (award.event, award.wins, award.nominations)) for award in movie.awards}
+    found |= {(title.relation, (title.site_id, title.title, title.connection)) for title in movie.related}
+    return found | {("external_id", pair) for pair in movie.external_ids.items()}
+
+
+def _at(data: Any, *path: str) -> Any:
+    for step in path:
+        data = data.get(step) if isinstance(data, dict) else None
+    return data
+
+
+def _script(text: str, name: str) -> Any:
+    found = re.search(rf'<script[^>]*\bid="{name}"[^>]*>(.*?)</script', text, re.DOTALL)
+    return json.loads(found[1]) if found else None
+
+
+# --- IMDb -------------------------------------------------------------------------------------------------------------
+
+
+def _imdb(text: str) -> Iterator[Fact]:
+    data = json.loads(text) if text.lstrip().startswith("{") else _script(text, "__NEXT_DATA__")
+    props = _at(data or {}, "props", "pageProps") or _at(data or {}, "pageProps") or {}
+    above, main = props.get("aboveTheFoldData") or {}, props.get("mainColumnData") or {}
+    for field, key in (("keywords", "keywords"), ("keywords", "storylineKeywords"), ("taglines", "taglines")):
+        source = above if key in above else main
+        if field == "keywords" and key == "storylineKeywords" and "keywords" in above:
+            continue
+        for edge in _at(source, key, "edges") or []:
+            yield field, edge["node"]["text"]
+    for edge in _at(above, "interests", "edges") or _at(main, "interests", "edges") or []:
+        yield "interests", edge["node"]["primaryText"]["text"]
+    for edge in _at(main, "moreLikeThisTitles", "edges") or []:
+        yield "similar", (edge["node"]["id"], edge["node"]["titleText"]["text"], None)
+    for edge in _at(main, "connections", "edges") or []:
+        other = edge["node"]["associatedTitle"]
+        yield "connection", (other["id"], other["titleText"]["text"], edge["node"]["category"]["text"])
+    nominations = _at(main, "nominationsExcludeWins", "total")
+    nominations = _at(main, "nominations", "total") if nominations is None else nominations
+    if "wins" in main and main["wins"]["total"] + nominations:
+        yield "awards", (None, main["wins"]["total"], nominations)
+    if summary := main.get("prestigiousAwardSummary"):
+        yield "awards", (summary["award"]["text"], summary["wins"], summary["nominations"])
+    if _at(above, "ratingsSummary", "aggregateRating"):
+        bars = _at(main, "aggregateRatingsBreakdown", "histogram", "histogramValues") or []
+        if bars:
+            yield "imdb.histogram", tuple(bar["voteCount"] for bar in sorted(bars, key=lambda bar: bar["rating"]))
+        total = _at(above, "reviews", "total")
+        if total is None:
+            total = _at(main, "reviews", "total")
+        if total is not None:
+            yield "imdb.reviews", total
+    image = above.get("primaryImage") or {}
+    if image.get("width"):
+        yield "poster", (image["width"], image["height"])
+
+
+# --- Metacritic -------------------------------------------------------------------------------------------------------
+
+
+def _metacritic(text: str) -> Iterator[Fact]:
+    if text.lstrip().startswith("{"):
+        components = json.loads(text).get("components", [])
+    elif "loadPage:" in text:
+        values = json.loads(text) if text.lstrip().startswith("[") else _script(text, "__NUXT_DATA__")
+        components = _components(values)
+    else:
+        return
+    named = {_at(part, "meta", "componentName"): part.get("data") or {} for part in components}
+    product = _at(named.get("product"), "item") or {}
+    for tag in product.get("tags") or []:
+        yield "keywords", tag
+    if product.get("tagline"):
+        yield "taglines", product["tagline"]
+    for award in product.get("awards") or []:
+        yield "awards", (award["awardEvent"], award["wins"], award["nominations"])
+    if product.get("id"):
+        yield "external_id", ("metacritic", str(product["id"]))
+    own = product.get("criticScoreSummary") or {}
+    if own.get("score") and own.get("normalizedScore") is not None:
+        yield "metascore.average", own["normalizedScore"]
+    for kind, name in (("metascore", "critic-score-summary"), ("metacritic_user", "user-score-summary")):
+        summary = _at(named.get(name), "item") or {}
+        if summary.get("score"):
+            keys = {"liked": "positiveCount", "neutral": "neutralCount", "disliked": "negativeCount"}
+            for fact, key in {**keys, "sentiment": "sentiment", "count": "reviewCount"}.items():
+                yield f"{kind}.{fact}", summary[key]
+    path = {"movie": "movie", "show": "tv", "game-title": "game"}
+    for item in _at(named.get("related-carousel"), "items") or []:
+        if item["slug"] != product.get("slug"):
+            yield "similar", (f"{path[item['type']]}/{item['slug']}", item["title"], None)
+    watch = _at(named.get("where-to-watch"), "item") or {}
+    for name, kind in (
+        ("free", "free"),
+        ("ads", "ads"),
+        ("flatrate", "subscription"),
+        ("rent", "rent"),
+        ("buy", "buy"),
+    ):
+        for offer in watch.get(name) or []:
+            target = parse_qs(urlsplit(offer["link"]).query).get("r", [offer["link"]])[0]
+            if len(target) < 2000:
+                yield "offer.host", (offer["providerName"], urlsplit(target).hostname)
+            for option in offer["options"]:
+                yield "offer", (offer["providerName"], kind, option.get("optionPrice"), option["qualityType"])
+    if _at(watch, "meta", "fullPath"):
+        yield "external_id", ("justwatch", watch["meta"]["fullPath"])
+
+
+def _components(values: list[Any]) -> list[Any]:
+    """Return the components of a payload, whose values name one another by their places in one list."""
+
+    def value(place: int) -> Any:
+        found = values[place] if place >= 0 else None
+        if isinstance(found, list) and found and isinstance(found[0], str):
+            return value(found[1]) if len(found) > 1 else None
+        if isinstance(found, list):
+            return [value(each) for each in found]
+        return {key: value(each) for key, each in found.items()} if isinstance(found, dict) else found
+
+    pages = next(each for each in values if isinstance(each, dict) and any(key.startswith("loadPage:") for key in each))
+    shown = (place for key, place in pages.items() if key.startswith("loadPage:") and "skeleton" not in key)
+    return next(page["components"] for page in map(value, shown) if page and page.get("components"))
+
+
+# --- Rotten Tomatoes --------------------------------------------------------------------------------------------------
+
+_SIDES = {
+    "tomatometer": ("criticsAll", "tomatometerScoreAll"),
+    "tomatometer_top": ("criticsTop", "tomatometerScoreTop"),
+    "popcornmeter_all": ("audienceAll", "audienceScoreAll"),
+    "popcornmeter_verified": ("audienceVerified", "audienceScoreVerified"),
+}
+
+
+def _rottentomatoes(text: str) -> Iterator[Fact]:
+    card = _script(text, "media-scorecard-json")
+    old = _script(text, "score-details-json") or _script(text, "scoreDetails")
+    sides = _at(card, "overlay") if card else _at(old, "modal")
+    for kind, keys in _SIDES.items():
+        side: Any = next((found for key in keys if (found := _at(sides, key))), {})
+        if side.get("score") or side.get("value"):
+            yield from _of_side(kind, side)
+    if card and card["audienceScore"].get("score"):
+        yield from _of_side("popcornmeter", card["audienceScore"])
+    if card:
+        yield "external_id", ("ems", card["criticReviewHref"].rpartition("/")[2])
+    for affiliate, licence in re.findall(
+        r'<where-to-watch-meta.*?\baffiliate="([^"]+)".*?slot="license">([^<]*)<', text, re.DOTALL
+    ) or re.findall(r'data-affiliate="([^"]+)".*?no-price">([^<]*)<', text, re.DOTALL):
+        for kind in licence.strip().lower().split("/"):
+            yield "offer", (affiliate, kind, None, None)
+    for site_id, title in _RELATED_2024.findall(text) if old else ():
+        yield "similar", (site_id, html.unescape(title.strip()), None)
+    if said := re.search(r'data-qa="critics-consensus"[^>]*>(.*?)</span', text, re.DOTALL):
+        yield "consensus", " ".join(html.unescape(re.sub("<.*?>", "", said[1])).split())
+
+
+def _of_side(kind: str, side: dict[str, Any]) -> Iterator[Fact]:
+    if side.get("averageRating"):
+        yield f"{kind}.average", float(side["averageRating"])
+    yield f"{kind}.liked", side["likedCount"]
+    yield f"{kind}.disliked", side["notLikedCount"]
+    if "certified" in side:
+        yield f"{kind}.certified", side["certified"]
+    if side.get("sentiment") or side.get("scoreSentiment"):
+        yield f"{kind}.sentiment", side.get("sentiment") or side["scoreSentiment"]
+    of_audience = kind.startswith("popcornmeter")
+    if of_audience:
+        yield f"{kind}.reviews", side["reviewCount"]
+    yield f"{kind}.count", side.get("ratingCount") or side["likedCount"] + side["notLikedCount"]
+
+
+def figures() -> tuple[Counter[str], Counter[str]]:
+    """Return how many facts there are, by site and field, and how many of them are read."""
+    right, there = Counter[str](), Counter[str]()
+    for file in CORE:
+        movie = read_page((PAGES / file).read_bytes()).movie
+        if movie is not None:
+            got = read(movie)
+            for fact in facts(file):
+                name = f"{movie.site} {fact[0].partition('.')[0]}"
+                there[name] += 1
+                right[name] += fact in got
+    return there, right
+
+
+if __name__ == "__main__":
+    stated, known = figures()
+    lines = [f"{name:40} {known[name]:5} of {stated[name]}\n" for name in sorted(stated)]
+    sys.stdout.writelines([*lines, f"{'all':40} {known.total():5} of {stated.total()}\n"])

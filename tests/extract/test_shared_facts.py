@@ -1,0 +1,28 @@
+"""What the sites' saved pages say beside a title's facts, against an independent reading; `shared_facts.py` prints the figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from moviecrawler.extract.pages import read_page
+from tests.extract.saved_pages import CORE
+from tests.extract.shared_facts import facts, read
+from tests.shared import PAGES
+
+pytestmark = pytest.mark.shared("pages")
+WHOLE = {"keywords", "interests", "taglines", "awards", "similar", "connection", "offer"}
+"""Lists: nothing may be read that isn't there either."""
+
+
+@pytest.mark.parametrize("file", CORE)
+def test_every_fact_beside_is_read_and_no_other(file: str) -> None:
+    movie = read_page((PAGES / file).read_bytes()).movie
+    stated = facts(file)
+    got = read(movie) if movie is not None else set()
+    assert stated - got == set()
+    told = {name for name, _ in stated}
+    assert {fact for fact in got if fact[0] in WHOLE & told} <= stated
+
+
+def test_the_pages_have_hundreds_of_such_facts() -> None:
+    assert sum(len(facts(file)) for file in CORE) > 800
