@@ -357,7 +357,7 @@ def _tile(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
     title = html.escape(movie.basics.title)
     scores = "".join(
         f'<rt-text context="label" size="1" slot="{slot}"> {"" if score is None else f"{score}%"} </rt-text>'
-        for slot, score in (("criticsScore", facts.tomatometer), ("audienceScore", _audience_value(facts)))
+        for slot, score in (("criticsScore", facts.tomatometer), ("audienceScore", facts.popcornmeter))
     )
     return (
         f'<div class="js-tile-link" data-qa="discovery-media-list-item"><tile-dynamic>'
@@ -378,13 +378,8 @@ def _browse_row(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, An
         "type": "Movie",
         "releaseDateText": _opening(facts),
         "criticsScore": percent(facts.tomatometer),
-        "audienceScore": percent(_audience_value(facts)),
+        "audienceScore": percent(facts.popcornmeter),
     }
-
-
-def _audience_value(facts: RottenTomatoesFacts) -> int | None:
-    side = sides_of(facts).get("popcornmeter")
-    return None if side is None else side.value
 
 
 def _opening(facts: RottenTomatoesFacts) -> str:

@@ -125,14 +125,13 @@ def sides_of(facts: RottenTomatoesFacts) -> dict[ScoreKind, Side]:
         if top >= _ENOUGH_TOP_CRITICS:
             found["tomatometer_top"] = _side(max(facts.tomatometer - 7, 0), top, 10)
     if facts.popcornmeter is not None:
-        ratings = facts.audience_ratings
-        found["popcornmeter"] = found["popcornmeter_all"] = _side(facts.popcornmeter, ratings, 5)
-        if facts.critic_reviews % 3 == 0:
-            # Where those who bought a ticket have a score, that is the one shown.
-            found["popcornmeter"] = found["popcornmeter_verified"] = _side(
-                min(facts.popcornmeter + 4, 100), ratings // 2, 5
-            )
-            found["popcornmeter_all"] = _side(facts.popcornmeter, ratings, 5)
+        # Where those who bought a ticket have a score, that is the one shown.
+        is_verified = facts.critic_reviews % 3 == 0
+        everybody = facts.popcornmeter if not is_verified else max(facts.popcornmeter - 4, 0)
+        found["popcornmeter"] = found["popcornmeter_all"] = _side(everybody, facts.audience_ratings, 5)
+        if is_verified:
+            verified = _side(facts.popcornmeter, facts.audience_ratings // 2, 5)
+            found["popcornmeter"] = found["popcornmeter_verified"] = verified
     return found
 
 
