@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
-from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.matching import BY_HAND
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.spreadsheets import read_rows, shown
+from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import TitleKind
@@ -25,7 +25,6 @@ LARGEST_ID = 2**31 - 1
 """What the catalogue's numbers hold."""
 _LONGEST_CELL = 1_000
 """Letters: some more than the longest title there is."""
-_SHOWN = 40
 _LINE_END = re.compile(r"\s*[\t\r\n]\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -69,49 +68,28 @@ _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
     """Yield the rows of a CSV with a header. Raises ConfigurationError for the first that can't be right, with its line."""
-    lines = iter(lines)
-    first = next(lines, "")
-    reader = csv.reader(chain([first], lines), strict=True, delimiter=_separator(first))
-    try:
-        header = [_column(cell, name) for cell in next(reader, [])]
-        if not set(header) & set(_FOUND_BY):
+
+    def columns_of(header: list[str]) -> list[str]:
+        columns = [_SPELT_DIFFERENTLY.get(cell, cell) for cell in header]
+        unknown = next((column for column in columns if column not in COLUMNS), None)
+        if unknown is not None:
+            known = ", ".join(COLUMNS)
+            raise ConfigurationError(f"{name} has a column {shown(unknown)}; the columns known are {known}")
+        if not set(columns) & set(_FOUND_BY):
             raise ConfigurationError(f"{name} has no column {' or '.join(_FOUND_BY)}; titles are found by these")
-        if len(set(header)) < len(header):
-            raise ConfigurationError(f"{name} has a column twice: {', '.join(header)}")
-        for cells in reader:
-            if any(cell.strip() for cell in cells):  # spreadsheets leave empty rows behind
-                yield _row(header, cells, f"{name}, line {reader.line_num}")
-    except csv.Error as error:
-        raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
+        return columns
 
-
-def _separator(header: str) -> str:
-    """Return what stands between cells: a comma, or what spreadsheets write where a comma is the decimal point."""
-    return max(",;\t", key=header.count)
-
-
-def _column(cell: str, name: str) -> str:
-    column = cell.strip().casefold()
-    column = _SPELT_DIFFERENTLY.get(column, column)
-    if column not in COLUMNS:
-        shown = _shown(cell)
-        raise ConfigurationError(f"{name} has a column {shown}; the columns known are {', '.join(COLUMNS)}")
-    return column
-
-
-def _row(header: list[str], cells: list[str], place: str) -> ImportRow:
-    if len(cells) != len(header):
-        raise ConfigurationError(f"{place} has {len(cells)} cells, not {len(header)} as the header")
-    values: dict[str, Any] = {}
-    for column, cell in zip(header, cells, strict=True):
-        if cell.strip():
-            try:
-                values[column] = COLUMNS[column](_checked(cell.strip()))
-            except (ValueError, ConfigurationError) as error:
-                raise ConfigurationError(f"{place}: {column} is {_shown(cell)}: {error}") from error
-    if not values.keys() & set(_FOUND_BY):
-        raise ConfigurationError(f"{place} has no {' or '.join(_FOUND_BY)}")
-    return ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
+    for row, place in read_rows(lines, name, columns_of):
+        values: dict[str, Any] = {}
+        for column, cell in row.items():
+            if cell.strip():
+                try:
+                    values[column] = COLUMNS[column](_checked(cell.strip()))
+                except (ValueError, ConfigurationError) as error:
+                    raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
+        if not values.keys() & set(_FOUND_BY):
+            raise ConfigurationError(f"{place} has no {' or '.join(_FOUND_BY)}")
+        yield ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
 
 
 def _checked(cell: str) -> str:
@@ -121,10 +99,6 @@ def _checked(cell: str) -> str:
     if _CONTROL.search(cell):
         raise ValueError("it holds a control character")
     return cell
-
-
-def _shown(cell: str) -> str:
-    return repr(cell) if len(cell) <= _SHOWN else f"{cell[:_SHOWN]!r}…"
 
 
 class CsvTitles(FileSource):
@@ -146,7 +120,7 @@ class CsvTitles(FileSource):
         for _ in self.rows():
             pass
         self.measure([self._path])
-        return digest([self._path])
+        return version_of([self._path])
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield the rows in the file's order; ConfigurationError for the first that can't be right; see `FileSource`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from moviecrawler.errors import ConfigurationError
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.rows import ImportRow
     from moviecrawler.errors import ExtractionError
 
-_BLOCK = 1 << 20
 _MOST_DAMAGED = 1_000
 """Rows. A file with more of them is something else."""
 
@@ -87,14 +85,3 @@ class FileSource(ABC):
         self.damaged += 1
         if self.damaged > _MOST_DAMAGED:
             raise error
-
-
-def digest(paths: Iterable[Path]) -> str:
-    """Return what changes whenever the content of one of the files does."""
-    hashed = blake2b(digest_size=16)
-    for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                hashed.update(block)
-        hashed.update(path.stat().st_size.to_bytes(8, "big"))
-    return hashed.hexdigest()

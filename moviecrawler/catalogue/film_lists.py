@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 
 from moviecrawler.catalogue.forms import Title, prepare
+from moviecrawler.catalogue.spreadsheets import read_rows, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, parse_date
 from moviecrawler.items import TitleKind
@@ -32,7 +31,6 @@ _LONGEST_NUMBER = 12
 """Digits."""
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
 """IMDb has a film that is to come out in 2115."""
-_SHOWN = 40
 _IMDB_ID = re.compile(r"tt\d{7,}")
 _WHOLE = re.compile(r"(\d+)(?:\.0*)?")  # spreadsheets and data frames write whole numbers with a fraction
 _YEAR_ALONE = re.compile(r"\d{4}")
@@ -59,9 +57,9 @@ def read_titles(path: Path) -> Iterator[Title]:
     """Yield the titles of a list that has their ids on IMDb. Raises ConfigurationError for what can't be right."""
     for row, place in _rows(path):
         if row["site"] != "imdb":
-            raise ConfigurationError(f"{place}: site is {_shown(row['site'])}; titles to match against are of imdb")
+            raise ConfigurationError(f"{place}: site is {shown(row['site'])}; titles to match against are of imdb")
         if not _IMDB_ID.fullmatch(row["site_id"]):
-            raise ConfigurationError(f"{place}: site_id is {_shown(row['site_id'])}; give such as tt0111161")
+            raise ConfigurationError(f"{place}: site_id is {shown(row['site_id'])}; give such as tt0111161")
         yield _title(row, "imdb", imdb_id=row["site_id"], votes=row.get("votes"))
 
 
@@ -101,28 +99,17 @@ def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    lines = (line for line in lines)
-    first = next((line for line in lines if line.strip()), "")
-    reader = csv.reader(chain([first], lines), strict=True, delimiter=max(",;\t", key=first.count))
-    try:
-        header = [cell.strip().casefold() for cell in next(reader, [])]
+    def columns_of(header: list[str]) -> list[str]:
         missing = [column for column in COLUMNS if column not in header]
         if missing:
             raise ConfigurationError(
-                f"{path} has no column {', '.join(missing)}; its header is {_shown(first.strip())}, and has to name"
+                f"{path} has no column {', '.join(missing)}; its header is {shown(','.join(header))}, and has to name"
                 f" {', '.join(COLUMNS)}; an empty cell is unknown"
             )
-        if len(set(header)) < len(header):
-            twice = next(column for column in header if header.count(column) > 1)
-            raise ConfigurationError(f"{path} has the column {twice!r} twice")
-        for cells in reader:
-            if any(cell.strip() for cell in cells):  # spreadsheets leave empty rows behind
-                place = f"{path}, line {reader.line_num}"
-                if len(cells) != len(header):
-                    raise ConfigurationError(f"{place} has {len(cells)} cells, not {len(header)} as the header")
-                yield _values(dict(zip(header, cells, strict=True)), place), place
-    except csv.Error as error:
-        raise ConfigurationError(f"{path}, line {reader.line_num}: {error}") from error
+        return header
+
+    for row, place in read_rows(lines, str(path), columns_of):
+        yield _values(row, place), place
 
 
 def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
@@ -152,7 +139,7 @@ def _values(row: dict[str, Any], place: str) -> dict[str, Any]:
         try:
             value = read(cell)
         except ValueError as error:
-            raise ConfigurationError(f"{place}: {column} is {_shown(cell)}: {error}") from error
+            raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
         if value is not None:
             values[column] = value
     return values
@@ -223,8 +210,3 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "directors": _texts,
     "votes": _whole,
 }
-
-
-def _shown(cell: Any) -> str:
-    text = cell if isinstance(cell, str) else str(cell)
-    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"

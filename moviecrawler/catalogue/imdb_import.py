@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.selection import Selection
+from moviecrawler.datasets.downloads import version_of
 from moviecrawler.extract import datasets
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class ImdbDatasets(FileSource):
             for path in paths:
                 self._fetcher.download(f"{self._origin}/{path.name}", path)
         self.check_there(paths, f"the folder that holds {BASICS} and {RATINGS}")
-        return f"{digest(paths)} {self._selection}"
+        return f"{version_of(paths)} {self._selection}"
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""

@@ -14,10 +14,10 @@ import msgspec
 
 from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.fetching import MissingFileError
-from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.downloads import DownloadError
+from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of
 
@@ -91,7 +91,7 @@ class TmdbExport(FileSource):
         if self._path is None:
             self._path = self._fetch()
         self.check_there([self._path], f"an export such as {file_name(self._day)}")
-        return digest([self._path])
+        return version_of([self._path])
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield the films in the export's order; see `FileSource`."""

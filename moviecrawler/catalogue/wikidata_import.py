@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.csv_import import LARGEST_ID
-from moviecrawler.catalogue.file_source import FileSource, digest
+from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.matching import WIKIDATA
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.downloads import DownloadError
+from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.urls import parse_title_id
 
@@ -172,7 +172,7 @@ class WikidataCrosswalk(FileSource):
         for path in self._paths:
             self._read(path)
         self.measure(self._paths)
-        return digest(self._paths)
+        return version_of(self._paths)
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield one row for each id of a title; see `FileSource`."""

@@ -320,28 +320,29 @@ class ImdbSpider(MovieSpider):
     def _datasets_missed(self, reason: str) -> Iterator[Any]:
         if self.refused_list is not None:
             yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
-        for site_id, found in self.refused_titles.items():
-            yield from super().title_missed(site_id, found, "failed", f"IMDb's datasets: {reason}", utc_now())
         self.refused_list = None
-        self._pass_ended(self.refused_titles)
+        yield from self._titles_missed(list(self.refused_titles), "failed", f"IMDb's datasets: {reason}")
+        self._end_pass()
 
-    def _pass_ended(self, read: Iterable[str]) -> None:
-        """Keep for another pass what was refused since this one began, when the catalogue names the titles."""
+    def _titles_missed(self, site_ids: Iterable[str], outcome: str, reason: str) -> Iterator[Any]:
+        for site_id in site_ids:
+            yield from super().title_missed(site_id, self.refused_titles.pop(site_id, None), outcome, reason, utc_now())
+
+    def _end_pass(self) -> None:
+        """End a pass; what was refused since it began is left to another one, when the catalogue names the titles."""
         self.pass_number += 1
         if self.plan.lane is not None:
             self.close_downloads()
             self.downloads = {}
             self.via = "datasets" if self.via == "auto" else self.via
             self.has_other_source = True
-        done = set(read)
-        self.refused_titles = {title: found for title, found in self.refused_titles.items() if title not in done}
         self.pass_done.set()
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
         """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
         damage, stats = Damage(), self.crawler.stats
-        missing = dict(self.refused_titles)
-        asked = dict(self.refused_titles)
+        asked = dict.fromkeys(self.refused_titles)
+        missing = dict(asked)
         files = {name: download.path for name, download in self.downloads.items()}
         charted: dict[str, Movie] = {}
         wanted = IdSet()
@@ -366,10 +367,8 @@ class ImdbSpider(MovieSpider):
             async for movies in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
                 for movie in movies:
                     site_id = movie.site_id or ""
-                    found = missing.pop(site_id, None)
-                    self.refused_titles.pop(
-                        site_id, None
-                    )  # of what is given, a pass that breaks off later tells nothing
+                    missing.pop(site_id, None)
+                    found = self.refused_titles.pop(site_id, None)  # so that it is no miss if the pass breaks off later
                     if found is not None:
                         movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
                     elif site_id in charted:
@@ -398,11 +397,11 @@ class ImdbSpider(MovieSpider):
             logger.error("%d damaged rows, the first: %s", damage.count, damage.first, extra={"spider": self})
         elif self.stored is not None:
             self.stored.end_pass(version, count, list(missing))
-        for site_id, found in missing.items():
-            outcome = ("failed", _DAMAGED) if site_id in damage.titles else ("absent", _NOT_THERE)
-            for item in super().title_missed(site_id, found, *outcome, utc_now()):
+        for outcome, reason, is_damaged in (("failed", _DAMAGED, True), ("absent", _NOT_THERE, False)):
+            titles = [site_id for site_id in missing if (site_id in damage.titles) is is_damaged]
+            for item in self._titles_missed(titles, outcome, reason):
                 yield item
-        self._pass_ended(asked if self.plan.lane is not None else ())
+        self._end_pass()
 
     def _all_unchanged(self, known: Pass) -> Iterator[Any]:
         """Account for all titles of a pass whose files and stores are as they were after it."""
@@ -412,9 +411,8 @@ class ImdbSpider(MovieSpider):
         self.crawler.stats.inc_value(
             "titles/asked", max(0, known.titles + len(known.absent) - len(self.refused_titles))
         )
-        for site_id in known.absent:
-            yield from super().title_missed(site_id, self.refused_titles.get(site_id), "absent", _NOT_THERE, utc_now())
-        self._pass_ended(())
+        yield from self._titles_missed(known.absent, "absent", _NOT_THERE)
+        self._end_pass()
 
     def _check_running(self) -> None:
         """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute."""
