@@ -33,6 +33,23 @@ def _named_in(path: Path) -> list[str]:
     return re.findall(r"name = .(\w+).", (path / "toy" / "spiders.py").read_text())
 
 
+def spoilt(at: int, by: int, again: int) -> bytes:
+    """Return an egg of which a byte of its first file's header, and of that in the table at its end, is another one."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("toy/__init__.py", "x = 1\n" * 1000)
+    data = bytearray(written.getvalue())
+    data[at] = data[data.find(b"PK\x01\x02") + again] = by
+    return bytes(data)
+
+
+def damaged() -> bytes:
+    """Return an egg whose first file can't be decompressed."""
+    data = bytearray(spoilt(6, 0, 8))
+    data[45:60] = b"\xff" * 15
+    return bytes(data)
+
+
 def make_store(folder: Path, redis_url: str, **options: Any) -> EggStore:
     return EggStore(NodeOptions(redis_url=redis_url, eggs_dir=str(folder), **options))
 
@@ -93,14 +110,6 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     assert store.find("toy").spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
 
 
-def test_other_node_sees_a_version_at_once(store: EggStore, tmp_path: Path, redis_url: str) -> None:
-    put(store)
-    other = make_store(tmp_path / "other", redis_url)
-    assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
-    store.delete("toy", "1")
-    assert other.list_projects() == []
-
-
 @pytest.mark.parametrize(
     ("data", "told"),
     [
@@ -109,6 +118,9 @@ def test_other_node_sees_a_version_at_once(store: EggStore, tmp_path: Path, redi
         (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
         (egg({"toy/__init__.py": ""}, None), "no entry point `settings`"),
         (toy_egg()[:-30], "not a ZIP file"),
+        (spoilt(6, 1, 8), "the egg is damaged: File"),  # said to be encrypted
+        (spoilt(8, 99, 10), "the egg is damaged: That compression method is not supported"),
+        (damaged(), "the egg is damaged: Error -3 while decompressing"),
     ],
 )
 def test_broken_egg_never_becomes_a_version(data: bytes, told: str, tmp_path: Path, redis_url: str) -> None:

@@ -79,6 +79,14 @@ def keeper(state: ClusterState, *schedules: Schedule, clock: Clock | None, eggs:
     return CronScheduler(state, schedules, eggs or Eggs(), clock=clock)
 
 
+def begun(state: ClusterState, *schedules: Schedule, eggs: Eggs | None = None) -> tuple[CronScheduler, Clock]:
+    """Return what has looked a second before three, and its clock."""
+    clock = Clock(THREE - 1)
+    node = keeper(state, *schedules, clock=clock, eggs=eggs)
+    assert node.look() == pytest.approx(1.0)
+    return node, clock
+
+
 def queued(state: ClusterState) -> list[str]:
     return [pending.job.id for pending in state.pending()]
 
@@ -170,29 +178,24 @@ def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "due", "late"),
-    [(-0.001, False, None), (0.0, True, False), (59.9, True, False), (60.0, True, False), (60.1, True, True)],
+    ("cron", "last", "after", "missed", "late"),
+    [
+        ("0 3 * * *", -HOUR, -0.001, None, False),
+        ("0 3 * * *", -HOUR, 0.0, 0, False),
+        ("0 3 * * *", -HOUR, 59.9, 0, False),
+        ("0 3 * * *", -HOUR, 60.0, 0, False),
+        ("0 3 * * *", -HOUR, 60.1, 0, True),
+        ("0 3 * * *", -3 * DAY, 1.0, 2, False),
+        ("* * * * *", -35 * DAY, 0.0, 35 * 24 * 60 - 1, False),  # all that is remembered is one firing
+    ],
 )
-def test_due_at_its_time_and_not_before_and_late_after_its_grace(
-    tmp_path: Path, after: float, due: bool, late: bool | None
+def test_due_at_its_time_and_late_after_its_grace_and_missed_times_are_counted(
+    tmp_path: Path, cron: str, last: float, after: float, missed: int | None, late: bool
 ) -> None:
-    found = one(tmp_path).due(THREE - HOUR, THREE + after)
-    assert (found is not None) == due
+    found = one(tmp_path, cron=cron).due(THREE + last, THREE + after)
+    assert (found is None) == (missed is None)
     if found is not None:
-        assert (found.tick.timestamp(), found.missed, found.late) == (THREE, 0, late)
-
-
-def test_what_was_missed_is_counted(tmp_path: Path) -> None:
-    found = one(tmp_path).due(THREE, THREE + 3 * DAY + 1)
-    assert found is not None
-    assert (found.tick.timestamp(), found.missed) == (THREE + 3 * DAY, 2)
-
-
-def test_every_minute_of_all_that_is_remembered_is_one_firing(tmp_path: Path) -> None:
-    found = one(tmp_path, cron="* * * * *").due(THREE, THREE + 35 * DAY)
-    assert found is not None
-    assert (found.tick.timestamp(), found.missed) == (THREE + 35 * DAY, 35 * 24 * 60 - 1)
-    assert not found.late
+        assert (found.tick.timestamp(), found.missed, found.late) == (THREE, missed, late)
 
 
 def test_time_that_the_clocks_leave_out_comes_right_after(tmp_path: Path) -> None:
@@ -254,10 +257,7 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
 
 
 def test_job_is_what_the_file_says(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - 1)
-    schedule = one(tmp_path, version="1", priority=3.0)
-    node = keeper(state, schedule, clock=clock)
-    assert node.look() == pytest.approx(1.0)
+    node, clock = begun(state, one(tmp_path, version="1", priority=3.0))
     clock.now = THREE
     node.look()
     (pending,) = state.pending()
@@ -285,9 +285,7 @@ def test_schedule_that_is_new_fires_nothing_of_the_past(state: ClusterState, tmp
 
 
 def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - 1)
-    node = keeper(state, one(tmp_path), clock=clock)
-    node.look()
+    node, clock = begun(state, one(tmp_path))
     with capturedLogs() as logged:
         for day in range(3):
             clock.now = THREE + day * DAY
@@ -307,11 +305,10 @@ def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Pa
 
 @pytest.mark.parametrize(("missed", "jobs"), [("once", ["nightly-20260305T0300Z"]), ("skip", [])])
 def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, jobs: list[str]) -> None:
-    clock = Clock(THREE - 1)
     schedule = one(tmp_path, missed=missed)
-    keeper(state, schedule, clock=clock).look()
+    node, clock = begun(state, schedule)
     clock.now = THREE + 3 * DAY + HOUR  # four times have passed without a node
-    nodes = [keeper(state, schedule, clock=clock) for _ in range(2)]
+    nodes = [node, keeper(state, schedule, clock=clock)]
     for node in nodes:
         node.look()
     assert queued(state) == jobs
@@ -323,23 +320,19 @@ def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, 
 
 
 def test_time_just_missed_still_counts_under_skip(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - 1)
-    node = keeper(state, one(tmp_path, missed="skip"), clock=clock)
-    node.look()
+    node, clock = begun(state, one(tmp_path, missed="skip"))
     clock.now = THREE + 60
     node.look()
     assert queued(state) == ["nightly-20260302T0300Z"]
 
 
 def test_job_that_was_fired_is_not_fired_again_when_it_is_over(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - 1)
-    nodes = [keeper(state, one(tmp_path), clock=clock) for _ in range(2)]
-    nodes[0].look()
+    node, clock = begun(state, one(tmp_path))
     clock.now = THREE + 1
-    nodes[0].look()
+    node.look()
     finish_all(state)
-    for node in nodes:
-        node.look()
+    for each in (node, keeper(state, one(tmp_path), clock=clock)):
+        each.look()
     assert queued(state) == []
     assert state.counters()["scheduled"] == 1
 
@@ -362,10 +355,8 @@ def test_changed_times_begin_anew_beside_the_old_ones(state: ClusterState, tmp_p
 
 
 def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - 1)
     eggs = Eggs()
-    node = keeper(state, one(tmp_path, spider="rottentomatoes"), clock=clock, eggs=eggs)
-    node.look()
+    node, clock = begun(state, one(tmp_path, spider="rottentomatoes"), eggs=eggs)
     clock.now = THREE
     with capturedLogs() as logged:
         assert node.look() == pytest.approx(5)
@@ -379,10 +370,8 @@ def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: P
 
 def test_full_queue_loses_no_firing(redis_url: str, tmp_path: Path) -> None:
     state = ClusterState(NodeOptions(redis_url=redis_url, max_pending=1))
-    clock = Clock(THREE - 1)
     text = "".join(f'[schedules.{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in "ab")
-    node = keeper(state, *read_schedules(written(tmp_path, text)), clock=clock)
-    node.look()
+    node, clock = begun(state, *read_schedules(written(tmp_path, text)))
     clock.now = THREE
     assert node.look() == pytest.approx(5)
     assert queued(state) == ["a-20260302T0300Z"]

@@ -195,25 +195,25 @@ def test_job_that_kills_its_nodes_is_given_up(state: ClusterState) -> None:
     assert done.job == job()
 
 
-def test_job_whose_process_dies_is_given_up_with_what_it_died_of(state: ClusterState) -> None:
+@pytest.mark.parametrize(
+    ("ends", "given_up"),
+    [
+        (["died"] * 3, True),
+        (["recycled", "handed_back"] * 5, False),
+        (["died", "died", "recycled"] * 3, False),
+    ],
+)
+def test_job_is_given_up_when_it_dies_each_time_and_not_when_it_is_recycled(
+    state: ClusterState, ends: list[How], given_up: bool
+) -> None:
     state.beat(info("a"), [])
     state.schedule(job())
-    for _ in range(3):
-        assert state.take("a") is not None
-        state.settle("a", job(), "died", outcome("a", "killed by signal 9"))
-    assert state.take("a") is None
-    assert reason(state).endswith("killed by signal 9")
-
-
-def test_job_that_is_recycled_or_handed_back_is_never_given_up(state: ClusterState) -> None:
-    state.beat(info("a"), [])
-    state.schedule(job())
-    ends: tuple[How, ...] = ("recycled", "handed_back") * 5
     for how in ends:
         assert state.take("a") is not None
-        state.settle("a", job(), how, outcome("a"))
-    assert state.counts() == (1, 0, 0)
-    assert state.counters()["recycled"] == 5
+        state.settle("a", job(), how, outcome("a", "killed by signal 9"))
+    assert state.counts() == ((0, 0, 1) if given_up else (1, 0, 0))
+    assert not given_up or reason(state).endswith("killed by signal 9")
+    assert state.counters().get("recycled", 0) == ends.count("recycled")
     assert set(state.counters()) <= set(EVENTS)
 
 
@@ -230,16 +230,6 @@ def test_job_that_runs_for_months_outlives_any_number_of_nodes(state: ClusterSta
         state.settle("a", job(), "died", outcome("a"))
         deaths += 1
     assert deaths == (3 if hours < 24 else 9)
-
-
-def test_job_that_is_recycled_is_none_that_dies_each_time(state: ClusterState) -> None:
-    state.beat(info("a"), [])
-    state.schedule(job())
-    ends: tuple[How, ...] = ("died", "died", "recycled") * 3
-    for how in ends:
-        assert state.take("a") is not None
-        state.settle("a", job(), how, outcome("a"))
-    assert state.counts() == (1, 0, 0)
 
 
 def test_silence_of_all_nodes_is_redis_own_and_nobody_s_death(state: ClusterState) -> None:
@@ -260,23 +250,26 @@ def test_silence_of_one_node_is_its_death(state: ClusterState) -> None:
     assert state.counts() == (1, 0, 0)
 
 
-def test_node_that_was_taken_for_dead_goes_on_if_nobody_else_has_begun(state: ClusterState) -> None:
+def test_node_that_was_found_dead_keeps_its_job_unless_another_has_begun_it(state: ClusterState) -> None:
     a_takes_a_job(state, "b")
     dies(state, "a", "b")
     assert state.counts().pending == 1
     assert state.beat(info("a"), ["movies/job1"]) == ([], [], [], [], [])
     assert [running.node for running in state.running()] == ["a"]
     assert state.counts().pending == 0
-
-
-def test_node_that_was_taken_for_dead_stops_what_another_has_begun(state: ClusterState) -> None:
-    a_takes_a_job(state, "b")
     dies(state, "a", "b")
     state.take("b")
     assert state.beat(info("a"), ["movies/job1"]).stop == ["movies/job1"]
 
 
-def test_end_of_a_job_counts_even_if_its_node_was_taken_for_dead(state: ClusterState) -> None:
+def test_job_that_was_cancelled_while_its_node_could_not_be_heard_is_stopped(state: ClusterState) -> None:
+    a_takes_a_job(state, "b")
+    dies(state, "a", "b")
+    assert state.cancel("movies", "job1") == "pending"
+    assert state.beat(info("a"), ["movies/job1"]).stop == ["movies/job1"]
+
+
+def test_end_of_a_job_counts_even_if_its_node_was_found_dead(state: ClusterState) -> None:
     a_takes_a_job(state, "b")
     dies(state, "a", "b")
     assert state.settle("a", job(), "finished", outcome("a"))
@@ -347,13 +340,6 @@ def test_cancelled_job_of_a_node_that_dies_is_not_run_again(state: ClusterState)
     dies(state, "a", "b")
     assert state.counts() == (0, 0, 1)
     assert reason(state) == "cancelled"
-
-
-def test_job_that_was_cancelled_while_its_node_could_not_be_heard_is_stopped(state: ClusterState) -> None:
-    a_takes_a_job(state, "b")
-    dies(state, "a", "b")
-    assert state.cancel("movies", "job1") == "pending"
-    assert state.beat(info("a"), ["movies/job1"]).stop == ["movies/job1"]
 
 
 # --- What is told -----------------------------------------------------------------------------------------------------
