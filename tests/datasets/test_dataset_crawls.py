@@ -194,11 +194,11 @@ def test_answers_of_a_pass_that_has_failed_are_no_part_of_the_next(tmp_path: Pat
     async def run() -> list[Any]:
         spider = spider_of(tmp_path, ids="tt0900001")
         first = [request async for request in spider.start()]
+        spider.plan.lane = "due"
         failure = Failure(TimeoutError("slow"))  # type: ignore[no-untyped-call]
         failure.request = first[0]  # type: ignore[attr-defined]
         items = list(spider.dataset_failed(failure))
         spider.refused_titles = {"tt0900002": None}
-        spider.close_downloads()
         second = list(spider.dataset_requests())
         # The others of the first pass come late: they neither end the second one, nor are they a part of it.
         items += await answered(spider, tmp_path / "files", first[1:])

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
-from twisted.python.failure import Failure
 
 import moviecrawler.settings
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS
 from moviecrawler.spiders.base import MovieSpider
-from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import FINDER_PAGE, MOST_LISTED, MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import MOST_PAGES, RottenTomatoesSpider
 
@@ -107,21 +103,6 @@ def test_row_whose_id_can_be_none_is_passed_over(slug: str, caplog: pytest.LogCa
 
 async def all_of(yielded: Any) -> list[Any]:
     return [one async for one in yielded]
-
-
-def test_second_dataset_that_arrives_after_the_first_could_not_be_had_is_passed_over(
-    tmp_path: Path,
-) -> None:
-    spider = spider_of(ImdbSpider, via="datasets", ids="tt0111161", settings={"DATA_DIR": str(tmp_path)})
-    spider.plan.lane = "due"
-    spider.refused_titles = {"tt0111161": None}
-    basics, ratings, *_ = spider.dataset_requests()
-    missed_titles = list(spider.dataset_failed(Failure(OSError("unreachable"))))  # type: ignore[no-untyped-call]
-    assert [one.site_id for one in missed_titles] == ["tt0111161"]
-    answer = Response(ratings.url, status=404, request=ratings)
-    assert asyncio.run(all_of(spider.parse_dataset(answer, **ratings.cb_kwargs))) == []
-    assert list(spider.dataset_failed(Failure(OSError("unreachable")))) == []  # type: ignore[no-untyped-call]
-    assert basics.url != ratings.url
 
 
 def test_sitemap_with_more_addresses_than_it_may_have_is_read_so_far_and_told() -> None:
