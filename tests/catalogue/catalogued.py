@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
-from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
+    from moviecrawler.catalogue.claims import Claim
     from moviecrawler.catalogue.store import CatalogueStore
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -41,11 +42,25 @@ def bring_in(store: CatalogueStore, *rows: ImportRow, source: str = "test", now:
     return load(store, source, "1", rows, len(rows), now)
 
 
-def claim(
+def claims_of(
     store: CatalogueStore, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
-) -> list[str]:
-    claims = store.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
-    return [claim.ids[0] for claim in claims]
+) -> list[Claim]:
+    return store.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
+
+
+def claim(store: CatalogueStore, size: int = 10, **more: Any) -> list[str]:
+    """Return the ids that are claimed."""
+    return [claim.ids[0] for claim in claims_of(store, size, **more)]
+
+
+def unfound(store: CatalogueStore, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW) -> list[Claim]:
+    """Claim titles whose id is to be looked for in the site's lists."""
+    return store.claim_unfound(site, size, worker="w", lease=LEASE, now=now)[0]
+
+
+def list_names(store: CatalogueStore, site: Any, *ids: str) -> None:
+    """Have a list of a site name ids."""
+    store.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
 
 
 def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> SiteOutcome:

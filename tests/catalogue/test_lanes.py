@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,6 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue import lanes
 from moviecrawler.catalogue.lanes import Counts, DeficitRoundRobin, Shares, choose, outlook
-from tests.catalogue import model
-from tests.catalogue.model import SiteState
 
 NOW = datetime(2026, 11, 5, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -89,32 +86,6 @@ def test_popularity_grows_with_votes_and_stays_within_its_scale() -> None:
 # --- Boosts -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ago", "begins"),
-    [
-        (None, 0 * DAY),
-        (7 * DAY, 0 * DAY),
-        (7 * DAY - SECOND, SECOND),
-        (DAY, 6 * DAY),
-        (0 * DAY, 7 * DAY),
-        (-3 * DAY, 3 * DAY),
-    ],
-)
-def test_a_boost_begins_a_round_at_once_but_not_twice_a_week(ago: timedelta | None, begins: timedelta) -> None:
-    assert model.boost_round(None if ago is None else NOW - ago, NOW) == NOW + begins
-
-
-def test_a_first_boost_wants_the_page_now_however_new_it_is() -> None:
-    assert model.boost_due(None, NOW - DAY, NOW) == NOW
-
-
-def test_a_page_fetched_late_in_one_round_waits_for_its_week_in_the_next() -> None:
-    last_round = NOW - 7 * DAY
-    assert model.boost_due(last_round, None, NOW) == NOW
-    assert model.boost_due(last_round, last_round - DAY, NOW) == NOW
-    assert model.boost_due(last_round, last_round + DAY, NOW) == NOW + DAY
-
-
 def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_failure() -> None:
     later = NOW + DAY
     for outcome in ("ok", "absent"):
@@ -123,47 +94,6 @@ def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_fail
     assert lanes.boost_left("error", boost_due=NOW, next_due=later, failures=3) is None
     assert lanes.boost_left("error", boost_due=None, next_due=later, failures=1) is None
     assert lanes.boost_left("error", boost_due=later + DAY, next_due=later, failures=1) == later + DAY
-
-
-# --- The queues -------------------------------------------------------------------------------------------------------
-
-
-def state(**values: Any) -> SiteState:
-    return SiteState(
-        **{"title_id": 1, "site": "imdb", "state": "never", "popularity": 50.0, "next_due": EPOCH, **values}
-    )
-
-
-@pytest.mark.parametrize(
-    ("values", "queue"),
-    [
-        ({}, "unread"),
-        ({"state": "error", "next_due": NOW}, "unread"),
-        ({"state": "error", "next_due": NOW + SECOND}, None),
-        ({"state": "blocked"}, "unread"),
-        ({"state": "absent", "next_due": NOW}, "stale"),
-        ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW}, "stale"),
-        ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW + SECOND}, None),
-        ({"state": "error", "last_success": NOW - 90 * DAY, "next_due": NOW - DAY}, "stale"),
-        ({"state": "ok", "last_success": NOW, "next_due": NOW + DAY, "boost": 1.0, "boost_due": NOW}, "boosted"),
-        ({"boost": 1.0, "boost_due": NOW}, "boosted"),
-        ({"boost": 1.0, "boost_due": NOW + SECOND}, "unread"),
-        ({"claimed_until": NOW + SECOND}, None),
-        ({"claimed_until": NOW}, "unread"),
-    ],
-)
-def test_a_title_stands_in_one_queue_while_it_is_due(values: dict[str, Any], queue: str | None) -> None:
-    assert model.queue_of(state(**values), NOW) == queue
-
-
-def test_each_queue_has_its_order() -> None:
-    popular, plain, same = state(title_id=3, popularity=90.0), state(title_id=2), state(title_id=1)
-    assert sorted([plain, same, popular], key=model.unread_order) == [popular, same, plain]
-    late, early = state(next_due=NOW), state(next_due=NOW - DAY, popularity=1.0)
-    assert sorted([late, early], key=model.stale_order) == [early, late]
-    much = state(boost=9.0, boost_due=NOW)
-    little, longer = state(boost=1.0, boost_due=NOW), state(boost=1.0, boost_due=NOW - DAY)
-    assert sorted([little, longer, much], key=model.boosted_order) == [much, longer, little]
 
 
 # --- Taking turns -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,22 @@ from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.errors import TransientStoreError
-from tests.catalogue.catalogued import DAY, LEASE, NOW, bring_in, claim, outcome, page, row, state, title_id, write
+from tests.catalogue.catalogued import (
+    DAY,
+    LEASE,
+    NOW,
+    bring_in,
+    claim,
+    claims_of,
+    list_names,
+    outcome,
+    page,
+    row,
+    state,
+    title_id,
+    unfound,
+    write,
+)
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
@@ -31,10 +46,6 @@ def wikidata(number: int, site_id: str) -> ImportRow:
 
 def given(number: int, site_id: str) -> ImportRow:
     return ImportRow(imdb_id=f"tt{1_000_000 + number}", rottentomatoes_id=site_id, id_source="given", id_confidence=4.0)
-
-
-def claims_of(store: CatalogueStore, *, worker: str = "w", **fields: Any) -> list[Claim]:
-    return store.claim(SITE, 5, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=fields.get("now", NOW))
 
 
 def ended(found: Claim, how: Any = "ok", **fields: Any) -> Any:
@@ -74,21 +85,21 @@ def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_broug
 ) -> None:
     bring_in(store, row(1))
     bring_in(store, wikidata(1, "m/old"))
-    (found,) = claims_of(store)
+    (found,) = claims_of(store, site=SITE)
     bring_in(store, given(1, "m/new"))
     store.record([compared(found, "m/old", "refused") if how == "refused" else ended(found, how)])
     stored = state(database_url, "tt1000001", SITE)
     assert (stored["site_id"], stored["state"], stored["claimed_by"], stored["failures"]) == ("m/new", "never", None, 0)
-    assert [each.ids for each in claims_of(store)] == [["m/new"]]
+    assert [each.ids for each in claims_of(store, site=SITE)] == [["m/new"]]
 
 
 def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: CatalogueStore) -> None:
     bring_in(store, row(1, title="Dune"))
-    store.sight(SITE, [Sighting("m/dune")], "lists", trending=False, pages=0, now=NOW)
-    (found,), _ = store.claim_unfound(SITE, 5, worker="w", lease=LEASE, now=NOW)
+    list_names(store, SITE, "m/dune")
+    (found,) = unfound(store)
     bring_in(store, wikidata(1, "m/right"))
     store.record([ended(found, "absent")])
-    assert [each.ids for each in claims_of(store)] == [["m/right"]]
+    assert [each.ids for each in claims_of(store, site=SITE)] == [["m/right"]]
 
 
 def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
@@ -96,7 +107,7 @@ def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
 ) -> None:
     bring_in(store, row(1))
     linked(store, database_url, 1, "m/one")
-    (found,) = claims_of(store, now=NOW + 100 * DAY)
+    (found,) = claims_of(store, site=SITE, now=NOW + 100 * DAY)
     (moved,) = execute(database_url, "SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.record([ended(found, got_id="m/one", at=NOW + 100 * DAY)])
     columns = "state::text, site_id, last_success, claimed_by"
@@ -112,7 +123,7 @@ def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(
     bring_in(store, row(1), row(2))
     linked(store, database_url, 1, "m/new", score=3.5)
     bring_in(store, wikidata(2, "m/alias"))
-    (found,) = claims_of(store)
+    (found,) = claims_of(store, site=SITE)
     store.record([compared(found, "m/new", "accepted", score=2.5)])
     assert state(database_url, "tt1000001", SITE)["site_id"] == "m/new"
     stored = state(database_url, "tt1000002", SITE)
@@ -128,7 +139,7 @@ def test_an_id_goes_to_the_title_that_its_page_names(store: CatalogueStore, data
     bring_in(store, row(1), row(2))
     linked(store, database_url, 1, "m/new", score=2.5)
     bring_in(store, wikidata(2, "m/alias"))
-    (found,) = claims_of(store)
+    (found,) = claims_of(store, site=SITE)
     write(database_url, page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
     store.record([compared(found, "m/new", "accepted", score=6.5)])
     assert state(database_url, "tt1000001", SITE)["site_id"] is None
@@ -142,7 +153,7 @@ def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_b
     linked(store, database_url, 1, "m/old")
     linked(store, database_url, 2, "m/new")
     later = NOW + 100 * DAY
-    one, two = sorted(claims_of(store, now=later), key=lambda found: found.title_id)
+    one, two = sorted(claims_of(store, site=SITE, now=later), key=lambda found: found.title_id)
     store.record([ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later)])
     assert execute(database_url, "SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
     assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
@@ -179,7 +190,7 @@ def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: CatalogueStore)
 def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: CatalogueStore) -> None:
     bring_in(store, row(1), row(2))
     assert claim(store, 1) == ["tt1000001"]
-    known = store.claim("imdb", 1, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
+    known = claims_of(store, 1)
     # Of the first one, the answer never arrived.
     kept = store.extend("w", NOW + 2 * LEASE, [found.title_id for found in known])
     assert kept == {found.title_id for found in known}
@@ -242,8 +253,8 @@ class _Dying:
 
 def test_signs_that_no_database_takes_lose_no_outcome(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="Dune"))
-    store.sight(SITE, [Sighting("m/dune")], "lists", trending=False, pages=0, now=NOW)
-    (found,), _ = store.claim_unfound(SITE, 5, worker="w", lease=LEASE, now=NOW)
+    list_names(store, SITE, "m/dune")
+    (found,) = unfound(store)
     hostile = "Du\0ne \ud800 \x1b[31m"
     refusal = ended(found, "absent", got_id="m/du\0ne", decision="refused", reasons=[hostile])
     store.record([refusal, outcome("tt1000001")])

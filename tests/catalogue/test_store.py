@@ -6,7 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import psycopg2
@@ -33,11 +33,14 @@ from tests.catalogue.catalogued import (
     NOW,
     bring_in,
     claim,
+    claims_of,
+    list_names,
     outcome,
     page,
     row,
     state,
     title_id,
+    unfound,
     when,
     write,
 )
@@ -209,6 +212,50 @@ def _also(state: SiteState, queue: str) -> bool:
     return model.queue_of(replace(state, boost_due=None), NOW) == queue
 
 
+SECOND = timedelta(seconds=1)
+QUEUES: list[tuple[dict[str, Any], str | None]] = [
+    ({}, "unread"),
+    ({"state": "error", "next_due": NOW}, "unread"),
+    ({"state": "error", "next_due": NOW + SECOND}, None),
+    ({"state": "blocked"}, "unread"),
+    ({"state": "absent", "next_due": NOW}, "stale"),
+    ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW}, "stale"),
+    ({"state": "ok", "last_success": NOW - 90 * DAY, "next_due": NOW + SECOND}, None),
+    ({"state": "error", "last_success": NOW - 90 * DAY, "next_due": NOW - DAY}, "stale"),
+    ({"state": "ok", "last_success": NOW, "next_due": NOW + DAY, "boost": 1.0, "boost_due": NOW}, "boosted"),
+    ({"boost": 1.0, "boost_due": NOW}, "boosted"),
+    ({"boost": 1.0, "boost_due": NOW + SECOND}, "unread"),
+    ({"claimed_until": NOW + SECOND}, None),
+    ({"claimed_until": NOW}, "unread"),
+]
+
+
+def test_a_title_stands_in_one_queue_while_it_is_due(store: CatalogueStore, database_url: str) -> None:
+    bring_in(store, *(row(number) for number in range(len(QUEUES))))
+    for number, (values, _) in enumerate(QUEUES):
+        changes = "".join(f", {column} = %s" for column in values)
+        execute(
+            database_url,
+            f"UPDATE title_sites s SET claims = 0{changes} FROM titles t"  # noqa: S608 - our own columns
+            " WHERE t.title_id = s.title_id AND s.site = 'imdb' AND t.imdb_id = %s",
+            *values.values(),
+            f"tt{1_000_000 + number}",
+        )
+    shown = {found.imdb_id: found.queue for found in due(store, "imdb", 100, DeficitRoundRobin(), NOW)}
+    expected = {f"tt{1_000_000 + number}": queue for number, (_, queue) in enumerate(QUEUES) if queue is not None}
+    assert shown == expected
+    for number, (values, queue) in enumerate(QUEUES):
+        assert model.queue_of(SiteState(**{**PLAIN, "title_id": number, **values}), NOW) == queue
+
+
+PLAIN: dict[str, Any] = {
+    "site": "imdb",
+    "state": "never",
+    "popularity": 50.0,
+    "next_due": datetime(1970, 1, 1, tzinfo=UTC),
+}
+
+
 # --- Outcomes ---------------------------------------------------------------------------------------------------------
 
 
@@ -338,7 +385,7 @@ def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, datab
 def test_an_id_that_wikidata_names_is_checked_against_its_page(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="The Quiet Mill", original_title="Der stille Müller"))
     bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
-    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
+    (found,) = claims_of(store, site="rottentomatoes")
     assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
     assert found.wanted is not None
     assert (found.wanted.title, found.wanted.original_title) == ("The Quiet Mill", "Der stille Müller")
@@ -450,12 +497,12 @@ def test_a_doubtful_page_waits_for_a_person(store: CatalogueStore, database_url:
 def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="The Quiet Mill"))
     bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
-    (found,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
+    (found,) = claims_of(store, site="rottentomatoes")
     gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
     store.record([gone])
     assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
     store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, pages=0, now=NOW)
-    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    claims = unfound(store)
     assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
 
 
@@ -463,12 +510,12 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: CatalogueS
     bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
     seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
     store.sight("rottentomatoes", seen, "lists", trending=False, pages=0, now=NOW)
-    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    claims = unfound(store)
     assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
     store.release("w")
     write(database_url, page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
     store.record([accepted("m/dune_2021", title_id(database_url))])
-    claims, _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    claims = unfound(store)
     assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
 
 
@@ -477,17 +524,12 @@ def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: CatalogueStore,
     list_names(store, "metacritic", "movie/quiet-mill")
     for number in range(MOST_CLAIMS):
         at = NOW + number * LEASE
-        claims, _ = store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=at)
-        assert len(claims) == 1
+        assert len(unfound(store, "metacritic", 1, now=at)) == 1
     last = NOW + MOST_CLAIMS * LEASE
     assert store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=last) == ([], True)
     stored = state(database_url, "tt1000001", "metacritic")
     assert (stored["claimed_by"], stored["claims"]) == (None, 0)
     assert when(stored["next_due"]) == NOW.replace(hour=0) + 7 * DAY
-
-
-def list_names(store: CatalogueStore, site: Any, *ids: str) -> None:
-    store.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
 
 
 def listed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
@@ -499,7 +541,7 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
 ) -> None:
     bring_in(store, row(1, title="Dune", year=2021))
     list_names(store, "rottentomatoes", "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
-    (found,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    (found,) = unfound(store)
     doubtful = listed(
         "m/dune",
         found.title_id,
@@ -522,23 +564,23 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
     }
     assert [each.site_id for each in reviews(store, 5)] == ["m/dune_1984"]
     # None of them is asked for again, until the 90 days are over.
-    (again,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW + DAY)
+    (again,) = unfound(store, now=NOW + DAY)
     assert not {"m/dune", "m/dune_1984", "m/dune_2021"} & set(again.ids)
     store.release("w")
     later = NOW + 91 * DAY
-    (again,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=later)
+    (again,) = unfound(store, now=later)
     assert set(again.ids) == {"m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022"}
 
 
 def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1, title="Dune", year=2021))
     list_names(store, "rottentomatoes", "m/dune")
-    (found,), _ = store.claim_unfound("rottentomatoes", 5, worker="w", lease=LEASE, now=NOW)
+    (found,) = unfound(store)
     doubtful = listed("m/dune", found.title_id, got_id="m/dune", decision="review")
     store.record([doubtful])
-    assert store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW) == []
+    assert claims_of(store, site="rottentomatoes") == []
     assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
-    (again,) = store.claim("rottentomatoes", 5, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
+    (again,) = claims_of(store, site="rottentomatoes")
     assert (again.ids, again.wanted) == (["m/dune"], None)
     assert state(database_url, "tt1000001", "rottentomatoes")["id_source"] == "given"
 
