@@ -206,7 +206,7 @@ LISTS = {
 @pytest.mark.long
 @pytest.mark.parametrize("site", SITES)
 def test_no_list_of_a_site_is_an_alarm(site: Site, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=1_500, light=True) as replica:
+    with ReplicaProcess(titles=600, light=True) as replica:
         for list_ in LISTS[site]:
             finished = crawl(site, f"list={list_}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
             assert_no_alarm(finished, tmp_path)
@@ -225,8 +225,8 @@ def test_crawls_of_only_unreleased_unscored_and_obscure_titles_are_no_alarm(site
         "obscure": sorted(range(titles), key=lambda index: (films[index].rating or (0, 0))[1]),
     }
     with ReplicaProcess(titles=titles, light=True) as replica:
-        for indices in (list(range(200)), *chosen.values()):
-            asked = ",".join(filter(None, (site_id(catalogue, site, index) for index in indices[:300])))
+        for indices in (list(range(150)), *chosen.values()):
+            asked = ",".join(filter(None, (site_id(catalogue, site, index) for index in indices[:150])))
             if not asked:  # the site has none of them
                 assert indices == chosen["unreleased"]
                 continue
@@ -237,7 +237,7 @@ def test_crawls_of_only_unreleased_unscored_and_obscure_titles_are_no_alarm(site
 @pytest.mark.long
 @pytest.mark.parametrize(("site", "name"), [(site, name) for site in SITES for name in RENAMES[site]])
 def test_each_renamed_score_of_each_site_is_an_alarm_and_loses_nothing(site: Site, name: str, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=200, light=True) as replica:
+    with ReplicaProcess(titles=130, light=True) as replica:
         first = crawl(site, "list=sitemap" if site != "imdb" else IDS, data=tmp_path, replica=replica)
         assert first.code == 0
         before = scores(first.movies)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import doctest
 import json
 import time
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +20,6 @@ from moviecrawler.frontier.runs import Rate, RunReport
 from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.items import Site
 from moviecrawler.options import FrontierOptions
-from moviecrawler.redis_client import connect
 from moviecrawler.texts import printable
 
 NOW = 1_000_000.0
@@ -115,17 +111,6 @@ def test_foreign_text_can_not_move_a_cursor_or_hide_itself() -> None:
 HOURS = 3600
 
 
-def ask(url: str, what: Callable[[Any], Awaitable[Any]], **parameters: Any) -> Any:
-    async def asked() -> Any:
-        client = connect(url, **parameters)
-        try:
-            return await what(client)
-        finally:
-            await client.aclose()
-
-    return asyncio.run(asked())
-
-
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets an entry whenever something is sent to Redis: the number of commands."""
@@ -154,23 +139,23 @@ def add(client: Any, site: Site, run: str, *, hours: float, total: int = 1, done
     return keys
 
 
-def test_many_runs_are_read_in_few_round_trips(redis_url: str, redis_client: redis.Redis, sent: list[int]) -> None:
+async def test_many_runs_are_read_in_few_round_trips(client: Any, redis_client: redis.Redis, sent: list[int]) -> None:
     for number in range(250):
         add(redis_client, "imdb", f"r{number:03}", hours=number, total=number)
     add(redis_client, "metacritic", "x", hours=1)
-    found = ask(redis_url, read_runs)
+    found = await read_runs(client)
     assert 4 <= len(sent) <= 12  # three pipelines of runs, four other questions, and what a new connection says
     assert max(sent) <= 1000
     assert [(run.site, run.total) for run in found] == [
         *(("imdb", number) for number in range(249, -1, -1)),
         ("metacritic", 1),
     ]
-    assert [run.run for run in ask(redis_url, lambda client: read_runs(client, run="r007"))] == ["r007"]
-    assert [run.run for run in ask(redis_url, lambda client: read_runs(client, "metacritic"))] == ["x"]
+    assert [run.run for run in await read_runs(client, run="r007")] == ["r007"]
+    assert [run.run for run in await read_runs(client, "metacritic")] == ["x"]
 
 
-def test_current_runs_cost_the_same_however_many_are_over(
-    redis_url: str, redis_client: redis.Redis, sent: list[int]
+async def test_current_runs_cost_the_same_however_many_are_over(
+    client: Any, redis_client: redis.Redis, sent: list[int]
 ) -> None:
     add(redis_client, "imdb", "default", hours=500, total=9)
     add(redis_client, "imdb", "set-aside", hours=400, letters=1)
@@ -178,65 +163,58 @@ def test_current_runs_cost_the_same_however_many_are_over(
         add(redis_client, "imdb", f"over{number}", hours=2 + number / 100)
     add(redis_client, "imdb", "just-now", hours=0.9)
     # What is over is told of no more, and not read again: at most as many at once as are read at all.
-    names = [[run.run for run in ask(redis_url, read_current_runs).runs] for _ in range(4)]
+    names = [[run.run for run in (await read_current_runs(client)).runs] for _ in range(4)]
     assert names[-1] == ["default", "set-aside", "just-now"]
     assert redis_client.zcard(Keys("imdb", "").current) == 3
     assert redis_client.zcard(Keys("imdb", "").runs) == 703
     sent.clear()
-    assert len(ask(redis_url, read_current_runs).runs) == 3
+    assert len((await read_current_runs(client)).runs) == 3
     assert sum(sent) < 250  # those three, twenty others, and the sites' own
 
 
-def test_run_that_a_worker_begins_with_anew_is_current_again(redis_url: str, redis_client: redis.Redis) -> None:
+async def test_run_that_a_worker_begins_with_anew_is_current_again(client: Any, redis_client: redis.Redis) -> None:
     keys = add(redis_client, "imdb", "again", hours=30)
     for number in range(40):  # so that it is not among the latest
         add(redis_client, "imdb", f"over{number}", hours=2)
-    assert ask(redis_url, read_current_runs).runs == []
-
-    async def open_again(client: Any) -> None:
-        options = FrontierOptions(url=redis_url, run="again", node="here")
-        await SharedQueue(client, keys, options, worker="w").open("n")
+    assert (await read_current_runs(client)).runs == []
 
     # It was seen as over, and a worker has begun since.
     redis_client.zadd(keys.current, {"again": 1})
-    ask(redis_url, open_again)
+    options = FrontierOptions(url="redis://", run="again", node="here")
+    await SharedQueue(client, keys, options, worker="w").open("n")
     redis_client.hset(keys.state, "total", 5)
-
-    async def forget(client: Any) -> None:
-        await report._forget(client, [(keys, "1")])
-
-    ask(redis_url, forget)
-    assert [run.run for run in ask(redis_url, read_current_runs).runs] == ["again"]
+    await report._forget(client, [(keys, "1")])
+    assert [run.run for run in (await read_current_runs(client)).runs] == ["again"]
 
 
-def test_those_begun_with_last_are_read_and_the_others_counted(redis_url: str, redis_client: redis.Redis) -> None:
+async def test_those_begun_with_last_are_read_and_the_others_counted(client: Any, redis_client: redis.Redis) -> None:
     for number in range(30):
         add(redis_client, "imdb", f"cut{number:02}", hours=100 - number, total=2)
-    found = ask(redis_url, lambda client: read_current_runs(client, most=20))
+    found = await read_current_runs(client, most=20)
     assert [run.run for run in found.runs if run.run >= "cut10"] == [f"cut{number:02}" for number in range(10, 30)]
     assert found.left_out == 10
 
 
-def test_expired_runs_are_forgotten_by_whoever_looks(redis_url: str, redis_client: redis.Redis) -> None:
+async def test_expired_runs_are_forgotten_by_whoever_looks(client: Any, redis_client: redis.Redis) -> None:
     for number in range(30):
         keys = add(redis_client, "imdb", f"r{number}", hours=1)
         redis_client.delete(keys.state)
     kept = add(redis_client, "imdb", "kept", hours=0)
     for _ in range(100):
-        ask(redis_url, read_current_runs)
+        await read_current_runs(client)
         if redis_client.zcard(kept.runs) == 1:
             break
     assert redis_client.zrange(kept.runs, 0, -1) == redis_client.zrange(kept.current, 0, -1) == [b"kept"]
 
 
-def test_earlier_runs_are_paged_through_each_once(redis_url: str, redis_client: redis.Redis) -> None:
+async def test_earlier_runs_are_paged_through_each_once(client: Any, redis_client: redis.Redis) -> None:
     for number in range(60):
         add(redis_client, ("imdb", "metacritic")[number % 2], f"r{number}", hours=2 + number // 3)
     add(redis_client, "imdb", "now", hours=0)
     seen: list[RunReport] = []
     before: float | None = None
     for _ in range(20):
-        page, before = ask(redis_url, partial(read_earlier_runs, before=before, size=7))
+        page, before = await read_earlier_runs(client, before=before, size=7)
         assert len(page) <= 10
         seen += page
         if before is None:
@@ -244,25 +222,22 @@ def test_earlier_runs_are_paged_through_each_once(redis_url: str, redis_client: 
     assert before is None
     assert sorted(run.run for run in seen) == sorted(f"r{number}" for number in range(60))
     assert [run.started_at for run in seen] == sorted((run.started_at for run in seen), reverse=True)
-    assert ask(redis_url, lambda client: read_earlier_runs(client, 1.0, 7)) == ([], None)
+    assert await read_earlier_runs(client, 1.0, 7) == ([], None)
 
 
-def test_dead_letters_are_paged_through_each_once_while_others_come_and_go(
-    redis_url: str, redis_client: redis.Redis
+async def test_dead_letters_are_paged_through_each_once_while_others_come_and_go(
+    client: Any, redis_client: redis.Redis
 ) -> None:
     expected = set()
-    for site, run, letters in (("imdb", "a", 400), ("imdb", "b", 3), ("metacritic", "a", 150)):
-        keys = add(redis_client, site, run, hours=9, letters=letters)  # type: ignore[arg-type]
-        expected |= {(site, run, f"{number:032}") for number in range(letters)}
+    for site, run, count in (("imdb", "a", 400), ("imdb", "b", 3), ("metacritic", "a", 150)):
+        keys = add(redis_client, site, run, hours=9, letters=count)  # type: ignore[arg-type]
+        expected |= {(site, run, f"{number:032}") for number in range(count)}
     add(redis_client, "rottentomatoes", "none", hours=9)
-
-    async def page(client: Any, place: Place | None) -> Any:
-        return await page_of_dead_letters(client, await read_runs(client), place, 50)
 
     seen: list[tuple[str, str, str]] = []
     place: Place | None = None
     for turn in range(40):
-        letters, place = ask(redis_url, partial(page, place=place))
+        letters, place = await page_of_dead_letters(client, await read_runs(client), place, 50)
         assert len(letters) < 150
         seen += [(letter.site, letter.run, letter.id) for letter in letters]
         redis_client.hset(keys.dead_letters, f"new{turn}", '{"reason":"new","at":null}\nseed')
@@ -274,7 +249,7 @@ def test_dead_letters_are_paged_through_each_once_while_others_come_and_go(
     assert len(seen) < len(expected) + 60
     # The run that a page begins with has gone.
     redis_client.delete(Keys("imdb", "b").dead_letters)
-    letters, _ = ask(redis_url, partial(page, place=Place("imdb", "b", 0)))
+    letters, _ = await page_of_dead_letters(client, await read_runs(client), Place("imdb", "b", 0), 50)
     assert {letter.site for letter in letters} == {"metacritic"}
 
 
@@ -292,13 +267,10 @@ NESTED = "[" * 5000
     ["", "x", NESTED, '{"reason":1}', '{"reason":"r","at":"x"}\n', f'{{"reason":"r","at":1}}\n{"2" * 35}{NESTED}', "\n" * 9,
      '{"reason":"r","at":1}\n' + "2" * 35 + '[1,[2],"imdb",4,5,6,7,8,9,10,11]'],
 )  # fmt: skip
-def test_what_others_have_set_aside_breaks_nothing(redis_url: str, redis_client: redis.Redis, letter: str) -> None:
+async def test_what_others_have_set_aside_breaks_nothing(client: Any, redis_client: redis.Redis, letter: str) -> None:
     keys = add(redis_client, "imdb", "a", hours=0)
     redis_client.hset(keys.dead_letters, b"\xff", letter)
 
-    async def read(client: Any) -> Any:
-        return await page_of_dead_letters(client, await read_runs(client), None, 9)
-
-    [found], _ = ask(redis_url, read)
+    [found], _ = await page_of_dead_letters(client, await read_runs(client), None, 9)
     assert (found.id, found.request) == ("\\xff", None)
     assert found.reason in {"r", "set aside by another program"}
