@@ -43,6 +43,10 @@ class Keys:
         """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `hung`, `recycled` → how many, ever."""
         self.eggs = of("eggs")
         """HASH: `<project>/<version>` → JSON of `Egg`. At most `versions_to_keep` a project."""
+        self.counts = of("dashboard:counts")
+        """STRING: JSON of the `Counts` of the catalogue. Expires a day after the last count."""
+        self.counting = of("dashboard:counting")
+        """STRING: the node that has counted last. Expires when the catalogue is to be counted again."""
         self.events = of("events")
         """Channel: `wake` when there is a job to take, or `cancel` with a node's id, a job's key, a signal and its number."""
 

@@ -13,7 +13,7 @@ from moviecrawler.catalogue.lanes import FRESH_FOR
 from moviecrawler.clock import utc_now
 
 if TYPE_CHECKING:
-    from moviecrawler.dashboard.keys import Keys
+    from moviecrawler.cluster.keys import Keys
     from moviecrawler.database.short_transactions import ShortTransactions
 
 _MIN_REST_SECONDS = 5.0

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlencode
 
 import redis
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.web import http
 from twisted.web.pages import notFound
@@ -165,9 +164,7 @@ class Page(Resource):
     def render(self, request: Request) -> int:
         gone: list[Any] = []
         request.notifyFinish().addErrback(gone.append)
-        pool = self.sources.threads
-        asked = _asked(request, self.here)
-        answering: Any = deferToThreadPool(self.sources.reactor, pool, self._answer, asked)
+        answering: Any = self.sources.threads.run(self._answer, _asked(request, self.here))
         answering.addCallback(lambda answer: None if gone else _send(request, answer))
         answering.addErrback(lambda failure: journal.failure("A page failed", failure))
         return NOT_DONE_YET

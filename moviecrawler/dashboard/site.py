@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import redis
 from twisted.application.service import Service
 from twisted.internet.task import LoopingCall
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from moviecrawler.cluster import website
@@ -70,10 +69,9 @@ class Upkeep(Service):
         self._call.stop()
         if self._sources.node.has_database:
             self._sources.node.database.interrupt()
-        self._sources.reactor.addSystemEventTrigger("after", "shutdown", self._sources.threads.stop)
 
     def _look(self) -> Deferred[Any]:
-        looking: Deferred[Any] = deferToThreadPool(self._sources.reactor, self._sources.threads, self._do)
+        looking: Deferred[Any] = self._sources.threads.run(self._do)
         looking.addErrback(lambda failure: journal.failure("The dashboard's upkeep failed", failure))
         return looking
 
@@ -82,7 +80,7 @@ class Upkeep(Service):
         sources = self._sources
         try:
             if sources.node.has_database and count_if_due(
-                sources.state.client, sources.keys, sources.node.database, sources.node_name
+                sources.state.client, sources.state.keys, sources.node.database, sources.node_name
             ):
                 self._working = True
         except (AwayError, redis.exceptions.RedisError) as error:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from scrapy.settings import Settings
-from twisted.python.threadpool import ThreadPool
 
-from moviecrawler.cluster.threads import reactor
+from moviecrawler.cluster.threads import Threads
 from moviecrawler.dashboard.counts import Counts, read_counts
-from moviecrawler.dashboard.keys import Keys
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
@@ -66,9 +64,7 @@ class Sources:
         self.eggs = node.eggs
         self.options = node.options
         self.node_name = node.name
-        self.reactor = reactor
-        self.threads = ThreadPool(0, _THREADS, "dashboard")
-        self.keys = Keys(node.options.redis_prefix)
+        self.threads = Threads("dashboard", _THREADS)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
         # As spiders get it: from the environment, and not from another settings file.
@@ -79,7 +75,7 @@ class Sources:
 
     def counts(self) -> Counts | None:
         """Return the catalogue's figures; None when nothing was counted yet. Raises redis.RedisError."""
-        return read_counts(self.state.client, self.keys) if self.node.has_database else None
+        return read_counts(self.state.client, self.state.keys) if self.node.has_database else None
 
     # --- The frontier. Each method raises redis.RedisError and ConfigurationError -------------------------------------
 
