@@ -12,7 +12,6 @@ from moviecrawler.cluster.allowed import check_setting
 from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
-Signal = Literal["INT", "TERM", "KILL"]
 How = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
 """How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang; that counts
 against the page and not against the job."""

@@ -100,8 +100,6 @@ class ClusterLauncher(Service):
         self.state = state_for(options)
         self.poller = Poller(options)
         self.eggs = eggs
-        self.processes: dict[int, SpiderProcess] = {}
-        """By slot."""
         self.draining = False
         self.beaten_at: float | None = None
         """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
@@ -180,7 +178,7 @@ class ClusterLauncher(Service):
 
     async def _run(self, held: _Held, slot: int) -> None:
         try:
-            how, reason = await self._crawl(held, slot)
+            how, reason = await self._crawl(held)
         except _NotStartedError as error:
             journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
             how, reason = "handed_back", "its node can't start it"
@@ -188,8 +186,6 @@ class ClusterLauncher(Service):
         except Exception:  # noqa: BLE001 - whatever it is, the slot must become free
             journal.failure("Running {job} failed", job=held.job.key)
             how, reason = "died", "its node failed"
-        finally:
-            self.processes.pop(slot, None)
         await self._settle(held, how, reason)
         if held.process is not None:
             del self._unstarted[slot]
@@ -198,7 +194,7 @@ class ClusterLauncher(Service):
             await pause(_UNSTARTED_SECONDS * 2 ** min(self._unstarted[slot] - 1, _DOUBLINGS))
         self._vacate(slot)
 
-    async def _crawl(self, held: _Held, slot: int) -> tuple[How, str]:
+    async def _crawl(self, held: _Held) -> tuple[How, str]:
         job, run = held.job, self._fetching.run
         try:
             check_job(job)  # again: another version, or somebody with access to Redis, may have queued it
@@ -224,7 +220,7 @@ class ClusterLauncher(Service):
             process.start()
         except OSError as error:  # out of memory, processes or open files
             raise _NotStartedError(error) from error
-        held.process = self.processes[slot] = process
+        held.process = process
         self._beat_soon()
         await process.ended
         last_error = process.last_error
@@ -351,9 +347,9 @@ class ClusterLauncher(Service):
             memory=memory_of(),
             versions=self._versions,
             processes={
-                process.key: Process(process.pid, memory_of(process.pid), self._held[process.key].version)
-                for process in self.processes.values()
-                if process.pid is not None and process.key in self._held
+                key: Process(held.process.pid, memory_of(held.process.pid), held.version)
+                for key, held in self._held.items()
+                if held.process is not None and held.process.pid is not None and not held.process.ended.called
             },
         )
 

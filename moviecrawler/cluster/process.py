@@ -8,7 +8,6 @@ import re
 import sys
 from collections import deque
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -60,9 +59,7 @@ class SpiderProcess(ProcessProtocol):
     ) -> None:
         """Take what it needs. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
         self.key = job.key
-        self.project, self.spider, self.job = job.project, job.spider, job.id  # as Scrapyd calls them
         self.pid: int | None = None
-        self.start_time = datetime.now()  # noqa: DTZ005 - as Scrapyd has it
         self.ended: Deferred[None] = Deferred()
         self.signal: int | None = None
         """The signal that killed it, if one did."""

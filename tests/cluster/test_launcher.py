@@ -55,7 +55,7 @@ def test_slow_start_that_fails_by_itself_is_no_hang(launcher: ClusterLauncher, m
     held = _Held(job=JOB, started_at=0.0)
     launcher._held[held.job.key] = held
     ends: list[object] = []
-    Deferred.fromCoroutine(launcher._crawl(held, 0)).addCallback(ends.append)
+    Deferred.fromCoroutine(launcher._crawl(held)).addCallback(ends.append)
     for _ in range(20):  # more looks than a spider at work may be silent for
         launcher._look()
     ended.callback(None)
