@@ -33,14 +33,11 @@ def page(request: Request, **headers: str) -> Response:
     return HtmlResponse(request.url, body=PAGE, headers=headers, request=request)
 
 
-def run(chain: Chain, *urls: str) -> list[Response]:
-    async def send() -> list[Response]:
-        return [await chain.send(url) for url in urls]
-
-    return asyncio.run(send())
+async def run(chain: Chain, *urls: str) -> list[Response]:
+    return [await chain.send(url) for url in urls]
 
 
-def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path) -> None:
+async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path) -> None:
     sent: list[Request] = []
 
     async def answer(request: Request) -> Response:
@@ -53,7 +50,7 @@ def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path
             return Response(request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request)
         return page(request)
 
-    (response,) = run(Chain(4, tmp_path, answer), URL)
+    (response,) = await run(Chain(4, tmp_path, answer), URL)
     assert len(sent) == 3
     for request in sent:
         assert b"Proxy-Authorization" not in request.headers
@@ -62,7 +59,7 @@ def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path
     assert response.status == 200
 
 
-def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
+async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
     sent: list[Request] = []
 
     async def answer(request: Request) -> Response:
@@ -72,12 +69,12 @@ def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path
     chain = Chain(2, tmp_path, answer, PROXY_ORDER='{"metacritic": "datacenter"}')
     for _ in range(2):
         with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
-            run(chain, URL)
+            await run(chain, URL)
     assert chain.rotation is None
     assert [one.meta.keys() & {"exit", "proxy"} for one in sent] == [set()]
 
 
-def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
+async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[str] = []
@@ -89,13 +86,13 @@ def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
 
     with caplog.at_level(logging.INFO):
         chain = Chain(4, tmp_path, answer)
-        answers = run(chain, *(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
+        answers = await run(chain, *(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
     assert [one.body for one in answers] == [PAGE] * 40
     assert 1 <= asked.count("datacenter:1") <= 4
     assert "datacenter:1 is not used for imdb" in caplog.text
 
 
-def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
+async def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
     asked: list[tuple[str, bytes | None]] = []
 
     async def answer(request: Request) -> Response:
@@ -104,7 +101,7 @@ def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
         status = 403 if len(asked) == 3 else 200
         return HtmlResponse(request.url, status=status, body=PAGE, headers=headers, request=request)
 
-    run(Chain(2, tmp_path, answer, COOKIES_ENABLED=True), URL, URL, URL)
+    await run(Chain(2, tmp_path, answer, COOKIES_ENABLED=True), URL, URL, URL)
     assert asked == [
         ("datacenter:1", None),
         ("datacenter:2", None),
@@ -113,7 +110,7 @@ def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
     ]
 
 
-def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
+async def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
     slots: list[str] = []
 
     async def answer(request: Request) -> Response:
@@ -122,13 +119,13 @@ def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
 
     own = {"www.imdb.com": {"delay": 3.0, "concurrency": 1}}
     chain = Chain(2, tmp_path, answer, DOWNLOAD_SLOTS=own)
-    run(chain, URL, URL, URL)
+    await run(chain, URL, URL, URL)
     assert slots == [f"www.imdb.com via datacenter:{n}" for n in (1, 2, 1)]
     known = chain.crawler.engine.downloader.per_slot_settings
     assert known == dict.fromkeys(slots, own["www.imdb.com"])
 
 
-def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
+async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
     flying = most = 0
 
     async def answer(request: Request) -> Response:
@@ -141,15 +138,12 @@ def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
 
     chain = Chain(2, tmp_path, answer)  # 2 proxies with room for 2 requests each
 
-    async def crowd() -> None:
-        await asyncio.gather(*(chain.send(URL) for _ in range(30)))
-
-    asyncio.run(crowd())
+    await asyncio.gather(*(chain.send(URL) for _ in range(30)))
     assert most == 4
 
 
 @pytest.mark.parametrize("error", [IgnoreRequest("not now"), ValueError("a mistake")])
-def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_path: Path) -> None:
+async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         if "tt0000001" in request.url:
             raise error
@@ -158,12 +152,12 @@ def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_
     chain = Chain(1, tmp_path, answer)
     for _ in range(3):
         with pytest.raises(type(error), match=str(error)):
-            run(chain, URL.replace("tt0111161", "tt0000001"))
-    assert run(chain, URL)[0].status == 200
+            await run(chain, URL.replace("tt0111161", "tt0000001"))
+    assert (await run(chain, URL))[0].status == 200
     assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
 
 
-def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_path: Path) -> None:
+async def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_path: Path) -> None:
     damaged = [(b"gzip", b"not gzip"), (b"gzip", b"\x1f\x8b"), (b"\xff", PAGE), (b"zstd", PAGE)]
 
     async def answer(request: Request) -> Response:
@@ -173,11 +167,11 @@ def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_pat
         return page(request)
 
     chain = Chain(5, tmp_path, answer, PROXY_ATTEMPTS=5)
-    assert run(chain, URL)[0].body == PAGE
+    assert (await run(chain, URL))[0].body == PAGE
     assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
 
 
-def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
+async def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
     asked = 0
 
     async def answer(request: Request) -> Response:
@@ -188,57 +182,54 @@ def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Pat
 
     chain = Chain(2, tmp_path, answer)
 
-    async def crowd() -> list[BaseException | Response]:
-        return await asyncio.gather(*(chain.send(URL) for _ in range(16)), return_exceptions=True)
-
-    ended = asyncio.run(crowd())
+    ended = await asyncio.gather(*(chain.send(URL) for _ in range(16)), return_exceptions=True)
     assert all(isinstance(one, SiteStopped) for one in ended)
     assert asked == 2
 
 
-def test_an_operators_policy_decides(tmp_path: Path) -> None:
+async def test_an_operators_policy_decides(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         return page(request, **{"X-Go-Away": "1"} if request.meta["exit"] == "datacenter:1" else {})
 
     chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
-    assert "X-Go-Away" not in run(chain, URL)[0].headers
+    assert "X-Go-Away" not in (await run(chain, URL))[0].headers
     health = chain.rotation.health  # type: ignore[union-attr]  # it rotates
     assert [one.reason for one in health.quarantines.values()] == ["200 refusal"]
 
 
-def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
+async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         assert request.meta["exit"] == "datacenter:1"
         return Response(request.url, body=b"User-agent: *", request=request)
 
     chain = Chain(2, tmp_path, answer)
-    asyncio.run(chain.send("https://www.imdb.com/robots.txt", meta={}))
+    await chain.send("https://www.imdb.com/robots.txt", meta={})
     assert chain.rotation is not None
     assert not any(chain.rotation.health.proven(one.id) for one in chain.rotation.pools["datacenter"].proxies)
 
 
-def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
+async def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         assert not {"exit", "proxy", "download_slot"} & request.meta.keys()
         return Response(request.url, body=b"data", request=request)
 
     meta = {"site": "imdb-datasets", "expects": "other"}
-    asyncio.run(Chain(2, tmp_path, answer).send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta))
+    await Chain(2, tmp_path, answer).send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta)
 
 
-def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
+async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         assert request.meta["exit"] == "datacenter:1"
         return page(request)
 
     chain = Chain(1, tmp_path, answer, PROXY_ORDER="direct,datacenter")
     bound = {"site": "imdb", "expects": "page"}
-    asyncio.run(chain.send(URL, {**bound, "proxy_pool": "datacenter"}))
+    await chain.send(URL, {**bound, "proxy_pool": "datacenter"})
     with pytest.raises(AttemptsFailedError, match=r"no pool of imdb takes .* via home"):
-        asyncio.run(chain.send(URL, {**bound, "proxy_pool": "home"}))
+        await chain.send(URL, {**bound, "proxy_pool": "home"})
 
 
-def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
+async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
     tokens: list[bytes] = []
 
     async def answer(request: Request) -> Response:
@@ -250,14 +241,14 @@ def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_pat
     tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor", "PROXY_ATTEMPTS": 20}
     chain = Chain(0, tmp_path, answer, **tor)
     with pytest.raises(SiteStopped, match="no proxy is left of tor"):
-        run(chain, URL)
+        await run(chain, URL)
     assert len(tokens) == len(set(tokens)) == 2 * 3
 
 
 @pytest.mark.parametrize(
     "host", ["https://www.imdb.com:443", "https://mobile.www.imdb.com", "http://user@www.imdb.com"]
 )
-def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host: str, tmp_path: Path) -> None:
+async def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host: str, tmp_path: Path) -> None:
     left: list[str] = []
 
     async def answer(request: Request) -> Response:
@@ -272,11 +263,11 @@ def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host
         return await chain.manager.download_async(answer, request)  # type: ignore[return-value]
 
     engine.download_async = download
-    asyncio.run(robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"})))
+    await robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"}))
     assert left == ["datacenter:1"]
 
 
-def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
+async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
     sizes = iter(range(10, 100))
 
     async def answer(request: Request) -> Response:
@@ -285,7 +276,7 @@ def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> 
     for proxies in (0, 5):
         chain = Chain(proxies, tmp_path, answer)
         with pytest.raises(IgnoreRequest):
-            run(chain, URL)
+            await run(chain, URL)
         stats = chain.crawler.stats.get_stats()
         reasons = [name for name in stats if name.startswith("retry/reason_count/")]
         assert len(reasons) == 1
@@ -293,17 +284,17 @@ def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("status", [202, 403, 429])
-def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
+async def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
         return Response(request.url, status=status, headers=headers, request=request)
 
     for proxies in (0, 2):
         with pytest.raises(SiteStopped):
-            run(Chain(proxies, tmp_path, answer), URL)
+            await run(Chain(proxies, tmp_path, answer), URL)
 
 
-def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
+async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
     answers: list[Any] = [403, 200, *[DownloadConnectionRefusedError()] * 9]
 
     async def answer(request: Request) -> Response:
@@ -313,8 +304,8 @@ def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_befo
         return HtmlResponse(request.url, status=told, body=PAGE, request=request)
 
     chain = Chain(2, tmp_path, answer)
-    run(chain, URL)
+    await run(chain, URL)
     with pytest.raises(SiteStopped) as stopped:
-        run(chain, URL)
+        await run(chain, URL)
     assert "403" not in str(stopped.value)
     assert "24 h" not in str(stopped.value)

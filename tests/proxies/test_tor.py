@@ -25,10 +25,10 @@ def pool(tunnel: FakeTunnel | None = None, control: FakeControl | None = None, *
     return TorPool("tor", TorOptions.read({**usual, **where, **given}))
 
 
-def refusal(attempt: Coroutine[Any, Any, None]) -> str:
+async def refusal(attempt: Coroutine[Any, Any, None]) -> str:
     """Return the sentence with which an attempt ends."""
     with pytest.raises(TorError) as error:
-        asyncio.run(attempt)
+        await attempt
     return str(error.value)
 
 
@@ -118,17 +118,14 @@ def test_only_https_can_be_asked_through_tor() -> None:
 # --- The start-up check -------------------------------------------------------------------------------------------------
 
 
-def test_check_reaches_the_host_and_sends_it_nothing() -> None:
-    async def check() -> None:
-        with Host() as host, FakeTunnel() as tunnel, FakeControl() as control:
-            control.progress = [45, 80, 100]
-            await pool(tunnel, control).open(f"https://{host.address}")
-            assert await asyncio.to_thread(host.connected.wait, 10)
-            assert control.commands.count("GETINFO status/bootstrap-phase") == 3
-        assert [target for target, _ in tunnel.asked] == [host.address]
-        assert host.received == b""
-
-    asyncio.run(check())
+async def test_check_reaches_the_host_and_sends_it_nothing() -> None:
+    with Host() as host, FakeTunnel() as tunnel, FakeControl() as control:
+        control.progress = [45, 80, 100]
+        await pool(tunnel, control).open(f"https://{host.address}")
+        assert await asyncio.to_thread(host.connected.wait, 10)
+        assert control.commands.count("GETINFO status/bootstrap-phase") == 3
+    assert [target for target, _ in tunnel.asked] == [host.address]
+    assert host.received == b""
 
 
 @pytest.mark.parametrize(
@@ -146,112 +143,90 @@ def test_check_reaches_the_host_and_sends_it_nothing() -> None:
         (None, "did not reach 127.0.0.1:443 within 1 s; it may still be looking for its first circuits"),
     ],
 )
-def test_what_is_wrong_with_the_tunnel_is_one_sentence(answer: bytes | None, sentence: str) -> None:
-    async def check() -> None:
-        with FakeTunnel() as tunnel:
-            tunnel.answers = [answer] * 99
-            await pool(tunnel, TOR_TIMEOUT=1).open(SITE)
-
-    assert sentence in refusal(check())
+async def test_what_is_wrong_with_the_tunnel_is_one_sentence(answer: bytes | None, sentence: str) -> None:
+    with FakeTunnel() as tunnel:
+        tunnel.answers = [answer] * 99
+        assert sentence in await refusal(pool(tunnel, TOR_TIMEOUT=1).open(SITE))
 
 
-def test_nothing_that_listens_is_named() -> None:
+async def test_nothing_that_listens_is_named() -> None:
     with FakeTunnel() as tunnel:
         pass
-    said = refusal(pool(tunnel, TOR_TIMEOUT=1).open(SITE))
+    said = await refusal(pool(tunnel, TOR_TIMEOUT=1).open(SITE))
     assert said.startswith("nothing listens at TOR_TUNNEL 127.0.0.1:")
     assert "(Connection refused)" in said
 
 
-def test_tor_that_starts_a_little_later_is_waited_for() -> None:
-    async def check() -> None:
-        with FakeTunnel() as gone:
-            pass
-        with Host() as host:
-            checking = asyncio.create_task(pool(gone).open(f"https://{host.address}"))
-            await asyncio.sleep(0.6)
-            assert not checking.done()
-            with FakeTunnel(gone.port) as tunnel:
-                tunnel.answers = [b"HTTP/1.0 500 Internal Server Error\r\n\r\n"]
-                await checking
-            assert len(tunnel.asked) == 2
-
-    asyncio.run(check())
+async def test_tor_that_starts_a_little_later_is_waited_for() -> None:
+    with FakeTunnel() as gone:
+        pass
+    with Host() as host:
+        checking = asyncio.create_task(pool(gone).open(f"https://{host.address}"))
+        await asyncio.sleep(0.6)
+        assert not checking.done()
+        with FakeTunnel(gone.port) as tunnel:
+            tunnel.answers = [b"HTTP/1.0 500 Internal Server Error\r\n\r\n"]
+            await checking
+        assert len(tunnel.asked) == 2
 
 
 # --- The control port ---------------------------------------------------------------------------------------------------
 
 
-def test_tor_without_circuits_is_named_with_how_far_it_is() -> None:
-    async def check() -> None:
-        with FakeTunnel() as tunnel, FakeControl() as control:
-            control.progress = [45]
-            await pool(tunnel, control, TOR_TIMEOUT=1).open(SITE)
-
-    assert "has no circuits yet: it is at 45% (Loading relay descriptors)" in refusal(check())
+async def test_tor_without_circuits_is_named_with_how_far_it_is() -> None:
+    with FakeTunnel() as tunnel, FakeControl() as control:
+        control.progress = [45]
+        said = await refusal(pool(tunnel, control, TOR_TIMEOUT=1).open(SITE))
+    assert "has no circuits yet: it is at 45% (Loading relay descriptors)" in said
 
 
 @pytest.mark.parametrize("password", ["hunter2", 'quote " and \\ backslash'])
-def test_password_comes_from_the_environment_and_is_never_logged(
+async def test_password_comes_from_the_environment_and_is_never_logged(
     password: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def check() -> None:
-        with Host() as host, FakeTunnel() as tunnel, FakeControl(password) as control:
-            await pool(tunnel, control).open(f"https://{host.address}")
-
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", password)
-    with caplog.at_level(1):
-        asyncio.run(check())
+    with caplog.at_level(1), Host() as host, FakeTunnel() as tunnel, FakeControl(password) as control:
+        await pool(tunnel, control).open(f"https://{host.address}")
     assert password[:5] not in caplog.text
 
 
 @pytest.mark.parametrize("given", ["", "hunter3"])
-def test_wrong_password_is_named_and_not_shown(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def check() -> None:
-        with FakeTunnel() as tunnel, FakeControl("hunter2") as control:
-            await pool(tunnel, control).open(SITE)
-
+async def test_wrong_password_is_named_and_not_shown(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOR_CONTROL_PASSWORD", given)
-    said = refusal(check())
+    with FakeTunnel() as tunnel, FakeControl("hunter2") as control:
+        said = await refusal(pool(tunnel, control).open(SITE))
     assert "asks for another password; set TOR_CONTROL_PASSWORD in the environment" in said
     assert "hunter" not in said
 
 
 @pytest.mark.parametrize("command", ["PROTOCOLINFO 1", "AUTHENTICATE", "GETINFO status/bootstrap-phase"])
-def test_control_port_that_falls_silent_is_given_up_in_time(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_control_port_that_falls_silent_is_given_up_in_time(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tor, "_CONTROL_TIMEOUT_SECONDS", 0.3)
-
-    async def check() -> None:
-        with FakeTunnel() as tunnel, FakeControl() as control:
-            control.silent_at = command
-            async with asyncio.timeout(20):
-                await pool(tunnel, control, TOR_TIMEOUT=1).open(SITE)
-
-    assert "can't be asked: " in refusal(check())
+    with FakeTunnel() as tunnel, FakeControl() as control:
+        control.silent_at = command
+        async with asyncio.timeout(20):
+            assert "can't be asked: " in await refusal(pool(tunnel, control, TOR_TIMEOUT=1).open(SITE))
 
 
 # --- A new identity -----------------------------------------------------------------------------------------------------
 
 
-def test_new_identity_leaves_every_circuit_as_often_as_tor_allows() -> None:
+async def test_new_identity_leaves_every_circuit_as_often_as_tor_allows() -> None:
     now = 1000.0
-
-    async def renew() -> None:
-        nonlocal now
-        with FakeControl() as control:
-            made = TorPool("tor", TorOptions.read({"TOR_TUNNEL": TUNNEL, "TOR_CONTROL": control.address}), lambda: now)
-            for later, does in ((1000.0, True), (1000.0, False), (1009.9, False), (1010.0, True), (1025.0, True)):
-                now = later
-                before = tokens(made)
-                await made.exhausted()
-                assert set(tokens(made)).isdisjoint(before) == does
-            assert control.commands.count("SIGNAL NEWNYM") == 3
-
-    asyncio.run(renew())
+    with FakeControl() as control:
+        made = TorPool("tor", TorOptions.read({"TOR_TUNNEL": TUNNEL, "TOR_CONTROL": control.address}), lambda: now)
+        for later, does in ((1000.0, True), (1000.0, False), (1009.9, False), (1010.0, True), (1025.0, True)):
+            now = later
+            before = tokens(made)
+            await made.exhausted()
+            assert set(tokens(made)).isdisjoint(before) == does
+        assert control.commands.count("SIGNAL NEWNYM") == 3
 
 
-def test_without_a_control_port_there_is_no_new_identity() -> None:
+async def test_without_a_control_port_there_is_no_new_identity() -> None:
     made = pool()
     before = tokens(made)
-    asyncio.run(made.exhausted())
+    await made.exhausted()
     assert tokens(made) == before
