@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.matching import BY_HAND
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.spreadsheets import read_rows, shown
+from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, shown
 from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
-from moviecrawler.items import TitleKind
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -36,12 +35,6 @@ def _popularity(text: str) -> float:
     return round(value, 1)
 
 
-def _kind(text: str) -> str:
-    if text not in get_args(TitleKind):
-        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
-    return text
-
-
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_ID)) and 0 < int(text) <= LARGEST_ID):
         raise ValueError(f"give a whole number from 1 to {LARGEST_ID}")
@@ -54,7 +47,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "tmdb_series_id": _number,
     "title": str,
     "original_title": str,
-    "kind": _kind,
+    "kind": kind_of,
     "year": lambda text: check_year(_number(text)),
     "runtime_minutes": lambda text: check_runtime(_number(text)),
     "popularity": _popularity,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from moviecrawler.catalogue.forms import Title, prepare
-from moviecrawler.catalogue.spreadsheets import read_rows, shown
+from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, parse_date
-from moviecrawler.items import TitleKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -191,19 +190,13 @@ def _year(year: int) -> int:
     return year
 
 
-def _kind(cell: Any) -> str:
-    if cell not in get_args(TitleKind):
-        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
-    return str(cell)
-
-
 _READERS: dict[str, Callable[[Any], Any]] = {
     "site": _text,
     "site_id": _text,
     "title": _text,
     "original_title": _text,
     "other_titles": _texts,
-    "kind": _kind,
+    "kind": kind_of,
     "year": partial(_whole, check=_year),
     "release_date": _date,
     "runtime_minutes": partial(_whole, check=check_runtime, zero_is_unknown=True),  # as IMDb's old datasets have it

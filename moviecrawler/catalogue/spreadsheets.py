@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import TitleKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,13 @@ def read_rows(
                 yield dict(zip(header, cells, strict=True)), place
     except csv.Error as error:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
+
+
+def kind_of(cell: Any) -> str:
+    """Return the kind of title that a cell names. Raises ValueError."""
+    if cell not in get_args(TitleKind):
+        raise ValueError(f"give one of {', '.join(get_args(TitleKind))}")
+    return str(cell)
 
 
 def shown(cell: Any) -> str:

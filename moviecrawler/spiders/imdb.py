@@ -180,13 +180,11 @@ class ImdbSpider(MovieSpider):
 
     def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
         """Keep a list for the datasets when its page may not be had."""
-        if self.plan.lane is not None and self.via == "auto" and outcome in REFUSED:
-            # The datasets don't tell what is popular now, and the titles are known without.
-            self.crawler.signals.send_catch_log(list_missed, url=url, reason=None, refused=False)
-            return iter(())
-        if self.via == "auto" and outcome in REFUSED and self.plan.list_name != "boxoffice":
-            self._warn(reason)
-            self.refused_list = self.plan.list_name
+        is_due = self.plan.lane is not None
+        if self.via == "auto" and outcome in REFUSED and (is_due or self.plan.list_name != "boxoffice"):
+            if not is_due:  # what is due is known without the list, and the datasets don't tell what is popular now
+                self._warn(reason)
+                self.refused_list = self.plan.list_name
             self.crawler.signals.send_catch_log(list_missed, url=url, reason=None, refused=False)
             return iter(())
         return super().list_missed(url, outcome, reason)
