@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from urllib3 import encode_multipart_formdata
+
 from tests.conftest import PROJECT
 from tests.waiting import wait_for
 
@@ -261,18 +263,9 @@ class Node:
 
     def deploy(self, data: bytes, project: str = "toy", version: str = "1", **options: Any) -> Answer:
         """Upload an egg, as scrapyd-deploy does."""
-        boundary = "- - - a boundary - - -".replace(" ", "")
-        parts = [
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
-            for name, value in (("project", project), ("version", version))
-        ]
-        parts.append(
-            f'--{boundary}\r\nContent-Disposition: form-data; name="egg"; filename="project.egg"\r\n\r\n'.encode()
-        )
-        body = b"".join(parts) + data + f"\r\n--{boundary}--\r\n".encode()
-        return self.request(
-            "addversion.json", body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}, **options
-        )
+        fields = {"project": project, "version": version, "egg": ("project.egg", data)}
+        body, kind = encode_multipart_formdata(fields)
+        return self.request("addversion.json", body, {"Content-Type": kind}, **options)
 
     def schedule(
         self, spider: str, project: str = "toy", settings: Mapping[str, str] | None = None, **more: str

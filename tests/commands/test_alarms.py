@@ -11,18 +11,11 @@ from tests.crawling import scrapy
 
 
 def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
-    book = open_alarm_store({"DATA_DIR": tmp_path})
-    alarm = Alarm(
-        name="coverage/imdb/plot",
-        kind="coverage",
-        site="imdb",
-        text="plot is missing\x1b[2J",
-        since=0,
-        seen_at=60,
-        told_at=0,
-    )
-    book.fire(alarm, 60)
-    book.learn("imdb", "2026-11-01", Seen(baselines={"title|movie|released": {"plot": (100.0, 0.0, 0.0)}}))
+    store = open_alarm_store({"DATA_DIR": tmp_path})
+    text = "plot is missing\x1b[2J"
+    alarm = Alarm(name="coverage/imdb/plot", kind="coverage", site="imdb", text=text, since=0, seen_at=60)
+    store.fire(alarm, 60)
+    store.learn("imdb", "2026-11-01", Seen(baselines={"title|movie|released": {"plot": (100.0, 0.0, 0.0)}}))
 
     shown = scrapy("alarms", data=tmp_path)
     assert shown.code == 1
@@ -37,5 +30,5 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
     told = json.loads(accepted.output)
     assert told["open"] == []
     assert [event["what"] for event in told["history"]] == ["accepted", "opened"]
-    assert book.baselines("imdb").keys() == {ANY}
-    book.close()
+    assert store.baselines("imdb").keys() == {ANY}
+    store.close()

@@ -158,69 +158,32 @@ def _go_wrong(made: Operated) -> None:
     """Let there be what an operator has to look at."""
     client, now = made.redis.client, time.time()
     # Its own keys, which the two nodes and their crawls write, too.
-    envelope = [
-        1,
-        "https://www.metacritic.com/movie/killer/",
-        "metacritic",
-        "parse_title",
-        "title_failed",
-        {},
-        "page",
-        0,
-        0,
-        now,
-        0,
-        None,
-        None,
-    ]
-    client.hset(
-        Keys("metacritic", "over").dead_letters,
-        LETTER,
-        json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
-        + f"\n201{LETTER}"
-        + json.dumps(envelope),
-    )
+    envelope: list[Any] = [1, "https://www.metacritic.com/movie/killer/", "metacritic", "parse_title", "title_failed"]
+    envelope += [{}, "page", 0, 0, now, 0, None, None]
+    reason = json.dumps({"reason": f"it kills {HOSTILE}", "at": round(now * 1000)})
+    client.hset(Keys("metacritic", "over").dead_letters, LETTER, f"{reason}\n201{LETTER}{json.dumps(envelope)}")
     for name, figure in (("successes", 7), ("bans", 3), ("ms", 2100)):
         client.hincrby(ExitKeys("rottentomatoes").figures(int(now // HOUR)), f"datacenter:elsewhere {name}", figure)
     quarantine = {"since": now, "until": now + 1800, "strikes": 1, "reason": HOSTILE, "served": False}
     client.hset(ExitKeys("rottentomatoes").quarantines, "datacenter:elsewhere", json.dumps(quarantine))
-    book = open_alarm_store({"REDIS_URL": made.redis.url})
-    book.fire(
-        Alarm(
-            name="coverage/imdb/year",
-            kind="coverage",
-            site="imdb",
-            text="15 of the latest 50 pages that should have a place for year are silent of it",
-            since=now,
-            seen_at=now,
-        ),
-        3600,
-    )
+    alarms = open_alarm_store({"REDIS_URL": made.redis.url})
+    text = "15 of the latest 50 pages that should have a place for year are silent of it"
+    alarms.fire(Alarm(name="coverage/imdb/year", kind="coverage", site="imdb", text=text, since=now, seen_at=now), 3600)
     today = time.strftime("%Y-%m-%d", time.gmtime(now))
     seen = Seen(100, Counter({"year": 90, "scores.metascore": 50}), Counter({"scores.metascore": 40}))
     seen.examples["scores.metascore"] = Example("movie/odd", "https://www.metacritic.com/movie/odd/")
-    book.learn("metacritic", today, seen)
-    book.close()
+    alarms.learn("metacritic", today, seen)
+    alarms.close()
     sample = Sample(
-        site="metacritic",
-        field="scores",
-        site_id="movie/odd",
-        url="https://www.metacritic.com/movie/odd/",
-        reason="scores: gone",
-        at=now,
-        size=9,
-    )
+        site="metacritic", field="scores", site_id="movie/odd", url="https://www.metacritic.com/movie/odd/",
+        reason="scores: gone", at=now, size=9,
+    )  # fmt: skip
     client.hset(CrawlKeys.SAMPLES, "metacritic/scores", msgspec.json.encode(sample) + b"\n" + gzip.compress(SAMPLE))
     partial = msgspec.structs.replace(sample, field="silent scores.metascore", reason="silent of scores.metascore")
     kept = msgspec.json.encode(partial) + b"\n" + gzip.compress(SAMPLE)
     client.hset(CrawlKeys.SAMPLES, "metacritic/silent scores.metascore", kept)
-    refused = Movie(
-        site="metacritic",
-        site_id="movie/refused",
-        url="https://www.metacritic.com/movie/refused/",
-        title=HOSTILE,
-        kind="movie",
-    )
+    url = "https://www.metacritic.com/movie/refused/"
+    refused = Movie(site="metacritic", site_id="movie/refused", url=url, title=HOSTILE, kind="movie")
     unreadable = record_of("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
     told = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
     for item in (unreadable, told):

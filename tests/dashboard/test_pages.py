@@ -15,6 +15,7 @@ import pytest
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
+from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from tests.cluster.nodes import Node
 from tests.dashboard.operated import (
     DONE,
@@ -513,16 +514,14 @@ def test_title_is_boosted(world: Operated) -> None:
 
 
 def test_new_normal_ends_an_alarm(world: Operated) -> None:
-    from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store  # noqa: PLC0415 - here alone
-
-    book = open_alarm_store({"REDIS_URL": world.redis.url})
+    alarms = open_alarm_store({"REDIS_URL": world.redis.url})
     now = time.time()
     name = "coverage/metacritic/plot"
-    book.fire(Alarm(name=name, kind="coverage", site="metacritic", text="few have it", since=now, seen_at=now), 3600)
+    alarms.fire(Alarm(name=name, kind="coverage", site="metacritic", text="few have it", since=now, seen_at=now), 3600)
     assert f"✕ {name} few have it" in text_of(world.page("/quality"))
     assert world.send("/quality", action="normal", alarm=name).headers["Location"] == "/quality?notice=new-normal"
-    assert name not in {alarm.name for alarm in book.open_alarms()}
-    book.close()
+    assert name not in {alarm.name for alarm in alarms.open_alarms()}
+    alarms.close()
 
 
 def test_every_node_shows_the_same_and_takes_the_other_s_forms(world: Operated) -> None:
