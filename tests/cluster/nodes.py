@@ -263,7 +263,7 @@ class Node:
 
     def deploy(self, data: bytes, project: str = "toy", version: str = "1", **options: Any) -> Answer:
         """Upload an egg, as scrapyd-deploy does."""
-        fields = {"project": project, "version": version, "egg": ("project.egg", data)}
+        fields: dict[str, Any] = {"project": project, "version": version, "egg": ("project.egg", data)}
         body, kind = encode_multipart_formdata(fields)
         return self.request("addversion.json", body, {"Content-Type": kind}, **options)
 
