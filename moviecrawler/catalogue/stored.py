@@ -2,6 +2,7 @@
 
 It is `Movie` as plain data, but for two things. The finer scores stand apart, in `finer_scores`, as versions that don't know their kinds
 can't read a list that has them. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie.
+A movie that is silent of all newer fields is written as the version before would: without `external_ids`, and without their names in `silent`.
 
 Two versions before this one are read as they were meant. The one before `Movie.silent` named in `unsure` the fields that a page lacked although
 pages like it had them, and left out what lists and datasets can't tell. Where it had kept the value of an earlier page, the value
@@ -12,6 +13,7 @@ is silent.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,16 +24,10 @@ from moviecrawler.items import SCOREBOARD_KINDS, Movie, Score
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from moviecrawler.items import ScoreKind, Site, TitleKind
+
 _NEWER_FIELDS: Final = (
-    "poster_width",
-    "poster_height",
-    "offers",
-    "keywords",
-    "interests",
-    "taglines",
-    "awards",
-    "related",
-    "consensus",
+    *("poster_width", "poster_height", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus"),
 )
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
@@ -41,7 +37,7 @@ _LEFT_OUT: Final = {
 """What is left out of the parts of a movie when it is None or an empty list; of a movie, that is _NEWER_FIELDS."""
 _DECODER = msgspec.json.Decoder(Movie)
 _SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
-"""Keys. The first two stand in every item of this version."""
+"""Keys. The first stands in every item of this version, the second in those that tell some newer field."""
 
 
 class _Former(msgspec.Struct):
@@ -75,6 +71,10 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
     if finer:
         document["scores"] = [score for score in document["scores"] if score["kind"] in SCOREBOARD_KINDS]
         document["finer_scores"] = finer
+    newer = _newer_told(movie)
+    if not movie.external_ids and newer.issubset(movie.silent):  # as a row of a list or a dataset is
+        del document["external_ids"]
+        document["silent"] = [name for name in movie.silent if name not in newer]
     return document
 
 
@@ -112,11 +112,20 @@ def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:
     return sorted(set(unsure) & may_be_silent - present)
 
 
-def _told_since(movie: Movie) -> set[str]:
+def _told_since(movie: Movie) -> frozenset[str]:
     """Return what the site tells of such titles that the version before `external_ids` did not read."""
-    return {
-        name for name in told_by(movie.site, movie.kind) | score_facts_told(movie) if is_newer(*name.split("."))
-    } - present_in(movie)
+    return _newer_told(movie) - present_in(movie)
+
+
+def _newer_told(movie: Movie) -> frozenset[str]:
+    return _newer(movie.site, movie.kind, tuple(score.kind for score in movie.scores))
+
+
+@cache
+def _newer(site: Site, kind: TitleKind, scores: tuple[ScoreKind, ...]) -> frozenset[str]:
+    scored = [Score(kind=score, value=1) for score in scores]
+    movie = Movie(site=site, site_id=None, url=None, title="", kind=kind, scores=scored)
+    return frozenset(name for name in told_by(site, kind) | score_facts_told(movie) if is_newer(*name.split(".")))
 
 
 def is_newer(field: str, part: str = "", fact: str = "count") -> bool:

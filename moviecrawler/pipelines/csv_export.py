@@ -184,9 +184,11 @@ def _lines(encoded: bytes) -> tuple[bytes, ...]:
     """Return the lines of a title, as in `_ROWS`."""
     movie = read_movie(encoded)
     found = []
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
     for _, rows_of in _ROWS.values():
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
+        text.seek(0)
+        text.truncate()
         for row in rows_of(movie):
             write_row(writer, row)
         found.append(text.getvalue().encode())

@@ -15,6 +15,7 @@ import psycopg2
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.sql import migrations
+from moviecrawler.fields import silent_beside
 from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
@@ -155,6 +156,17 @@ def test_a_movie_without_any_of_it_grows_by_one_empty_field() -> None:
     assert not newer & plain_of(bare).keys()
     assert plain_of(bare)["external_ids"] == {}
     assert plain_of(bare)["scores"] == [{"kind": "imdb", "value": 7.5, "count": None}]
+
+
+def test_rows_of_datasets_and_lists_do_not_grow_by_what_they_are_silent_of() -> None:
+    for source in ("dataset", "list"):
+        row = page("imdb", "tt0000001", source=source, scores=[Score(kind="imdb", value=7.5, count=5)])
+        row.silent = silent_beside(row)
+        stored = plain_of(row)
+        assert "external_ids" not in stored
+        assert {"keywords", "offers", "scores.imdb.histogram"} <= {*row.silent} - {*stored["silent"]}
+        assert {"plot", "scores.metascore"} <= {*stored["silent"]}
+        assert read_movie(encode_movie(row)) == movie_of_document(document_of_movie(row)) == row
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------

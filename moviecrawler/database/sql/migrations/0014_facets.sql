@@ -12,7 +12,7 @@ ALTER TABLE records
     ADD COLUMN awards        jsonb NOT NULL DEFAULT '[]',  -- array of {event, wins, nominations}
     ADD COLUMN related       jsonb NOT NULL DEFAULT '[]',  -- array of {relation, site_id, title, connection}, in page order
     ADD COLUMN consensus     text,  -- Rotten Tomatoes' critics'
-    ADD COLUMN external_ids  jsonb;  -- by whose they are; null: written by a version that knew none of these columns
+    ADD COLUMN external_ids  jsonb;  -- by whose they are; null: silent of all of these columns, as what was written before them
 -- As for match_keys; empty ones need no place in an index.
 CREATE INDEX records_keywords ON records USING gin (keywords) WITH (fastupdate = off) WHERE keywords <> '{}';
 CREATE INDEX records_interests ON records USING gin (interests) WITH (fastupdate = off) WHERE interests <> '{}';
@@ -78,8 +78,8 @@ CREATE UNIQUE INDEX offers_now ON offers (record_id, provider, kind, coalesce(co
 CREATE INDEX offers_ended ON offers (record_id) WHERE ended IS NOT NULL;
 CREATE INDEX offers_provider ON offers (provider, record_id) WHERE ended IS NULL;
 
--- As before, with what is new. `finer_scores` stands beside `scores`, as in catalogue.stored; a row that was written before is without
--- `external_ids`.
+-- As before, with what is new, in the form of catalogue.stored: `finer_scores` stands beside `scores`, and what is silent of all that is
+-- new is without `external_ids`.
 CREATE OR REPLACE VIEW items AS
 SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
     to_jsonb(r) - '{record_id,title_id,placed_by_hand,match_keys}'::text[]
