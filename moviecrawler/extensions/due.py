@@ -163,6 +163,8 @@ class DueTitles:
             return None
         scheduler = shared_scheduler(self.spider.crawler)
         if scheduler is not None:
+            if scheduler.budget_left is not None:
+                await scheduler.refresh()  # by what others have queued meanwhile
             return scheduler.budget_left
         budget, now = self.recorder.budget, utc_now()
         if budget is None:

@@ -266,6 +266,12 @@ class FrontierScheduler(ExchangingScheduler):
         """Whether nothing is handed out now, because the site has refused us or the day's budget is spent."""
         return self.queue.reply is not None and self.queue.reply.shut > 0
 
+    async def refresh(self) -> None:
+        """Exchange with Redis at once, so that what waits, what is left of the budget and how many workers there are is known."""
+        self._wakeup_received = True
+        self._wake.set()
+        await self._next_exchange()
+
     async def until_low(self, waiting: int) -> None:
         """Wait until fewer than so many requests wait in the shared queue: for a spider that tops it up."""
         while self.waiting >= waiting:
