@@ -148,6 +148,10 @@ def test_scrapy_redis_own_names_are_heeded() -> None:
 def test_limits_of_a_store_hold_unless_settings_say_otherwise() -> None:
     limits = Limits.from_settings(Settings({"STORE_BATCH_ITEMS": "7"}), Limits(batch_seconds=60.0))
     assert (limits.batch_items, limits.batch_seconds, limits.buffer_items) == (7, 60.0, Limits().buffer_items)
+    # An operator's smaller buffer holds a batch of a store that would take larger ones.
+    large = Limits(batch_items=2_000, buffer_items=5_000)
+    limits = Limits.from_settings(Settings({"STORE_BUFFER_ITEMS": "1000"}), large)
+    assert (limits.batch_items, limits.buffer_items) == (1_000, 1_000)
 
 
 @pytest.mark.parametrize("pipeline", [CsvPipeline, PostgresPipeline, MongoPipeline, S3Pipeline])
