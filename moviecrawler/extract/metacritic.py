@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
 
+_ASKED_AT_HOST: Final = re.compile(r"/pages/(?P<kind>movies|shows)/(?P<slug>[^/?]+)/web")
 _MOST_ADDRESSES: Final = 100
 """Addresses in bare JSON-LD, of pictures and people too, among which the title's is looked for."""
 _SITE_IN_TITLE: Final = re.compile(rb"\bMetacritic\s*</title", re.IGNORECASE)
@@ -158,7 +159,7 @@ def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `r
 
 
 @reader
-def detail(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
+def detail(body: bytes, url: str | None = None) -> Page:
     """Return the title of a composer answer: a title's own page or one of its reviews. Raises ExtractionError.
 
     An answer that there is no such title is one of them; `is_absent` tells it from the others.
@@ -166,7 +167,11 @@ def detail(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `read
     answer = decode_json(body)
     refuse_errors(answer, "page")
     components = {attempt(partial(component_name, part)): part for part in dig_list(answer, "components")}
-    return Page(site="metacritic", kind="backend", movie=from_components(components).done())
+    movie = from_components(components).done()
+    asked = _ASKED_AT_HOST.search(url or "")
+    if asked:
+        check_season(movie.site_id or "", f"/{'tv' if asked['kind'] == 'shows' else 'movie'}/{asked['slug']}/")
+    return Page(site="metacritic", kind="backend", movie=movie)
 
 
 @reader

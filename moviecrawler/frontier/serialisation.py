@@ -15,7 +15,6 @@ from scrapy import Request
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
-from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from moviecrawler.frontier.spider import SharedSpider
@@ -167,5 +166,6 @@ def _check_arguments(request: Request, envelope: Envelope, spider: SharedSpider)
         msgspec.convert(envelope.cb_kwargs, _OfList)
         return
     site_id = msgspec.convert(envelope.cb_kwargs, _OfTitle).site_id
-    if not site_id.isprintable() or Request(title_url(spider.site, site_id, spider.home)).url != request.url:
+    addresses = spider.title_addresses(site_id) if site_id.isprintable() else []
+    if request.url not in [Request(address).url for address in addresses]:
         raise ValueError(f"{envelope.url!r} is not the page of {site_id!r}")

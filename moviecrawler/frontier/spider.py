@@ -45,3 +45,6 @@ class SharedSpider(Protocol):
 
     def seed_request(self, seed: bytes) -> Request:
         """Return the request for a title that was pushed from outside. Raises ConfigurationError."""
+
+    def title_addresses(self, site_id: str) -> list[str]:
+        """Return where a title may be asked for."""

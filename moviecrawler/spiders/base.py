@@ -202,12 +202,20 @@ class MovieSpider(scrapy.Spider):
     def title_request(self, site_id: str, found: Found | None) -> Request:
         """Return the request of one title's page."""
         return Request(
-            title_url(self.site, site_id, self.home),
+            self.title_addresses(site_id)[-1],
             callback=self.parse_title,
             errback=self.title_failed,
             cb_kwargs={"site_id": site_id, "found": found},
             meta={"expects": "page", "site": self.site},
         )
+
+    def title_addresses(self, site_id: str) -> list[str]:
+        """Return where a title may be asked for: its page last, before it what may be asked instead."""
+        return [title_url(self.site, site_id, self.home)]
+
+    def instead_of(self, request: Request, outcome: str) -> Request | None:  # noqa: ARG002 - one site needs them
+        """Return the request for a title's page, where what was asked instead of it has ended so; None where nothing was."""
+        return None
 
     # --- What is due --------------------------------------------------------------------------------------------------
 
@@ -333,6 +341,9 @@ class MovieSpider(scrapy.Spider):
         try:
             movie = self.read_title(response).movie
         except ExtractionError as error:
+            if response.request is not None and (page := self.instead_of(response.request, "failed")) is not None:
+                yield page
+                return
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
             self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
@@ -374,6 +385,9 @@ class MovieSpider(scrapy.Spider):
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         outcome, reason = _outcome(failure)
+        if (page := self.instead_of(request, outcome)) is not None:
+            yield page
+            return
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))
         if outcome == "absent":
             yield from self.next_candidate(known.get("due"))

@@ -1,9 +1,10 @@
-"""Metacritic: the finder's lists or the sitemap, then each movie's page."""
+"""Metacritic: the finder's lists or the sitemap, then each title from the JSON host, or else from its page."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from scrapy import Request
 
@@ -12,16 +13,28 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.spiders.base import LIST_PRIORITY, TRENDING_SIZE
 from moviecrawler.spiders.sitemap import SitemapSpider
+from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from moviecrawler.catalogue.sightings import Reading
     from moviecrawler.items import Page
+    from moviecrawler.spiders.plan import Found
+
+logger = logging.getLogger(__name__)
 
 FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
+_LIVE = {HOMES["metacritic"], "https://backend.metacritic.com"}
+_COMPOSER = "/composer/metacritic/pages"
+_COMPOSED = {"movie": "movies", "tv": "shows"}
+"""What the JSON host calls each kind of titles."""
+_KEPT = frozenset({"proxy_pool", "max_retry_times"})
+"""Of a request's meta, what whoever pushed the title has asked for."""
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
@@ -98,6 +111,57 @@ class MetacriticSpider(SitemapSpider):
     def _endless(self, response: Response) -> Iterator[Any]:
         return self.list_missed(response.url, "failed", f"it goes on after {MOST_LISTED:,} titles, which are read")
 
+    # --- Titles -------------------------------------------------------------------------------------------------------
+
+    asks_json_host: bool
+    """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
+        """Create the spider. Whoever names another host for one of the two only does not want the live other one."""
+        spider = super().from_crawler(crawler, *args, **arguments)
+        hosts = (spider.home, crawler.settings["METACRITIC_API_URL"])
+        spider.asks_json_host = len({host.rstrip("/") in _LIVE for host in hosts}) == 1
+        return spider
+
+    def title_addresses(self, site_id: str) -> list[str]:
+        """Return the address at the JSON host, which has none for a season, and that of the page."""
+        kind, _, slug = site_id.partition("/")
+        page = super().title_addresses(site_id)
+        if kind not in _COMPOSED or "/" in slug:
+            return page
+        home = self.settings["METACRITIC_API_URL"].rstrip("/")
+        return [f"{home}{_COMPOSER}/{_COMPOSED[kind]}/{slug}/web?contentOnly=true", *page]
+
+    def title_request(self, site_id: str, found: Found | None) -> Request:
+        """Return the request of one title, at the JSON host until its robots.txt forbids that."""
+        request, address = super().title_request(site_id, found), self.title_addresses(site_id)[0]
+        if not self.asks_json_host or address == request.url:
+            return request
+        return request.replace(url=address, meta={**request.meta, "expects": "json"})
+
+    def instead_of(self, request: Request, outcome: str) -> Request | None:
+        """Return the request for a title's page when the JSON host has it not or may not be asked.
+
+        Only the page knows what a title that was renamed is called now. A refusal is one of the whole site, and ends there.
+        """
+        if outcome == "blocked" or not _is_composed(request.url):
+            return None
+        self.crawler.stats.inc_value(f"metacritic/json_host/{outcome}")
+        if outcome == "disallowed" and self.asks_json_host:
+            self.asks_json_host = False
+            logger.info("robots.txt forbids the JSON host, so that pages are read", extra={"spider": self})
+        kept = {name: value for name, value in request.meta.items() if name in _KEPT}
+        page = super().title_request(request.cb_kwargs["site_id"], None)
+        return page.replace(
+            cb_kwargs=request.cb_kwargs, meta={**page.meta, **kept}, priority=request.priority, dont_filter=True
+        )
+
     def read_title(self, response: Response) -> Page:
-        """Return what a movie's page says."""
-        return metacritic.movie(response.body, response.url)
+        """Return what the JSON host or a title's page says."""
+        read = metacritic.detail if _is_composed(response.url) else metacritic.movie
+        return read(response.body, response.url)
+
+
+def _is_composed(url: str) -> bool:
+    return urlsplit(url).path.startswith(_COMPOSER)

@@ -1,0 +1,72 @@
+"""Titles of Metacritic's are read from its JSON host, and from their pages where that doesn't have them or may not be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.urls import HOMES
+from tests.crawling import FAST, Finished, scrapy
+from tests.middlewares.sites import Site, Told
+
+CATALOGUE = Catalogue(1, 40)
+SLUGS = [CATALOGUE.slug("metacritic", CATALOGUE.nth("metacritic", place)) for place in range(2)]
+COMPOSED = "/composer/metacritic/pages/movies/{}/web"
+PAGE = "/movie/{}/"
+
+
+def served(path: str) -> Told:
+    """Return what the replica answers."""
+    answer = Generated(CATALOGUE, light=True).answer("metacritic", path, {}, HOMES["metacritic"])
+    assert isinstance(answer, Answer)
+    return Told(answer.status, answer.body.identity())
+
+
+def crawl(pages: Site, host: Site, folder: Path) -> Finished:
+    """Ask for two titles of a site with pages and a JSON host."""
+    options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
+    ids = ",".join(f"movie/{slug}" for slug in SLUGS)
+    where = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url}
+    return scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=folder, **where)
+
+
+@pytest.mark.parametrize(
+    ("robots", "told", "outcome"),
+    [
+        (b"", None, "host"),
+        (b"User-agent: *\nDisallow: /composer/\n", None, "pages"),
+        (b"", Told(404, b'{"errors": [{"code": 404}]}'), "pages"),
+        (b"", Told(200, b'{"components": []}'), "pages"),
+        (b"", Told(500), "pages"),
+        (b"", Told(403), "blocked"),
+    ],
+)
+def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_path: Path) -> None:
+    with Site() as pages, Site() as host:
+        host.answers["/robots.txt"] = Told(200, robots) if robots else Told(404)
+        for slug in SLUGS:
+            pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
+            host.answers[COMPOSED.format(slug)] = told or served(COMPOSED.format(slug))
+        finished = crawl(pages, host, tmp_path)
+        stored = sorted(str(movie.site_id) for movie in finished.movies)
+        assert stored == ([] if outcome == "blocked" else sorted(f"movie/{slug}" for slug in SLUGS))
+        assert set(finished.misses.values()) == ({"blocked"} if outcome == "blocked" else set())
+        assert sorted(pages.pages) == (sorted(map(PAGE.format, SLUGS)) if outcome == "pages" else [])
+        if robots:
+            assert host.asked == ["/robots.txt"]
+        elif outcome == "host":
+            assert sorted(host.pages) == sorted(COMPOSED.format(slug) + "?contentOnly=true" for slug in SLUGS)
+
+
+def test_live_json_host_is_not_asked_for_titles_of_another_site(tmp_path: Path) -> None:
+    with Site() as pages:
+        for slug in SLUGS:
+            pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
+        options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+        ids = ",".join(f"movie/{slug}" for slug in SLUGS)
+        finished = scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=tmp_path, METACRITIC_URL=pages.url)
+        assert len(finished.movies) == 2
+        assert len(pages.pages) == 2
