@@ -74,11 +74,6 @@ class Findings:
                 return found
         return None
 
-    def state_absent(self, field: str) -> None:
-        """Note that the page states that there is no value."""
-        if field not in self._found:
-            self._absent.add(field)
-
     def look_beside(self, kind: ScoreKind, places: Mapping[str, Callable[[], Any]]) -> None:
         """Look for what a score of that kind has beside its value; does nothing without the score. `places`: by names of `SCORE_FACTS`."""
         if f"scores.{kind}" in self._found:

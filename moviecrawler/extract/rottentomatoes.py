@@ -226,8 +226,6 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
         places = [shown.scores.get(score_kind), partial(_ld_score, ld) if score_kind == "tomatometer" else None]
         found.look(f"scores.{score_kind}", *filter(None, places))
         found.look_beside(score_kind, facts_beside(score_kind, shown.sides.get(score_kind, [])))
-    if shown.bands_its_audience:
-        found.state_absent("scores.popcornmeter.count")
     _look_at_details(found, body, details or {}, shown)
     found.look("credits.director", lambda: _credits("director", _ld_people(ld, "director")))
     if tree is not None:

@@ -106,8 +106,6 @@ class Shown:
     genres: list[str] = field(default_factory=list)
     plot: str | None = None
     poster: str | None = None
-    bands_its_audience: bool = False
-    """Whether it says of the audience about how many they are, and not more: "250,000+ Ratings"."""
 
 
 def read_years_and_runtime(shown: Shown, part: str) -> None:

@@ -63,7 +63,6 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
         genres=attempt(lambda: texts(hero, "metadataGenres")) or [],
         plot=attempt(lambda: dig_text(scorecard, "description")),
         poster=attempt(lambda: dig_text(scorecard, "primaryImageUrl")) or attempt(lambda: dig_text(hero, "posterSrc")),
-        bands_its_audience=bool(attempt(lambda: dig_text(scorecard, "audienceScore", "bandedRatingCount"))),
     )
     for prop in attempt(lambda: texts(hero, "metadataProps")) or []:
         # Without labels, in any order and number: "PG-13", "2021" or "Released Oct 22, 2021", "2h 35m".

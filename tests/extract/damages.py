@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import read_page
-from moviecrawler.fields import PLAIN_NAMES, told_by
+from moviecrawler.fields import PLAIN_NAMES, score_facts_told, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,13 +72,18 @@ def _states(movie: Movie) -> dict[str, Any]:
         for name in {*PLAIN_NAMES, *told_by(movie.site, movie.kind)}
         if "." not in name or name in told_by(movie.site, movie.kind)
     }
-    found |= {name: value for name in PLAIN_NAMES if (value := getattr(movie, name)) not in (None, [])}
+    found |= {name: value for name in PLAIN_NAMES if (value := getattr(movie, name)) not in (None, [], {})}
     for role in ("director", "writer", "creator", "cast"):
         if people := movie.people(role):
             found[f"credits.{role}"] = [(c.name, c.character, c.person_id) for c in people]
     for score in movie.scores:
         found[f"scores.{score.kind}"] = score.value
-        found[f"scores.{score.kind}.count"] = score.count if score.count is not None else "absent"
+    for name in score_facts_told(movie):
+        _, kind, fact = name.split(".")
+        value = getattr(movie.score(kind), fact)  # type: ignore[arg-type]
+        found[name] = "absent" if value in (None, []) else value
+    for relation in {title.relation for title in movie.related}:
+        found[f"related.{relation}"] = [(t.site_id, t.title) for t in movie.related if t.relation == relation]
     for amount in movie.amounts:
         found[f"amounts.{amount.kind}"] = (amount.value, amount.currency)
     found |= dict.fromkeys(movie.silent, "silent")
@@ -92,7 +97,7 @@ def faults(healthy: dict[str, Any], damaged: dict[str, Any], damage: Damage) -> 
     found = []
     for field in healthy.keys() | damaged.keys():
         before, after = healthy.get(field, "not told"), damaged.get(field, "not told")
-        if before == "silent" or after in (before, "silent") or (field.endswith(".count") and after == "not told"):
+        if before == "silent" or after in (before, "silent") or (field.count(".") > 1 and after == "not told"):
             continue
         if damage.may_state_absence and (after == "absent" or _without_parts(after) == _without_parts(before)):
             continue

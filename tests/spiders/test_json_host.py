@@ -29,8 +29,8 @@ def crawl(pages: Site, host: Site, folder: Path) -> Finished:
     """Ask for two titles of a site with pages and a JSON host."""
     options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
     ids = ",".join(f"movie/{slug}" for slug in SLUGS)
-    where = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url}
-    return scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=folder, **where)
+    command = ("crawl", "metacritic", "-a", f"ids={ids}", *options)
+    return scrapy(*command, data=folder, METACRITIC_URL=pages.url, METACRITIC_API_URL=host.url)
 
 
 @pytest.mark.parametrize(
