@@ -13,6 +13,7 @@ from typing import Any, Final
 from moviecrawler.extract.embedded import ShapeError, decode_json
 
 _SPECIAL: Final[dict[int, Any]] = {-1: None, -2: None, -3: math.nan, -4: math.inf, -5: -math.inf, -6: -0.0}
+_LEAST: Final = min(_SPECIAL)
 """References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and -0."""
 
 _WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"})
@@ -193,7 +194,7 @@ def _operand(element: list[Any]) -> Any:
 
 
 def _checked(reference: Any) -> int:
-    if isinstance(reference, bool) or not isinstance(reference, int) or reference < min(_SPECIAL):
+    if type(reference) is not int or reference < _LEAST:
         raise ShapeError("__NUXT_DATA__", f"{reference!r:.40} is no reference")
     return reference
 

@@ -22,7 +22,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.findings import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from moviecrawler.extract.findings import NoValue
 
@@ -397,6 +397,19 @@ def read_at(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | 
         return ABSENT if path else None
     found = read(data)
     return ABSENT if data == found == [] else found
+
+
+def read_first(read: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
+    """Return the first value that one of the keys has in one of the objects; else ABSENT where one of them is null. Others are passed by."""
+    absent: NoValue = None
+    for source in sources:
+        for key in keys if isinstance(source, dict) else ():
+            if key in source:
+                found = None if source[key] is None else read(source[key])
+                if found is not None and found is not ABSENT:
+                    return found
+                absent = ABSENT if source[key] is None or found is ABSENT else absent
+    return absent
 
 
 def fold(text: str) -> str:

@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_list, dig_number, dig_size, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, first, one_of_each_title
+from moviecrawler.extract.embedded import ShapeError, dig, dig_list, dig_number, dig_size, dig_text, read_at, read_first
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, one_of_each_title
 from moviecrawler.extract.metacritic_values import id_in
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import Award, Offer, RelatedTitle
@@ -63,14 +63,10 @@ def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> No
             attempt(partial(dig, components.get(name), "data", "item")),
             *([own] if kind == "metascore" else []),
         ]
-        places = {fact: partial(_in_summaries, summaries, dig_size, key) for fact, key in _COUNTS.items()}
-        found.look_beside(kind, {**places, "sentiment": partial(_in_summaries, summaries, dig_text, "sentiment")})
+        places = {fact: partial(read_first, dig_size, summaries, key) for fact, key in _COUNTS.items()}
+        found.look_beside(kind, {**places, "sentiment": partial(read_first, dig_text, summaries, "sentiment")})
     marks = {"certified": lambda: _must(product), "average": lambda: read_at(_average, own, "normalizedScore")}
     found.look_beside("metascore", marks)
-
-
-def _in_summaries(summaries: list[Any], read: Any, key: str) -> Any:
-    return first(*(partial(read_at, read, summary, key) for summary in summaries if summary is not None))
 
 
 def _average(score: Any) -> float | None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from urllib.parse import SplitResult
 
     from moviecrawler.items import Offer
 
-_REDIRECTS: Final = {"click.justwatch.com": "r"}
-"""Hosts whose links lead to a provider by way of a counter, and the parameter that has the address."""
-_MOST_REDIRECTS: Final = 3
+_COUNTER: Final = "https://click.justwatch.com/"
+"""Where a link is counted on its way to a provider, whose address is its parameter `r`."""
+_PLAIN: Final = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?")
 _TRACKING: Final = re.compile(
     r"(?:utm|uct|wt|mc|gad|af|aff)_\w+|its[a-z]{2}|\w*clid|cx|cmp|cid|at|ct|tag|ref_?|refid|source|partner|subid\d?|clickref|"
     r"affiliate\w*|campaign\w*|cjevent|autoplay|action",
@@ -31,26 +30,15 @@ def plain_address(url: str | None) -> str | None:
     >>> plain_address("https://click.justwatch.com/a?cx=eyJ&r=https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1")
     'https://lamp.example/t/7?v=1'
     """
-    for _ in range(_MOST_REDIRECTS):
-        parts = _split(url)
-        if parts is None:
-            return None
-        query = parse_qsl(parts.query, max_num_fields=100) if "=" in parts.query else []
-        parameter = _REDIRECTS.get(parts.hostname or "")
-        if parameter is None:
-            kept = [(name, value) for name, value in query if not _TRACKING.fullmatch(name)]
-            plain = parts._replace(query=urlencode(kept), fragment="").geturl()
-            return plain if len(plain) <= _LONGEST else None
-        url = dict(query).get(parameter)
-    return None
-
-
-def _split(url: str | None) -> SplitResult | None:
-    try:
-        parts = urlsplit(url or "")
-    except ValueError:
+    if url is not None and url.startswith(_COUNTER):
+        target = re.search(r"[?&]r=([^&#]+)", url)
+        url = unquote(target[1]) if target else None
+    found = _PLAIN.match(url) if url is not None and len(url) <= _LONGEST else None
+    if url is None or found is None:
         return None
-    return parts if parts.scheme in {"http", "https"} and parts.hostname else None
+    query = url[found.end() :].partition("#")[0].removeprefix("?")
+    kept = [pair for pair in query.split("&") if pair and not _TRACKING.fullmatch(pair.partition("=")[0])]
+    return f"{found[0]}?{'&'.join(kept)}" if kept else found[0]
 
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:

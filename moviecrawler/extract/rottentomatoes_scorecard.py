@@ -9,7 +9,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_size, dig_text, read_at
+from moviecrawler.extract.embedded import ShapeError, dig, dig_size, dig_text, read_at, read_first
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt, check_average, first
 from moviecrawler.extract.rottentomatoes_parts import (
     ENOUGH_REVIEWS,
@@ -111,7 +111,7 @@ def facts_beside(kind: ScoreKind, sides: list[Any]) -> dict[str, Callable[[], An
     """Return where each of the facts stands that a score of that kind has beside its value. `sides`: the best one first."""
 
     def at(read: Callable[[Any], Any], *keys: str) -> Callable[[], Any]:
-        return lambda: first(*(partial(read_at, read, side, key) for side in sides for key in keys if side is not None))
+        return partial(read_first, read, sides, *keys)
 
     places = {
         "average": at(partial(_average, kind), "averageRating"),
