@@ -19,11 +19,15 @@ Handlers run in the event loop's thread and must not block.
 """
 
 item_completed = object()
-"""Sent by `Settlement` once an item that has passed the pipelines is settled in every store that takes it.
+"""Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
 
 Keyword arguments: `item`, `response` (that it came of; None, or a Failure, as in Scrapy's `item_scraped`), and `outcomes`
 (frozenset[Outcome]; empty where no store takes it). Handlers run in the event loop's thread and must not block.
 """
+
+page_archived = object()
+"""Sent once a page is handed to the archive, which settles it like a store does an item. Keyword arguments: `item` (RawPage) and
+`response` (that it came of)."""
 
 item_rejected = object()
 """Sent once for each line that was added to `rejected.jsonl`. Keyword arguments: `store` (str; `validate` for what no store is

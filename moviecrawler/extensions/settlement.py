@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_completed, item_settled, store_opened
+from moviecrawler.signals import item_completed, item_settled, page_archived, store_opened
 
 if TYPE_CHECKING:
     from typing import Self
@@ -56,6 +56,7 @@ class Settlement:
 
     def _spider_opened(self) -> None:
         self._manager.connect(self._item_scraped, signals.item_scraped)
+        self._manager.connect(self._item_scraped, page_archived)
 
     def _store_opened(self, store: str) -> None:
         self._stores.add(store)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy import Request, signals
 
 from moviecrawler.items import Miss
-from moviecrawler.signals import item_completed, list_missed
+from moviecrawler.signals import item_completed, list_missed, page_archived
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,7 @@ class LeaseTracker:
         """Connect to the signals that say what becomes of items."""
         for handler, signal in (
             (self._item_passed, signals.item_scraped),
+            (self._page_archived, page_archived),
             (self._item_dropped, signals.item_dropped),
             (self._item_broke, signals.item_error),
             (self._item_completed, item_completed),
@@ -135,6 +136,12 @@ class LeaseTracker:
         for one in leases:
             one.open = False
             one.unsettled += 1
+
+    def _page_archived(self, item: Any, response: Response) -> None:
+        lease = self._lease_of(response.request)
+        if lease is not None:
+            self._leases_of[id(item)] = [lease]
+            lease.unsettled += 1
 
     def _item_dropped(self, item: Any, response: Response | Failure | None) -> None:
         # By ValidatePipeline, which has written it to the rejected ones.

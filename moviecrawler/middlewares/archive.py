@@ -12,6 +12,7 @@ from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.compression import wire_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
+from moviecrawler.signals import page_archived
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class ArchiveMiddleware:
         if "archive_id" in response.meta:
             pipeline = self._crawler.get_item_pipeline(ArchivePipeline)
             assert pipeline is not None  # noqa: S101 - it is there when S3_BUCKET is set
-            await pipeline.process_item(write_record(_answer(response)))
+            page = await pipeline.process_item(write_record(_answer(response)))
+            self._crawler.signals.send_catch_log(page_archived, item=page, response=response)
         async for item in result:
             yield item
 

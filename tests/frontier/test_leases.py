@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.items import Miss, Movie, RawPage
-from moviecrawler.signals import item_settled, list_missed, store_opened
+from moviecrawler.signals import item_settled, list_missed, page_archived, store_opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -95,18 +95,19 @@ def test_equal_items_are_told_apart(crawl: Crawl) -> None:
     assert crawl.ends == [("b", "done")]
 
 
-def test_archived_page_is_an_item_like_others(crawl: Crawl) -> None:
+def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
     page = RawPage(
         site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
     )
-    crawl.passed(page, request)
+    crawl.send(page_archived, item=page, response=Response(request.url, request=request))
     crawl.passed(item, request)
     crawl.tracker.ended(request)
     crawl.settled(item, "csv", "postgres")
     assert crawl.ends == []
     crawl.settled(page, "archive")
     assert crawl.ends == [("a", "done")]
+    assert not crawl.settlement._items
 
 
 @pytest.mark.parametrize("early", [False, True])

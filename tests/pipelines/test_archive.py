@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.http import Response
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.test import get_crawler
 from warcio.archiveiterator import ArchiveIterator
 
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import ArchiveError, ConfigurationError
+from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import RawPage
 from moviecrawler.middlewares.archive import ArchiveMiddleware
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
@@ -27,6 +29,7 @@ from moviecrawler.pipelines.archive import ArchivePipeline, ArchiveStore, archiv
 from moviecrawler.pipelines.s3 import Bucket
 from moviecrawler.pipelines.store import Limits
 from moviecrawler.pipelines.warc import Answer, read_record, read_records, sort_key, write_info, write_record
+from moviecrawler.signals import item_settled
 from tests.pipelines.runs import BEGIN
 from tests.services.s3 import objects
 from tests.waiting import until
@@ -264,12 +267,18 @@ def received(body: bytes, encoding: str | None, **meta: Any) -> Response:
 def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
     """Return what is archived of a response, and what comes out of the middleware for a spider that yields its body."""
     archived: list[RawPage] = []
+    manager = SignalManager()
+    settlement = Settlement(manager)
+    manager.send_catch_log(signals.spider_opened)
 
     class Pipeline:
-        async def process_item(self, item: RawPage) -> None:
+        async def process_item(self, item: RawPage) -> RawPage:
             archived.append(item)
+            return item
 
     class Crawling:
+        signals = manager
+
         def get_item_pipeline(self, kind: type) -> Pipeline:
             assert kind is ArchivePipeline
             return Pipeline()
@@ -282,7 +291,11 @@ def through_middleware(response: Response) -> tuple[list[RawPage], list[Any]]:
         middleware.process_spider_input(response)
         return [item async for item in middleware.process_spider_output(response, spider())]
 
-    return archived, asyncio.run(output())
+    came_out = asyncio.run(output())
+    for page in archived:
+        manager.send_catch_log(item_settled, item=page, store="archive", outcome="durable")
+    assert not settlement._items, "a page is held for ever"
+    return archived, came_out
 
 
 @pytest.mark.parametrize("encoding", ["gzip", None])
