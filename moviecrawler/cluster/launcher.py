@@ -281,7 +281,9 @@ class ClusterLauncher(Service):
                 await self._beat_lock.acquire()
                 try:
                     known = await settle()
-                    del self._held[held.job.key]
+                    # The job may be queued again, and a free slot of this node may have taken it already.
+                    if self._held.get(held.job.key) is held:
+                        del self._held[held.job.key]
                 finally:
                     self._beat_lock.release()
             except redis.exceptions.RedisError:

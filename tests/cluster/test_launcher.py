@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
@@ -12,7 +13,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.logger import capturedLogs, formatEvent
 
 from moviecrawler.cluster.eggs import EggStore
-from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.jobs import Job, Report
 from moviecrawler.cluster.launcher import ClusterLauncher, _Held
 from moviecrawler.cluster.options import NodeOptions
 from tests.cluster.nodes import toy_egg
@@ -86,3 +87,37 @@ def test_node_that_can_start_no_process_gives_no_job_up(
         assert "toy/a1 can't be started here: [Errno 11] Resource temporarily unavailable" in map(formatEvent, logged)
         assert state.counts() == (1, 0, 0)
     assert pause.call_args_list == [call(2), call(4)]  # others may do better
+
+
+def test_job_that_this_node_takes_again_at_once_stays_its_own(
+    launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recycled = Report(reason="recycled", items=1, errors=0, pages=1, bytes=1, shared=True)
+    processes = [
+        SimpleNamespace(
+            start=lambda: None, ended=Deferred(), heartbeats=1, pid=None, report=recycled, signal=None, exit_code=0,
+            last_error="", work=None,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    started = iter(processes)
+    monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: next(started))
+    state, node, settle = launcher.state, launcher.poller.node, launcher.state.settle
+
+    def occupy() -> None:
+        job = state.take(node)
+        assert job is not None
+        launcher._occupy(job, 0)
+
+    def settle_and_be_overtaken(*arguments: Any) -> bool:
+        monkeypatch.setattr(state, "settle", settle)
+        known = settle(*arguments)
+        occupy()
+        return known
+
+    monkeypatch.setattr(state, "settle", settle_and_be_overtaken)
+    state.schedule(JOB)
+    state.beat(launcher.info(), [])
+    occupy()
+    processes[0].ended.callback(None)
+    assert [held.job.start for held in launcher._held.values()] == [2]
