@@ -65,6 +65,8 @@ _DIVS_FOR_ONE_LEFT_OPEN = 40
 """The most that whole pages were seen to leave open, and of so many one; lists and tables they close."""
 _DEEPEST = 100
 """How deep decoded data may nest; the sites' deepest is about 30."""
+_MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
+"""More than anyone has ever counted of votes, and more than any picture is wide."""
 _ONE = {"@type", "aggregateRating", "image"}
 """What JSON-LD has one of that is of use here; of several, the first."""
 _NUMBERS = {"ratingValue", "ratingCount", "reviewCount", "position"}
@@ -370,14 +372,17 @@ def dig_list(data: Any, *path: str | int) -> list[Any]:
 def dig_size(data: Any, *path: str | int) -> int | None:
     """Return the number of something at `path`, 0 and up."""
     number = dig_integer(data, *path)
-    if number is not None and number < 0:
+    if number is not None and not 0 <= number <= _MOST_COUNTED:
         raise ShapeError(_name(path), f"{number} of something")
     return number
 
 
 def dig_pixels(data: Any, *path: str | int) -> int | None:
     """Return the width or height at `path`; 0 is none."""
-    return dig_size(data, *path) or None
+    pixels = dig_size(data, *path)
+    if pixels is not None and pixels > _MOST_PIXELS:
+        raise ShapeError(_name(path), f"{pixels} pixels")
+    return pixels or None
 
 
 def read_at(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:

@@ -6,7 +6,17 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_list, dig_number, dig_size, dig_text, read_at, read_first
+from moviecrawler.extract.embedded import (
+    ShapeError,
+    dig,
+    dig_integer,
+    dig_list,
+    dig_number,
+    dig_size,
+    dig_text,
+    read_at,
+    read_first,
+)
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, one_of_each_title
 from moviecrawler.extract.metacritic_values import id_in
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
@@ -32,6 +42,8 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
     "buy": "buy",
 }
 """JustWatch's kinds of offers, in the order of the page."""
+_MOST_EXPENSIVE: Final = 1_000_000
+"""In any currency; Indonesia's films cost some 100,000 rupiah."""
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
@@ -144,6 +156,8 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
     for option in dig_list(listed, "options"):
         price = dig_number(option, "optionPrice")
         is_priced = kind in {"rent", "buy"} and price is not None and price > 0
+        if is_priced and price is not None and price > _MOST_EXPENSIVE:
+            raise ShapeError("offers", f"a price of {price}")
         yield Offer(
             provider=provider,
             kind=kind,
@@ -157,7 +171,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
 
 
 def _external_ids(product: Any, watch: Any) -> dict[str, str] | None:
-    number = attempt(lambda: dig_size(product, "id"))
+    number = attempt(lambda: dig_integer(product, "id"))
     path = attempt(lambda: dig_text(watch, "meta", "fullPath"))
     ids = {} if number is None else {"metacritic": str(number)}
     if path and _JUSTWATCH_PATH.fullmatch(path):

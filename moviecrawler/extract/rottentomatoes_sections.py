@@ -1,4 +1,4 @@
-"""The sections of Rotten Tomatoes' title pages since 2021 beside the facts: critics' consensus, where to watch, titles alike, ids.
+"""The sections of Rotten Tomatoes' title pages beside the facts: critics' consensus; since 2021 where to watch, titles alike, ids.
 
 Each is cut out of the page by what its markup begins with, so that no tree of the page is built.
 """
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 _CONSENSUS: Final = re.compile(
     rb"""<(?P<tag>span)\s[^<>]*data-qa="critics-consensus"[^<>]*>|<div\s[^<>]*id="critics-consensus"[^<>]*>"""
+    rb"""|<(?P<older>p)\s[^<>]*class="[^"<>]*(?:critic_consensus|--concensus)[^"<>]*"[^<>]*>"""
 )
+_HEADING: Final = re.compile(r"Critics? Consensus:\s*")
+_LONGEST_CONSENSUS: Final = 2_000
 _PARAGRAPH: Final = re.compile(rb"<p(?:\s[^<>]*)?>")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _NO_CONSENSUS: Final = re.compile(r"no consensus yet\b|not enough reviews", re.IGNORECASE)
@@ -62,16 +65,18 @@ def read_consensus(body: bytes) -> str | NoValue:
     opened = _CONSENSUS.search(body)
     if opened is None:
         return None
-    start, end_tag = opened.end(), b"</span"
-    if opened["tag"] is None:
+    start, end_tag = opened.end(), b"</span" if opened["tag"] else b"</p"
+    if not opened["tag"] and not opened["older"]:
         paragraph = _PARAGRAPH.search(body, start)
         if paragraph is None:
             raise ShapeError("consensus", "no paragraph in its section")
-        start, end_tag = paragraph.end(), b"</p"
+        start = paragraph.end()
     end = body.find(end_tag, start)
     if end == -1:
         raise ShapeError("consensus", "the page ends inside of it")
-    text = fold(html.unescape(_TAG.sub("", decode_text(body[start:end]))))
+    text = _HEADING.sub("", fold(html.unescape(_TAG.sub("", decode_text(body[start:end])))), count=1)
+    if len(text) > _LONGEST_CONSENSUS:
+        raise ShapeError("consensus", f"{len(text):,} characters")
     return ABSENT if _NO_CONSENSUS.match(text) else text or None
 
 

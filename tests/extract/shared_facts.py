@@ -202,8 +202,14 @@ def _rottentomatoes(text: str) -> Iterator[Fact]:
             yield "offer", (affiliate, kind, None, None)
     for site_id, title in _RELATED_2024.findall(text) if old else ():
         yield "similar", (site_id, html.unescape(title.strip()), None)
-    if said := re.search(r'data-qa="critics-consensus"[^>]*>(.*?)</span', text, re.DOTALL):
-        yield "consensus", " ".join(html.unescape(re.sub("<.*?>", "", said[1])).split())
+    said = re.search(r'data-qa="critics-consensus"[^>]*>(.*?)</span', text, re.DOTALL) or re.search(
+        r'class="(?:critic_consensus|mop-ratings-wrap__text mop-ratings-wrap__text--conc)[^>]*>(.*?)</p',
+        text,
+        re.DOTALL,
+    )
+    if said:
+        words = " ".join(html.unescape(re.sub("<.*?>", "", said[1])).split())
+        yield "consensus", words.removeprefix("Critics Consensus: ")
 
 
 def _of_side(kind: str, side: dict[str, Any]) -> Iterator[Fact]:
