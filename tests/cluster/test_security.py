@@ -298,8 +298,6 @@ def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     [
         ({"SCRAPYD_BIND_ADDRESS": "0.0.0.0"}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD"),  # noqa: S104
         ({"SCRAPYD_PASSWORD_FILE": "/nowhere"}, "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read"),
-        ({"TOR_CONTROL_PASSWORD_FILE": "/nowhere"}, "TOR_CONTROL_PASSWORD_FILE is /nowhere, which can't be read"),
-        ({"METRICS_PUSH_URL_FILE": "/nowhere"}, "METRICS_PUSH_URL_FILE is /nowhere, which can't be read"),
         ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
     ],
 )

@@ -67,6 +67,10 @@ def check_environment(given: Mapping[str, Any], secrets: set[str]) -> None:
             assert not any(part in name for part in SECRETS), f"{name} is a secret; give it as a file"
 
 
+def test_entry_point_reads_every_secret_from_a_file() -> None:
+    assert {"SCRAPYD_PASSWORD", "TOR_CONTROL_PASSWORD", "METRICS_PUSH_URL", "REDIS_PARAMS"} <= FROM_FILES
+
+
 # --- Schemas ----------------------------------------------------------------------------------------------------------
 
 
