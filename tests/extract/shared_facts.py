@@ -70,6 +70,13 @@ def _script(text: str, name: str) -> Any:
 
 def _imdb(text: str) -> Iterator[Fact]:
     data = json.loads(text) if text.lstrip().startswith("{") else _script(text, "__NEXT_DATA__")
+    if data is None:
+        for site_id, title in re.findall(
+            r'class="rec_item"[^>]*data-tconst="(tt\d+)".*?<img[^>]*?\btitle="([^"]*)"', text, re.DOTALL
+        ):
+            yield "similar", (site_id, html.unescape(title), None)
+        for keyword in re.findall(r'href="/(?:search/)?keyword[/?][^>]*>\s*<span class="itemprop"[^>]*>([^<]*)<', text):
+            yield "keywords", html.unescape(keyword)
     props = _at(data or {}, "props", "pageProps") or _at(data or {}, "pageProps") or {}
     above, main = props.get("aboveTheFoldData") or {}, props.get("mainColumnData") or {}
     for field, key in (("keywords", "keywords"), ("keywords", "storylineKeywords"), ("taglines", "taglines")):

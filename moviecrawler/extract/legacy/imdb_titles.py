@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from moviecrawler.extract.embedded import ShapeError, dig_list, dig_text, fold, reader
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt, one_of_each_title
 from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
 from moviecrawler.extract.legacy.imdb_people import look_for_people
 from moviecrawler.extract.legacy.imdb_scores import look_for_scores
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
-from moviecrawler.items import Amount, Page
+from moviecrawler.items import Amount, Page, RelatedTitle
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
@@ -97,6 +97,22 @@ def full_credits(body: bytes, url: str | None) -> Page:
     return Page(site="imdb", kind="fullcredits", movie=found.done())
 
 
+_KEYWORDS = 'a[href^="/keyword/"] .itemprop, a[href^="/search/keyword?"] .itemprop'
+
+
+def _similar(root: Selector) -> list[RelatedTitle]:
+    """Return the site's recommendations, whose names are those of their pictures."""
+    named = (
+        (attribute(tile, "data-tconst"), attribute(tile.css("img"), "title"))
+        for tile in root.css(".rec_item[data-tconst]")
+    )
+    return one_of_each_title(
+        RelatedTitle(relation="similar", site_id=site_id, title=title)
+        for site_id, title in named
+        if title and re.fullmatch(r"tt\d{7,10}", site_id)
+    )
+
+
 def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     """Find what a page's markup and its JSON-LD say of the title, of what hasn't been found yet."""
     root, data = document.root, document.title_data
@@ -111,6 +127,8 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
         partial(_linked_runtime, document),
     )
     found.look("plot", partial(_plot, root), partial(_linked_plot, document))
+    found.look("keywords", lambda: [text for link in root.css(_KEYWORDS) if (text := all_text(link))])
+    found.look("related.similar", partial(_similar, root))
     found.look("poster_url", partial(_poster, document))
     look_for_people(found, document, page_kind)
     look_for_scores(found, document)
