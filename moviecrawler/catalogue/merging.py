@@ -75,6 +75,8 @@ def complete(movie: Movie, known: Movie) -> Movie:
         wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
         changes[name] = getattr(movie, name) + kept
+    # A page names an id or doesn't; none says that a title has none.
+    changes["external_ids"] = known.external_ids | movie.external_ids
     changes["scores"] = [_with_facts(score, known, silent) for score in changes["scores"]]
     kept_scores = {f"scores.{score.kind}" for score in known.scores} & silent
     still = {name for name in silent - told if name in known.silent or _lacks_score(name, known)}

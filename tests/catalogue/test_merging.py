@@ -107,6 +107,13 @@ def test_what_stands_beside_a_score_is_kept_where_a_reading_is_silent_of_it() ->
     assert (merged.related, merged.silent) == (page.related, [])
 
 
+def test_an_id_that_a_page_does_not_name_is_kept() -> None:
+    page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=["plot"])
+    page.external_ids = {"ems": "1-2", "rottentomatoes": "77"}
+    newer = replace(page, external_ids={"ems": "1-3"})
+    assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
+
+
 # --- What the version before has written ------------------------------------------------------------------------------
 
 
