@@ -23,10 +23,12 @@ from pathlib import Path
 
 import boto3
 import psycopg2
+import redis
 
+from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts, environment
+from tests.crawling import environment
 from tests.services.mongo import MongoServer
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -41,7 +43,7 @@ class Sample:
     """What the worker held at one moment."""
 
     pages: int
-    """That the site had answered."""
+    """That were done by then."""
     memory: float
     """MB, resident."""
     files: int
@@ -53,6 +55,11 @@ def sample(process: int, pages: int) -> Sample:
     status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
     files = len(list(Path(f"/proc/{process}/fd").iterdir()))
     return Sample(pages, int(status["VmRSS"].split()[0]) / 1024, files, int(status["Threads"]))
+
+
+def pages_done(client: redis.Redis) -> int:
+    """Return how many requests of the crawl are over."""
+    return int(client.hget(Keys("imdb", "default").state, "done") or 0)
 
 
 def settings(folder: Path, redis: str, postgres: str, mongo: str, s3: str) -> dict[str, str]:
@@ -79,14 +86,14 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as name,
         ReplicaProcess(titles=pages, light=True) as replica,
-        RedisServer() as redis,
+        RedisServer() as server,
         PostgresServer() as postgres,
         MongoServer() as mongo,
         S3Server() as s3,
     ):
         folder, catalogue = Path(name), Catalogue(1, pages)
         (folder / "ids").write_text("\n".join(catalogue.imdb_id(index) for index in range(pages)))
-        given = settings(folder, redis.url, postgres.url, mongo.url, s3.url)
+        given = settings(folder, server.url, postgres.url, mongo.url, s3.url)
         options = [part for key, value in given.items() for part in ("-s", f"{key}={value}") if key in SPEED]
         command = [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", f"file={folder / 'ids'}", *options]
         samples: list[Sample] = []
@@ -98,7 +105,7 @@ def main() -> None:
             while process.poll() is None:
                 time.sleep(1)
                 try:
-                    samples.append(sample(process.pid, counts(replica)["requests"]))
+                    samples.append(sample(process.pid, pages_done(server.client)))
                 except (FileNotFoundError, KeyError):
                     break  # it has just ended
             code = process.wait()
@@ -110,8 +117,8 @@ def main() -> None:
             (stored,) = cursor.fetchone() or (0,)
         print(f"{pages:,} pages in {seconds:,.0f} s; {stored:,} titles in Postgres")
         report(samples, pages)
-        held = redis.client.info("memory")["used_memory_dataset"] / 1e6
-        print(f"left in Redis: {redis.client.dbsize()} keys, {held:.1f} MB")
+        held = server.client.info("memory")["used_memory_dataset"] / 1e6
+        print(f"left in Redis: {server.client.dbsize()} keys, {held:.1f} MB")
 
 
 SPEED = {"CONCURRENT_REQUESTS", "DOWNLOAD_SLOTS", "SITE_BUDGETS", "LOG_LEVEL"}
