@@ -81,9 +81,10 @@ def connect(url: str) -> Connection:
     try:
         return psycopg2.connect(make_dsn(None, **{**_DEFAULTS, **parameters}))
     except (psycopg2.OperationalError, UnicodeDecodeError) as error:
-        # A server that talks another language does so in an encoding of its own before it knows ours.
+        # A server that talks another language does so in an encoding of its own before it knows ours. Some versions of Python
+        # lose what it says.
         text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
-        reason = in_one_line(text)
+        reason = in_one_line(text) or "the server refused the connection, and its message could not be decoded"
         if _REFUSED.search(reason):
             raise ConfigurationError(f"DATABASE_URL leads to a database that refuses us: {reason}") from None
         raise TransientStoreError(reason) from None
