@@ -77,6 +77,8 @@ AWARD_COLUMNS = ("site", "site_id", "event", "wins", "nominations")
 
 _BETWEEN = "; "
 """Stands between the values of a list in one cell."""
+_BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
+"""Stands between external ids in one cell. An id may have a semicolon of its own."""
 
 # A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
 # apostrophes there by itself gets one more, so that taking one off always gives back what was written.
@@ -213,7 +215,8 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
     found |= {column: cells.get(column) for column in _NEWER_PLAIN}
     for column in (*_LISTS, *_NEWER_LISTS, "silent"):
         found[column] = _split(cells.get(column))
-    found["external_ids"] = dict(part.split("=", 1) for part in _split(cells.get("external_ids")))
+    ids = _BEFORE_ID.split(cells.get("external_ids") or "")
+    found["external_ids"] = dict(part.split("=", 1) for part in ids if part)
     found["credits"] = [
         {"name": name, "role": role, "position": position}
         for column, role in _ROLES.items()

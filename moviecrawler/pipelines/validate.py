@@ -57,7 +57,7 @@ _LONGEST = {
     **dict.fromkeys(("title", "original_title", "series_title"), 500),
     **dict.fromkeys(("site_id", "series_id", "imdb_id"), 300),
     **dict.fromkeys(("url", "poster_url", "fetch"), 4_000),
-    **dict.fromkeys(("offers", "consensus", "taglines"), 4_000),
+    **dict.fromkeys(("consensus", "taglines"), 4_000),
     "plot": 20_000,
     "reason": 1_000,
     "credits": 10_000,  # an actor of many small parts
@@ -65,6 +65,8 @@ _LONGEST = {
 """Characters. Titles are compared word by word with each other: the longest known has less than 250."""
 _LONGEST_TEXT = 500
 """Characters of any other field."""
+_LONGEST_OF_OFFER = 200
+"""Characters of an offer's provider, country and so on. Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
 _LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000, "keywords": 5_000, "related": 5_000}
 """Members; the longest cast known has 5,000 or so."""
 _LONGEST_OTHER_LIST = 500
@@ -90,11 +92,16 @@ _TEXTS = (
 )
 _TEXT_LISTS = ("genres", "countries", "languages", "keywords", "interests", "taglines")
 _PAID: tuple[OfferKind, ...] = ("rent", "buy")
+_LEAST_PRICE = 0.001
+"""Of an offer, in its currency: what costs nothing is free."""
 _NAMER = re.compile("[a-z_]{1,30}")
+_MOST_IDS = 100
+"""External ids of a title."""
 _PARTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "credits": (Credit, ("name", "character", "person_id")),
     "other_titles": (OtherTitle, ("title",)),
-    "offers": (Offer, ("provider", "quality", "url", "source")),
+    "scores": (Score, ("sentiment",)),
+    "offers": (Offer, ("provider", "country", "currency", "quality", "url", "source")),
     "awards": (Award, ("event",)),
     "related": (RelatedTitle, ("title", "connection")),
 }
@@ -165,6 +172,10 @@ def clean_texts(movie: Movie) -> None:
             if isinstance(part, kind):
                 for name in names:
                     _clean(part, name, on_one_line)
+    if isinstance(movie.external_ids, dict):
+        movie.external_ids |= {
+            namer: on_one_line(text) for namer, text in movie.external_ids.items() if isinstance(text, str)
+        }
 
 
 def _clean(item: object, name: str, clean: Callable[[str], str]) -> None:
@@ -311,14 +322,16 @@ def _check_score_facts(score: Score) -> None:
 def _check_offers(offers: list[Offer]) -> None:
     for offer in offers:
         _check_choice("offers", offer.kind, get_args(OfferKind))
-        _check_text("offers", offer.provider)
-        for text in (offer.country, offer.currency, offer.quality, offer.url, offer.source):
+        _check_text("offers", offer.provider, _LONGEST_OF_OFFER)
+        for text in (offer.country, offer.currency, offer.quality, offer.source):
             if text is not None:
-                _check_text("offers", text)
+                _check_text("offers", text, _LONGEST_OF_OFFER)
+        if offer.url is not None:
+            _check_text("offers", offer.url, _LONGEST["url"])
         if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
             raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
         if offer.price is not None:
-            _check_number("offers", offer.price, 0, _MOST_MONEY)
+            _check_number("offers", offer.price, _LEAST_PRICE, _MOST_MONEY)
         if offer.url is not None and not offer.url.startswith(("https://", "http://")):
             raise InvalidItemError("offers", f"{offer.url!r} is not an address of the web")
     _check_unique("offers", [(offer.provider, offer.kind, offer.country, offer.quality) for offer in offers])
@@ -348,6 +361,8 @@ def _check_related(titles: list[RelatedTitle], site: Site) -> None:
 def _check_external_ids(ids: object) -> None:
     if not isinstance(ids, dict):
         raise InvalidItemError("external_ids", f"{ids!r} is not a dict")
+    if len(ids) > _MOST_IDS:
+        raise InvalidItemError("external_ids", f"has {len(ids):,} members; {_MOST_IDS} are the most")
     for namer, text in ids.items():
         if not isinstance(namer, str) or not _NAMER.fullmatch(namer):
             raise InvalidItemError("external_ids", f"{namer!r} is not a name such as ems")
@@ -382,10 +397,10 @@ def _check_choice(field: str, value: object, choices: Any) -> None:
         raise InvalidItemError(field, f"{value!r} is not one of {', '.join(choices)}")
 
 
-def _check_text(field: str, value: object) -> None:
+def _check_text(field: str, value: object, most: int | None = None) -> None:
     if not isinstance(value, str):
         raise InvalidItemError(field, f"{value!r} is not text")
-    most = _LONGEST.get(field, _LONGEST_TEXT)
+    most = most or _LONGEST.get(field, _LONGEST_TEXT)
     if len(value) > most:
         raise InvalidItemError(field, f"{value[:100]!r}… has {len(value):,} characters; {most:,} are the most")
     if not value.strip():

@@ -53,7 +53,7 @@ MOVIES = st.builds(
     taglines=ITEMS,
     consensus=st.none() | NASTY,
     poster_width=st.none() | st.integers(1, 10_000),
-    external_ids=st.dictionaries(st.sampled_from(["ems", "justwatch"]), st.sampled_from(["1", "/us/a=b"])),
+    external_ids=st.dictionaries(st.sampled_from(["ems", "justwatch"]), st.sampled_from(["1", "/us/a=b", "a; b;"])),
     amounts=st.lists(st.integers(1, 10**15), max_size=1).map(
         lambda found: [Amount(kind="worldwide", value=value, currency="EUR") for value in found]
     ),

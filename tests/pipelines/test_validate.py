@@ -119,6 +119,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
             {"currency": "EUR"},
             {"kind": "free", "price": 3.99, "currency": "EUR"},
             {"price": -1, "currency": "EUR"},
+            {"price": 0, "currency": "EUR"},
+            {"provider": "a" * 201},
             {"url": "javascript:alert(1)"},
         )
     ),
@@ -130,6 +132,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("related", {"related": [RelatedTitle(relation="twin", site_id="tt0000002", title="Lamp")]}),  # type: ignore[arg-type]
     ("related", {"related": [RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp")] * 2}),
     ("external_ids", {"external_ids": ["ems"]}),
+    ("external_ids", {"external_ids": {f"{a}{b}": "1" for a in "abcdefghijk" for b in "abcdefghijk"}}),
     ("external_ids", {"external_ids": {"EMS id": "1"}}),
     ("external_ids", {"external_ids": {"ems": ""}}),
     ("poster_width", {"poster_width": 0}),
@@ -266,7 +269,9 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: P
         plot="One.\0\nTwo.",
         genres=["Dra\x07ma"],
         credits=[Credit(name="Odile\0", role="cast", position=1, character="\x1bWick")],
-        offers=[Offer(provider="Lamp\0 TV", kind="ads")],
+        scores=[Score(kind="imdb", value=8, sentiment="Go\0od")],
+        offers=[Offer(provider="Lamp\0 TV", kind="ads", country="U\0S")],
+        external_ids={"ems": "1\0-2"},
         keywords=["la\x07mp"],
         consensus="One.\nTwo.",
     )
@@ -274,6 +279,7 @@ def test_control_characters_are_taken_out_before_any_store_sees_them(tmp_path: P
     assert (movie.title, movie.original_title, movie.plot) == ("The Lamp", "La Lampe", "One.\nTwo.")
     assert (movie.genres, movie.credits[0].name, movie.credits[0].character) == (["Drama"], "Odile", "Wick")
     assert (movie.offers[0].provider, movie.keywords, movie.consensus) == ("Lamp TV", ["lamp"], "One. Two.")
+    assert (movie.scores[0].sentiment, movie.offers[0].country, movie.external_ids) == ("Good", "US", {"ems": "1-2"})
     miss = make_miss(1, reason="HTTP\0 status\n404" + "x" * 1000)
     asyncio.run(pipeline.process_item(miss))
     assert miss.reason.startswith("HTTP status 404x")
