@@ -51,6 +51,11 @@ def migrate(connection: Connection) -> list[int]:
         )
         missing = [version for version in known if version not in applied]
         if missing:
+            # Processes of the version before write meanwhile. They wait for this lock as long as it takes, whereas a batch that waited
+            # for a table would be taken for one that is too slow, or lock it in another order.
+            cursor.execute("SELECT to_regproc('lock_titles') IS NOT NULL")
+            if cursor.fetchall()[0][0]:
+                cursor.execute("SELECT lock_titles()")
             cursor.execute(
                 "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS additive boolean NOT NULL DEFAULT false"
             )

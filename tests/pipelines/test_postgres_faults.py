@@ -33,7 +33,7 @@ from moviecrawler.pipelines.store import Record
 from tests.pipelines.runs import BEGIN, LIMIT, make_movie, record_of, running
 from tests.pipelines.writers import Writer
 from tests.services.postgres import PostgresServer, execute, new_database
-from tests.waiting import until
+from tests.waiting import until, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -282,6 +282,29 @@ def test_processes_that_start_together_migrate_once(empty_database_url: str) -> 
     with ThreadPoolExecutor(8) as pool:
         applied = list(pool.map(apply, range(8)))
     assert sorted(applied, key=len) == [[]] * 7 + [list(migrations())]
+
+
+def test_a_migration_waits_until_others_have_written(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = "-- additive\nALTER TABLE titles ADD COLUMN a integer; ALTER TABLE records ADD COLUMN a integer"
+    newer = {**migrations(), 9999: changes}
+    monkeypatch.setattr("moviecrawler.database.migrations.migrations", lambda: newer)
+    waiting = (
+        "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE NOT granted"
+        " AND datname = current_database()"
+    )
+    with (
+        closing(psycopg2.connect(database_url)) as writer,
+        closing(psycopg2.connect(database_url)) as migrator,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with writer, writer.cursor() as cursor:
+            cursor.execute("SELECT lock_titles()")
+            cursor.execute("SELECT count(*) FROM records")
+            applied = pool.submit(migrate, migrator)
+            wait_for(lambda: execute(database_url, waiting) == [(1,)])
+            cursor.execute("INSERT INTO titles DEFAULT VALUES")  # a deadlock, if the migration held it
+        assert applied.result(60) == [9999]
+    assert execute(database_url, "SELECT count(*), count(a) FROM titles") == [(1, 0)]
 
 
 def test_a_migration_that_fails_leaves_nothing(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
