@@ -81,6 +81,10 @@ def test_similar_titles_are_found_by_indexes(url: str) -> None:
     execute(url, "UPDATE records SET keywords = '{lighthouse}' WHERE record_id IN (10, 20)")
     found = similar(ShortTransactions(url), 10, 5)
     assert [(row.title_id, row.shared) for row in found] == [(20, ["keyword: lighthouse"])]
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT similar_titles(10)")
+        cursor.execute("SELECT relid::regclass::text, pg_stat_get_xact_numscans(relid) FROM pg_stat_user_tables")
+        assert {name for name, scans in cursor.fetchall() if scans} <= SMALL
 
 
 def test_search_finds_what_a_plain_query_finds(url: str) -> None:

@@ -352,6 +352,9 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
         like(5),
         like(6, related=beside),
         like(7, keywords=["unlike"]),
+        page("metacritic", "movie/keeper", title="The Keeper", keywords=["one-eyed-keeper", "love"]),
+        like(8, keywords=["one eyed keeper"]),
+        like(9, keywords=["one-eyed keeper"]),
     ]
     with closing(PostgresStore(database_url)) as opened:
         opened.open()
@@ -371,3 +374,5 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
         " WHERE t.imdb_id = 'tt0000001' AND s.title = 'Film 3'",
     )
     assert reasons == [(["person: Odile Farrow", "keyword: love"],)]
+    keeper = "SELECT s.title FROM records r CROSS JOIN similar_titles(r.title_id, 2) s WHERE r.site_id = %s ORDER BY 1"
+    assert execute(database_url, keeper, "movie/keeper") == [("Film 8",), ("Film 9",)]

@@ -13,8 +13,11 @@ ALTER TABLE records
     ADD COLUMN related       jsonb NOT NULL DEFAULT '[]',  -- array of {relation, site_id, title, connection}, in page order
     ADD COLUMN consensus     text,  -- Rotten Tomatoes' critics'
     ADD COLUMN external_ids  jsonb;  -- by whose they are; null: silent of all of these columns, as what was written before them
+-- Keywords as they are compared: sites write them with spaces or with hyphens.
+CREATE FUNCTION plain_keywords(keywords text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT ARRAY(SELECT lower(replace(k, '-', ' ')) FROM unnest(keywords) k) $$;
 -- As for match_keys; empty ones need no place in an index.
-CREATE INDEX records_keywords ON records USING gin (keywords) WITH (fastupdate = off) WHERE keywords <> '{}';
+CREATE INDEX records_keywords ON records USING gin (plain_keywords(keywords)) WITH (fastupdate = off) WHERE keywords <> '{}';
 CREATE INDEX records_interests ON records USING gin (interests) WITH (fastupdate = off) WHERE interests <> '{}';
 CREATE INDEX records_related ON records USING gin (jsonb_path_query_array(related, '$[*].site_id') jsonb_path_ops)
     WITH (fastupdate = off) WHERE related <> '[]';
@@ -141,12 +144,15 @@ WHERE o.ended IS NULL;
 --
 --     SELECT * FROM similar_titles(42);
 --
+-- The planner, which can't know how few records have a trait, would now and then read the whole table for each: it is told not to.
+--
 -- own_recommendations: whether what this title's own pages recommend counts. Without it, the ranking can be compared with it.
 CREATE FUNCTION similar_titles(id bigint, most integer DEFAULT 50, own_recommendations boolean DEFAULT true)
 RETURNS TABLE (title_id bigint, title text, year integer, kind title_kind, points real, shared text[])
-LANGUAGE sql STABLE ROWS 50 AS $$
+LANGUAGE sql STABLE ROWS 50 SET enable_seqscan = off AS $$
     WITH own AS MATERIALIZED (
-        SELECT r.record_id, r.site, r.site_id, r.keywords, r.interests, r.related FROM records r WHERE r.title_id = id
+        SELECT r.record_id, r.site, r.site_id, plain_keywords(r.keywords) AS keywords, r.interests, r.related
+        FROM records r WHERE r.title_id = id
     ), recommending AS MATERIALIZED (
         SELECT r.record_id, r.site, r.title, r.related
         FROM own CROSS JOIN LATERAL (
@@ -162,7 +168,8 @@ LANGUAGE sql STABLE ROWS 50 AS $$
         WHERE own_recommendations
     ), traits (what, name, factor, found) AS MATERIALIZED (
         SELECT 'keyword', k.name, 1.0,
-            ARRAY(SELECT r.record_id FROM records r WHERE r.keywords <> '{}' AND r.keywords @> ARRAY[k.name] LIMIT 1000)
+            ARRAY(SELECT r.record_id FROM records r
+                  WHERE r.keywords <> '{}' AND plain_keywords(r.keywords) @> ARRAY[k.name] LIMIT 1000)
         FROM (SELECT DISTINCT unnest(keywords) FROM own) k (name)
         UNION ALL
         SELECT 'interest', k.name, 0.7,
@@ -199,15 +206,19 @@ LANGUAGE sql STABLE ROWS 50 AS $$
     ), found AS MATERIALIZED (
         SELECT w.what, w.name, w.weight, r.record_id FROM weighted w CROSS JOIN LATERAL unnest(w.found) AS r (record_id)
         WHERE NOT w.is_common
+    ), candidates AS MATERIALIZED (
+        SELECT r.record_id, plain_keywords(r.keywords) AS keywords, r.interests
+        FROM (SELECT DISTINCT record_id FROM found) f JOIN records r USING (record_id)
+        WHERE EXISTS (SELECT FROM weighted WHERE is_common)
     ), shared AS (
         SELECT r.title_id, f.what, f.name, max(f.weight) AS weight  -- once, on however many sites it is shared
         FROM (
             SELECT * FROM found
             UNION ALL
-            SELECT w.what, w.name, w.weight, r.record_id
-            FROM weighted w CROSS JOIN (SELECT DISTINCT record_id FROM found) c JOIN records r USING (record_id)
+            SELECT w.what, w.name, w.weight, c.record_id
+            FROM weighted w JOIN candidates c
+                ON w.name = ANY (CASE w.what WHEN 'keyword' THEN c.keywords WHEN 'interest' THEN c.interests END)
             WHERE w.is_common
-                AND w.name = ANY (CASE w.what WHEN 'keyword' THEN r.keywords WHEN 'interest' THEN r.interests END)
         ) f JOIN records r USING (record_id)
         WHERE r.title_id <> id
         GROUP BY r.title_id, f.what, f.name
