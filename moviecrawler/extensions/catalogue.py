@@ -125,7 +125,7 @@ class CatalogueRecorder:
         """Write what is known by now. Raises nothing: what can't be written is kept."""
         over = await self.writer.flush()
         self.held -= over
-        self.sent -= over
+        self.sent &= self.held  # also what was handed to the scheduler only after its outcome was written
 
     # --- Signals ------------------------------------------------------------------------------------------------------
 
@@ -199,11 +199,15 @@ class CatalogueRecorder:
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
     def item_completed(self, item: Any, response: Response | Failure | None, outcomes: frozenset[StoreOutcome]) -> None:
-        """Take note of what became of a title. One whose item was lost stays claimed, and is due again when that ends."""
-        if not isinstance(item, Movie | Miss) or _is_row_of_list(item) or "lost" in outcomes:
+        """Take note of what became of a title. One whose item was lost is due again when its claim ends."""
+        if not isinstance(item, Movie | Miss) or _is_row_of_list(item):
             return
         request: Request | None = getattr(response, "request", None)
         due = request.cb_kwargs.get("due") if request is not None else None
+        if "lost" in outcomes:
+            if due:
+                self.held.discard(due["title_id"])  # otherwise the claim would be extended as long as this crawl lasts
+            return
         outcome = _outcome(item, rejected="rejected" in outcomes)
         verdict = request.meta.get("verdict", {}) if request is not None else {}
         is_other = bool(verdict) and verdict["decision"] != "accepted"

@@ -40,6 +40,8 @@ class CatalogueWriter:
         self._store = store
         self._thread = ThreadPoolExecutor(1, "catalogue")
         self._waiting: deque[Callable[[CatalogueStore], object] | SiteOutcome] = deque()
+        self._left_out: set[int] = set()
+        """Titles whose outcome was not kept. Their claims end, so that they are due again."""
         self._writing = asyncio.Lock()
         self._has_warned = False
 
@@ -68,7 +70,9 @@ class CatalogueWriter:
         """Have an outcome written, or something else done, with the next batch."""
         self._waiting.append(what)
         if len(self._waiting) > _MAX_WAITING_OUTCOMES:
-            self._waiting.popleft()
+            first = self._waiting.popleft()
+            if isinstance(first, SiteOutcome) and first.title_id:
+                self._left_out.add(first.title_id)
 
     def _next_batch(self) -> list[Any]:
         """Return outcomes that can be written together, or one other thing to write."""
@@ -84,8 +88,8 @@ class CatalogueWriter:
 
     async def flush(self) -> set[int]:
         """Write what is known by now; return the titles that this ends. Raises nothing: what can't be written is kept."""
-        over: set[int] = set()
         async with self._writing:
+            over, self._left_out = self._left_out, set()
             while self._waiting:
                 batch = self._next_batch()
                 try:

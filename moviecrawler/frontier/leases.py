@@ -196,4 +196,7 @@ class LeaseTracker:
 
     def _end(self, lease: Lease, how: How, reason: str = "") -> None:
         self.leases.pop(lease.id, None)
+        title = lease.request.cb_kwargs.get("site_id", "")
+        if self._kept.get(title) is lease:  # nothing came of it, and it would be kept for ever
+            del self._kept[title]
         self._finish(lease, how, reason)

@@ -164,6 +164,29 @@ def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
     assert crawl.state() == ("ok", 0)
 
 
+def test_claims_of_titles_without_an_outcome_are_not_extended(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moviecrawler.extensions.catalogue_writer._MAX_WAITING_OUTCOMES", 1)
+    recorder = crawl.recorder
+    recorder.claimed([1, 2, 3, 4])
+    recorder.sent.update(recorder.held)
+    crawl.send(store_opened, store="postgres")
+    for title_id, outcome in ((1, "lost"), (2, "durable"), (3, "durable")):
+        due = {"title_id": title_id, "ids": [], "evidence": None}
+        request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID, "due": due}, meta={"site": "imdb"})
+        item = movie()
+        crawl.send(signals.item_scraped, item=item, response=Response(request.url, request=request), spider=None)
+        crawl.send(item_settled, item=item, store="postgres", outcome=outcome, reason=None)
+    away = open_catalogue(Settings({"DATABASE_URL": "postgresql://a@127.0.0.1:1/b"}))
+    monkeypatch.setattr(recorder.writer, "_store", away)
+    asyncio.run(recorder.flush())
+    # The first was lost, there was no room for the outcome of the second, and that of the third still waits.
+    assert (recorder.held, recorder.sent, recorder.writer.waiting) == ({3, 4}, {3, 4}, 1)
+    # The scheduler may come back only when a title's outcome is written already.
+    recorder.sent.add(1)
+    asyncio.run(recorder.flush())
+    assert recorder.sent == {3, 4}
+
+
 async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = crawl.recorder
     monkeypatch.setattr("moviecrawler.extensions.catalogue._WRITE_INTERVAL_SECONDS", 0.01)

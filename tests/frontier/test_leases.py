@@ -187,6 +187,17 @@ def test_title_without_any_item_is_a_dead_letter_in_the_end(crawl: Crawl) -> Non
     assert crawl.ends == [("a", "dead")]
 
 
+def test_leases_that_have_ended_are_not_kept(crawl: Crawl) -> None:
+    for number in range(3):
+        crawl.tracker.ended(crawl.take(f"a{number}", f"tt{number}"))
+    crawl.passed(item := movie("tt0"), None)
+    crawl.settled(item, "csv", "postgres")
+    crawl.tracker.give_up()
+    assert crawl.ends == [("a0", "done"), ("a1", "dead"), ("a2", "dead")]
+    assert not crawl.tracker._kept
+    assert not crawl.tracker.leases
+
+
 def test_list_is_done_when_it_was_read(crawl: Crawl) -> None:
     crawl.tracker.ended(crawl.take(site_id=None))
     assert crawl.ends == [("a", "done")]
