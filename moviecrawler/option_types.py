@@ -60,8 +60,10 @@ def is_redis_url(text: str) -> bool:
         _ = parts.port  # raises ValueError when it is not one
     except ValueError:
         return False
-    # A path with "@" is that of a password with a slash in it.
-    return parts.scheme in {"redis", "rediss", "unix"} and "@" not in parts.path
+    # An "@" after the host is the end of a password with a sign in it that ends the host: a part of it would be shown in messages.
+    after = parts.path + parts.query.partition("=")[0] + parts.fragment
+    is_cut = "@" in after and bool(parts.netloc)  # a socket's path may have one, too
+    return parts.scheme in {"redis", "rediss", "unix"} and not is_cut
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.site_budgets import Budget, site_budget
+from moviecrawler.option_types import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv import CsvPipeline
@@ -106,6 +107,9 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
         ({"REDIS_URL": "redis://:hun/ter2@h:6379/0"}, "REDIS_URL is no Redis URL"),
         ({"REDIS_URL": "redis://:hun[ter2@h"}, "REDIS_URL is no Redis URL"),
         ({"REDIS_URL": "redis://:123/hunter2@h"}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "redis://u:123#hunter2@h"}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "redis://u:123?hunter2@h"}, "REDIS_URL is no Redis URL"),
+        ({"REDIS_URL": "unix://:123/hunter2@/run/redis.sock"}, "REDIS_URL is no Redis URL"),
         ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"METRICS_PUSH_URL": "http://[gateway"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
@@ -128,6 +132,19 @@ def test_wrong_value_is_refused_with_a_sentence(settings: Settings, given: dict[
         check(settings, ImdbSpider)
     assert sentence in str(caught.value)
     assert not any(part in str(caught.value) for part in ("hun", "ter2"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "unix:///run/redis@main.sock",
+        "unix://u:p@/run/redis.sock",
+        "rediss://u:p%40ss@h:6379/1",
+        "redis://h/0?password=a@b",
+    ],
+)
+def test_redis_urls_are_taken_with_the_signs_that_may_stand_in_them(url: str) -> None:
+    assert is_redis_url(url)
 
 
 def test_settings_come_from_the_environment_and_the_command_line_as_text() -> None:

@@ -34,7 +34,7 @@ class Counts(msgspec.Struct, kw_only=True):
     at: float
     """Seconds since 1970."""
     took: float
-    """Seconds for which the last count is kept."""
+    """Seconds that the count took."""
     sites: dict[str, SiteFigures]
 
 

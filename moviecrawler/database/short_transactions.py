@@ -76,6 +76,10 @@ class ShortTransactions:
             self._away_because = f"the database can't be reached: {in_one_line(str(error))}"
             self._away_until = time.monotonic() + _AWAY_SECONDS
             raise AwayError(self._away_because) from None
-        with connection, connection.cursor() as cursor:
-            cursor.execute(_SESSION, (round(self._patience * 1000),))
+        try:
+            with connection, connection.cursor() as cursor:
+                cursor.execute(_SESSION, (round(self._patience * 1000),))
+        except psycopg2.Error as error:  # such as of a server that ends at this moment
+            connection.close()
+            raise AwayError(f"the database failed: {in_one_line(str(error))}") from error
         return connection

@@ -77,6 +77,14 @@ def test_an_error_of_several_lines_is_told_in_one(url: str) -> None:
         pass
 
 
+def test_a_database_that_ends_after_it_has_let_us_in_is_away(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "moviecrawler.database.short_transactions._SESSION", "SELECT pg_terminate_backend(pg_backend_pid()), %s"
+    )
+    with pytest.raises(AwayError, match=r"^the database failed: "), ShortTransactions(url).transaction():
+        pass
+
+
 def test_similar_titles_are_found_by_indexes(url: str) -> None:
     execute(url, "UPDATE records SET keywords = '{lighthouse}' WHERE record_id IN (10, 20)")
     found = similar(ShortTransactions(url), 10, 5)
