@@ -30,6 +30,7 @@ from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
+from moviecrawler.proxies.cookies import CookieJars
 from moviecrawler.proxies.health import Health
 from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, describe_failure, load_policy, tunnel_status
 from moviecrawler.proxies.pools import ProxyPoolError
@@ -100,6 +101,7 @@ class ProxyMiddleware:
         self.policy = load_policy(crawler.settings)
         self.backoff = Backoff.from_settings(crawler.settings)
         self.traffic = Traffic(crawler.stats)
+        self.cookie_jars = CookieJars(crawler)
         self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
         self.most_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
@@ -207,8 +209,7 @@ class ProxyMiddleware:
             request.meta["proxy"] = route.url
             if route.authorization is not None:
                 request.headers[b"Proxy-Authorization"] = route.authorization
-        # Cookies would tell a site that two proxies are one. A circuit's are thrown away with it.
-        request.meta["cookiejar"] = f"{proxy.id} {hash(route)}"
+        request.meta["cookiejar"] = self.cookie_jars.jar_of(proxy, route)
 
     async def _take(self, request: Request) -> Proxy:
         only = request.meta.get("proxy_pool")
@@ -293,6 +294,7 @@ class ProxyMiddleware:
         self.traffic.count(self.site, attempt.proxy.pool, outcome, request if reached else None, response)
         for header in (b"Proxy-Authorization", b"Cookie"):
             request.headers.pop(header, None)
+        self.cookie_jars.release(attempt.proxy, request.meta["cookiejar"])
         for name in _ATTEMPT_META:
             request.meta.pop(name, None)
         self.rotator.release(attempt.proxy)

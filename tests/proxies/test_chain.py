@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
@@ -243,6 +244,29 @@ async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(t
     with pytest.raises(SiteStopped, match="no proxy is left of tor"):
         await run(chain, URL)
     assert len(tokens) == len(set(tokens)) == 2 * 3
+
+
+async def test_cookies_of_a_circuit_are_thrown_away_with_it(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        if request.url.endswith("?late"):
+            renew()
+            await run(chain, URL, URL)
+        return page(request, **{"Set-Cookie": "owner=1; Path=/"})
+
+    def renew() -> None:
+        for circuit in pool.proxies:
+            pool.renew(circuit)
+
+    tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
+    chain = Chain(0, tmp_path, answer, COOKIES_ENABLED=True, **tor)
+    assert chain.rotation is not None
+    cookies = next(one for one in chain.manager.middlewares if isinstance(one, CookiesMiddleware))
+    pool = chain.rotation.pools["tor"]
+    for _ in range(5):
+        await run(chain, URL, URL, f"{URL}?late")
+        renew()
+    assert set(cookies.jars) == set(chain.rotation.cookie_jars.names.values())
+    assert len(cookies.jars) == 2
 
 
 @pytest.mark.parametrize(
