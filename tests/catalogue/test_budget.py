@@ -52,11 +52,11 @@ def fetched(database_url: str) -> int:
     return states(database_url).get("ok", 0)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("workers", "shared"), [(1, False), (3, True), pytest.param(1, True, marks=pytest.mark.long)])
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
-    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, workers: int
+    database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, workers: int, shared: bool
 ) -> None:
-    more = {"REDIS_URL": redis_url} if workers > 1 else {}
+    more = {"REDIS_URL": redis_url} if shared else {}
     given = settings(database_url, 37, METRICS_FOLDER=str(tmp_path), **more)
 
     def crawl(_: int = 0) -> Finished:
@@ -79,6 +79,7 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     assert again.code == 0, again.log
     assert "(budget_spent)" in again.log
     assert pages(replica) == 37
+    assert claimed(database_url) <= (0 if workers == 1 else 20)
 
 
 @pytest.mark.parametrize("shared", [False, True])

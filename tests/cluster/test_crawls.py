@@ -123,17 +123,17 @@ def cluster_of_ours(
             **stores.settings,
             "REDIS_URL": redis.url,
             "SCRAPYD_MAX_DEATHS": "1",
-            # So that two jobs are at two nodes.
+            # So that three jobs are at three nodes.
             "SCRAPYD_MAX_PROC": "1",
         }
-        with cluster(folder, redis.url, 2, **options) as made:
+        with cluster(folder, redis.url, 3, **options) as made:
             assert made.nodes[0].deploy(project_egg(), "moviecrawler", "v1").json["spiders"] >= 3
             yield made
 
 
 @pytest.fixture
 def nodes(cluster_of_ours: Cluster, replica: ReplicaProcess) -> list[Node]:
-    """Return two nodes that live."""
+    """Return two nodes that live, or three at first."""
     while len(living := [node for node in cluster_of_ours.nodes if node.process.poll() is None]) < 2:
         cluster_of_ours.add()
     reset(replica)
@@ -149,7 +149,7 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     nodes: list[Node], replica: ReplicaProcess, stores: Stores
 ) -> None:
     titles = ids(0, 60)
-    killed, asked = nodes
+    killed, asked, _ = nodes
     shared = {**SLOWLY, "FRONTIER_RUN": "shared"}
     jobs = [killed.schedule("imdb", "moviecrawler", shared, ids=",".join(titles)) for _ in nodes]
     wait_for(lambda: {name_of(job) for job in asked.jobs("running")} == {node.name for node in nodes})

@@ -110,6 +110,16 @@ def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_n
     assert store.find("toy").spiders == ["knownDATABASE_URL", "noneSCRAPYD_PASSWORD", "noneSCRAPYD_REDIS_URL"]
 
 
+def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
+    store: EggStore, tmp_path: Path, redis_url: str
+) -> None:
+    put(store)
+    other = make_store(tmp_path / "other", redis_url)
+    assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
+    store.delete("toy", "1")
+    assert other.list_projects() == []
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

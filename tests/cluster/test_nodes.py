@@ -114,6 +114,15 @@ def test_jobs_run_across_all_nodes_none_twice_and_tell_how_they_ended(nodes: lis
     gives_its_log_by_every_node(nodes, hostile["log_url"].lstrip("/"))
 
 
+@pytest.mark.long  # a short one: the test above
+def test_many_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes: Path) -> None:
+    jobs = [nodes[number % 3].schedule("quick", note=f"many{number:02}") for number in range(30)]
+    done = nodes[1].wait_for_end(*jobs)
+    assert [(each["reason"], each["items"]) for each in done] == [("finished", 1)] * 30
+    assert len({each["node"] for each in done}) == 3
+    assert len(ran(notes, "many*")) == 30
+
+
 def told_its_arguments_and_the_stores_secrets(hostile: dict[str, Any], notes: Path) -> None:
     """See that a spider was given the version and arguments that were asked for, and none of the node's secrets."""
     assert (hostile["version"], hostile["items"]) == ("1", 1)

@@ -177,6 +177,17 @@ def test_strangers_can_not_take_all_connections(node: Node) -> None:
         assert done["reason"] == "finished"
 
 
+def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
+    for data, told in (
+        (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
+        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
+    ):
+        answer = node.deploy(data, version="broken", auth=DEPLOYER)
+        assert (answer.code, answer.json["status"]) == (200, "error")
+        assert told in answer.json["message"]
+    assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

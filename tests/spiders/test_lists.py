@@ -111,8 +111,10 @@ def test_cursors_are_followed_one_page_at_a_time(
     [
         (0, "metacritic", "new", FINDER_ROWS, "/finder/", 1),
         (0, "metacritic", "new", FINDER_ROWS + 1, "/finder/", 2),
+        pytest.param(2, "metacritic", "new", FINDER_ROWS + 1, "/finder/", 2, marks=pytest.mark.long),
         (0, "metacritic", "sitemap", 20, ".xml", 2),
         (0, "rottentomatoes", "movies_at_home", BROWSE_ROWS, "/browse/", 1),
+        pytest.param(0, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2, marks=pytest.mark.long),
         (2, "rottentomatoes", "movies_at_home", BROWSE_ROWS + 1, "/browse/", 2),
         (2, "rottentomatoes", "sitemap", 20, ".xml", 2),
     ],
