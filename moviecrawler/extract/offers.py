@@ -11,12 +11,17 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Offer
 
-_COUNTER: Final = "https://click.justwatch.com/"
-"""Where a link is counted on its way to a provider, whose address is its parameter `r`."""
-_PLAIN: Final = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?")
+_COUNTER: Final = re.compile(
+    r"https?://(?:(?P<justwatch>click\.justwatch\.com)(?=[/?#]|$)[^?#]*|[^/?#]+/c/\d+/\d+/\d+)(?:\?(?P<query>[^#]*))?",
+    re.IGNORECASE,
+)
+"""Where a link is counted on its way to a provider, whose address is a parameter: JustWatch's `r`, and `u` of Impact's hosts."""
+_MOST_COUNTERS: Final = 3
+"""In a row; links of JustWatch's pass two."""
+_ADDRESS: Final = re.compile(r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
 _TRACKING: Final = re.compile(
-    r"(?:utm|uct|wt|mc|gad|af|aff)_\w+|its[a-z]{2}|\w*clid|cx|cmp|cid|at|ct|tag|ref_?|refid|source|partner|subid\d?|clickref|"
-    r"affiliate\w*|campaign\w*|cjevent|autoplay|action",
+    r"(?:utm|uct|wt|mc|gad|af|aff)_\w+|its[a-z]{2}|\w*cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
+    r"source|partner|subid\d?|clickref|affiliate\w*|campaign\w*|cjevent|autoplay|action",
     re.IGNORECASE,
 )
 """Parameters by which a provider knows who sent a visitor, or what to do first; none of them says which title it is."""
@@ -30,15 +35,19 @@ def plain_address(url: str | None) -> str | None:
     >>> plain_address("https://click.justwatch.com/a?cx=eyJ&r=https%3A%2F%2Flamp.example%2Ft%2F7%3Futm_source%3Djw%26v%3D1")
     'https://lamp.example/t/7?v=1'
     """
-    if url is not None and url.startswith(_COUNTER):
-        target = re.search(r"[?&]r=([^&#]+)", url)
-        url = unquote(target[1]) if target else None
-    found = _PLAIN.match(url) if url is not None and len(url) <= _LONGEST else None
-    if url is None or found is None:
+    for _ in range(_MOST_COUNTERS):
+        counter = _COUNTER.match(url or "")
+        pairs = (counter["query"] or "").split("&") if counter else []
+        target = next((pair[2:] for pair in pairs if pair[:2] in {"r=", "u="}), None)
+        if target is None:
+            break
+        url = unquote(target)
+    found = _ADDRESS.fullmatch(url) if url is not None and len(url) <= _LONGEST else None
+    if found is None or (counter and counter["justwatch"]):
         return None
-    query = url[found.end() :].partition("#")[0].removeprefix("?")
-    kept = [pair for pair in query.split("&") if pair and not _TRACKING.fullmatch(pair.partition("=")[0])]
-    return f"{found[0]}?{'&'.join(kept)}" if kept else found[0]
+    pairs = (found["query"] or "").split("&")
+    kept = [pair for pair in pairs if pair and not _TRACKING.fullmatch(pair.partition("=")[0])]
+    return f"{found['plain']}?{'&'.join(kept)}" if kept else found["plain"]
 
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:
