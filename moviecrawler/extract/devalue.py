@@ -13,8 +13,8 @@ from typing import Any, Final
 from moviecrawler.extract.embedded import ShapeError, decode_json
 
 _SPECIAL: Final[dict[int, Any]] = {-1: None, -2: None, -3: math.nan, -4: math.inf, -5: -math.inf, -6: -0.0}
-_LEAST: Final = min(_SPECIAL)
 """References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and -0."""
+_LEAST: Final = min(_SPECIAL)
 
 _WRAPPERS: Final = frozenset({"Reactive", "ShallowReactive", "Ref", "ShallowRef", "NuxtError", "Island"})
 """Nuxt's marks around the value that their reference leads to."""

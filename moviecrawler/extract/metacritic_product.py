@@ -88,8 +88,9 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     if found.movie.kind == "series":
         found.look("credits.creator", lambda: _creators(product))
     found.look("credits.cast", lambda: read_at(partial(_people, "cast"), product, "production", "cast"))
+    site_id = found.movie.site_id or ""
     found.look(
-        "scores.metascore", *(partial(place, components, "metascore") for place in (_component_score, _own_score))
+        "scores.metascore", partial(_component_score, components, "metascore"), partial(_own_score, site_id, components)
     )
     found.look("scores.metacritic_user", partial(_component_score, components, "metacritic_user"))
     look_beside_scores(found, components)
@@ -105,9 +106,9 @@ def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Scor
     return None if component is None else read_at(partial(read_score, kind), component, "data", "item")
 
 
-def _own_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
-    """Return the score that a product has beside its other facts."""
-    return read_at(partial(read_score, kind), own_summary(components))
+def _own_score(site_id: str, components: dict[str | None, Any]) -> Score | NoValue:
+    """Return the Metascore that a product has beside its other facts."""
+    return read_at(partial(read_score, "metascore"), own_summary(site_id, components))
 
 
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:

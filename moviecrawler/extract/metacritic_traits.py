@@ -18,14 +18,15 @@ from moviecrawler.extract.embedded import (
     read_first,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, one_of_each_title
-from moviecrawler.extract.metacritic_values import id_in
+from moviecrawler.extract.metacritic_values import KINDS, id_in, season_of
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import Award, Offer, RelatedTitle
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.items import OfferKind, ScoreKind
+    from moviecrawler.items import OfferKind, ScoreKind, TitleKind
 
 SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-summary", "metacritic_user": "user-score-summary"}
 OFFERS: Final = "where-to-watch"
@@ -44,6 +45,7 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
 """JustWatch's kinds of offers, in the order of the page."""
 _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
+_WATCHED: Final = frozenset({"movie", "series"})
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
 _JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
@@ -58,18 +60,16 @@ def id_of_product(product: Any) -> str:
     return site_id
 
 
-def own_summary(components: dict[str | None, Any]) -> Any:
+def own_summary(site_id: str, components: dict[str | None, Any]) -> Any:
     """Return the Metascore that a product has beside its facts; None where that is the series', and the page its season's."""
     own = dig(components.get("product"), "data", "item", "criticScoreSummary")
-    shown = attempt(lambda: dig(components.get(SUMMARIES["metascore"]), "data", "item"))
-    ids = [id_in(dig_text(summary, "url")) for summary in (own, shown)]
-    return None if all(ids) and ids[0] != ids[1] else own
+    return own if season_of(site_id) is None or id_in(dig_text(own, "url")) == site_id else None
 
 
 def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> None:
     """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
     product = dig(components.get("product"), "data", "item")
-    own = attempt(lambda: own_summary(components))
+    own = attempt(lambda: own_summary(found.movie.site_id or "", components))
     for kind, name in SUMMARIES.items():
         summaries = [
             attempt(partial(dig, components.get(name), "data", "item")),
@@ -77,8 +77,9 @@ def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> No
         ]
         places = {fact: partial(read_first, dig_size, summaries, key) for fact, key in _COUNTS.items()}
         found.look_beside(kind, {**places, "sentiment": partial(read_first, dig_text, summaries, "sentiment")})
-    marks = {"certified": lambda: _must(product), "average": lambda: read_at(_average, own, "normalizedScore")}
-    found.look_beside("metascore", marks)
+    found.look_beside("metascore", {"average": lambda: read_at(_average, own, "normalizedScore")})
+    if found.movie.season is None:  # the product beside a season's scores is its series
+        found.look_beside("metascore", {"certified": lambda: _must(product)})
 
 
 def _average(score: Any) -> float | None:
@@ -99,9 +100,13 @@ def look_for_traits(found: Findings, components: dict[str | None, Any]) -> None:
     found.look("keywords", lambda: read_at(_texts, product, "tags"))
     found.look("taglines", lambda: read_at(_tagline, product, "tagline"))
     found.look("awards", lambda: read_at(_awards, product, "awards"))
-    found.look("related.similar", lambda: read_at(_similar, components.get(RELATED), "data", "items"))
+    found.look(
+        "related.similar",
+        lambda: read_at(partial(_similar, found.movie.kind), components.get(RELATED), "data", "items"),
+    )
     found.look("offers", lambda: _offers(watch))
-    found.look("external_ids", lambda: _external_ids(product, watch))
+    if found.movie.season is None:  # a season's page names the ids of its series
+        found.look("external_ids", lambda: _external_ids(product, watch))
 
 
 def _texts(tags: Any) -> list[str]:
@@ -126,10 +131,16 @@ def _awards(awards: Any) -> list[Award]:
     return list(found.values())
 
 
-def _similar(items: Any) -> list[RelatedTitle]:
+def _similar(kind: TitleKind, items: Any) -> list[RelatedTitle]:
+    """Return the titles that the page recommends; beside a film or series no game, which no store takes as its relation."""
+    is_watched = kind in _WATCHED
     titles = [(id_of_product(item), dig_text(item, "title")) for item in dig_list(items)]
     return one_of_each_title(
-        RelatedTitle(relation="similar", site_id=site_id, title=title) for site_id, title in titles if title
+        RelatedTitle(relation="similar", site_id=site_id, title=title)
+        for site_id, title in titles
+        if title
+        and id_in_url("metacritic", f"/{site_id}") == site_id
+        and not (is_watched and KINDS[site_id.partition("/")[0]] not in _WATCHED)
     )
 
 
@@ -145,6 +156,8 @@ def _offers(watch: Any) -> list[Offer] | NoValue:
         for listed in dig_list(watch, name)
         for offer in _options(listed, kind, country)
     ]
+    if not found and dig(watch, "hasOffers"):
+        raise ShapeError("offers", "there are some, but not where they were")
     return one_of_each_offer(found) or ABSENT
 
 
@@ -153,9 +166,9 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
     if provider is None:
         raise ShapeError("offers", "an offer of nobody")
     url = plain_address(dig_text(listed, "link"))
-    for option in dig_list(listed, "options"):
-        price = dig_number(option, "optionPrice")
-        is_priced = kind in {"rent", "buy"} and price is not None and price > 0
+    for option in dig_list(listed, "options") or [{}]:
+        price, currency = dig_number(option, "optionPrice"), dig_text(option, "optionCurrencyCode")
+        is_priced = kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
         if is_priced and price is not None and price > _MOST_EXPENSIVE:
             raise ShapeError("offers", f"a price of {price}")
         yield Offer(
@@ -163,7 +176,7 @@ def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offe
             kind=kind,
             country=country,
             price=price if is_priced else None,
-            currency=dig_text(option, "optionCurrencyCode") if is_priced else None,
+            currency=currency if is_priced else None,
             quality=dig_text(option, "qualityType"),
             url=url,
             source=_JUSTWATCH,

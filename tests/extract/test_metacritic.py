@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
+from moviecrawler.pipelines.validate import check_movie
 from moviecrawler.replica.metacritic import flatten
 from tests.conftest import PROJECT
 from tests.extract.damages import assert_cut_page_says_the_same_or_less
@@ -51,7 +53,7 @@ def test_answer_without_a_title_is_refused(body: bytes) -> None:
         metacritic.detail(body, URL)
 
 
-def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/") -> bytes:
+def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/", *, is_reviewed: bool = True) -> bytes:
     """Return the page of a season: its series as product, and the season's scores at the series' address."""
     answer = composer()
     product, critics, users = (component["data"]["item"] for component in answer["components"][:3])
@@ -64,6 +66,9 @@ def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/") -> b
         "reviewCount": 90,
         "max": 10,
     }
+    product |= {"id": 2000900321, "mustWatch": True}
+    if not is_reviewed:
+        critics |= {"url": None, "score": None, "reviewCount": 0}
     payload = flatten({"data": {"loadPage:shows:pale-harbour:": {"components": answer["components"]}}}, 0)
     script = json.dumps(payload).encode()
     return b'<html><body><script id="__NUXT_DATA__">' + script + b"</script></body></html>"
@@ -78,6 +83,18 @@ def test_season_is_not_its_series_though_the_product_is() -> None:
         ("metascore", 88, 9, None),
         ("metacritic_user", 7.1, 90, None),
     ]
+
+
+def test_season_has_no_mark_no_id_and_no_score_of_its_series() -> None:
+    url = "https://www.metacritic.com/tv/pale-harbour/season-2/"
+    movie = metacritic.movie(season_page(2), url).movie
+    assert movie is not None
+    assert [score.certified for score in movie.scores] == [None, None]
+    assert movie.external_ids == {}
+    assert "external_ids" in movie.silent
+    unreviewed = metacritic.movie(season_page(2, is_reviewed=False), url).movie
+    assert unreviewed is not None
+    assert [score.kind for score in unreviewed.scores] == ["metacritic_user"]
 
 
 @pytest.mark.parametrize("asked", ["/tv/pale-harbour/", "/tv/pale-harbour/season-3/"])
@@ -132,6 +149,45 @@ def test_value_that_cannot_be_is_silent(component: int, field: str, value: Any, 
     assert set(movie.silent) - set(whole.silent) == {silent}
     lost = present_in(whole) - present_in(movie)
     assert {name for name in lost if not name.startswith(f"{silent}.")} <= {silent}
+
+
+def offering() -> Any:
+    return json.loads((PAGES / "composer-offers" / "page.html").read_bytes())
+
+
+def test_offer_without_a_currency_or_options_has_no_price() -> None:
+    answer = offering()
+    rent = answer["components"][2]["data"]["item"]["rent"]
+    rent[0]["options"] = [{"qualityType": "SD", "optionPrice": 2.99, "optionCurrencyCode": None}]
+    rent.append({"providerName": "Pier Rentals", "link": "https://pier.example/7"})
+    movie = read(answer)
+    movie.scraped_at = datetime(2026, 3, 1, tzinfo=UTC)
+    check_movie(movie)
+    rented = [(offer.provider, offer.price, offer.currency) for offer in movie.offers if offer.kind == "rent"]
+    assert rented == [("Harbour Rentals", None, None), ("Pier Rentals", None, None)]
+
+
+def test_offers_that_stand_elsewhere_than_before_are_not_stated_absent() -> None:
+    answer = offering()
+    watch = answer["components"][2]["data"]["item"]
+    watch["subscriptions"], watch["rentals"] = watch.pop("flatrate"), watch.pop("rent")
+    assert "offers" in read(answer).silent
+    watch["hasOffers"] = False
+    movie = read(answer)
+    assert movie.offers == []
+    assert "offers" not in movie.silent
+
+
+def test_related_game_and_what_no_id_can_be_are_left_out() -> None:
+    answer = offering()
+    answer["components"][1]["data"]["items"] += [
+        {"type": "game-title", "slug": "lamp-quest", "title": "Lamp Quest"},
+        {"type": "movie", "slug": "a wick", "title": "A Wick"},
+        {"type": "movie", "slug": "w" * 301, "title": "Long Wick"},
+    ]
+    movie = read(answer)
+    check_movie(movie)
+    assert [title.site_id for title in movie.related] == ["movie/the-wick", "tv/oil"]
 
 
 @pytest.mark.parametrize("title", ["", 7])
