@@ -63,7 +63,11 @@ _ROLES: tuple[Role, ...] = ("director", "writer", "creator")
 """Those that the list of details names."""
 
 _SCORES: tuple[ScoreKind, ...] = (
-    *("tomatometer", "popcornmeter", "tomatometer_top", "popcornmeter_all", "popcornmeter_verified"),
+    "tomatometer",
+    "popcornmeter",
+    "tomatometer_top",
+    "popcornmeter_all",
+    "popcornmeter_verified",
 )
 
 _TITLE_PATH = re.compile(r"^/(?P<section>m|tv)/[^/]+/?$")

@@ -20,11 +20,12 @@ from moviecrawler.extract.rottentomatoes_parts import (
     texts,
 )
 from moviecrawler.extract.values import parse_count, parse_decimal, parse_year
+from moviecrawler.items import Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moviecrawler.items import Score, ScoreKind
+    from moviecrawler.items import ScoreKind
 
 _DATED = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE)
@@ -45,6 +46,8 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
     audience = partial(read_at, partial(read_side, "popcornmeter"), scorecard)
     overlay = attempt(lambda: dig(scorecard, "overlay"))
     finer = {kind: attempt(partial(dig, overlay, key)) for kind, key in _FINER.items()}
+    side = attempt(partial(dig, scorecard, "audienceScore"))
+    is_scored = isinstance(attempt(partial(read_side, "popcornmeter", side)), Score)
     shown = Shown(
         {
             "tomatometer": lambda: first(partial(critics, "criticsScore"), partial(critics, "overlay", "criticsAll")),
@@ -56,7 +59,7 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
                 attempt(partial(dig, scorecard, "criticsScore")),
                 attempt(partial(dig, overlay, "criticsAll")),
             ],
-            "popcornmeter": [attempt(partial(dig, scorecard, "audienceScore"))],
+            "popcornmeter": [side if is_scored else finer["popcornmeter_all"]],
             **{kind: [side] for kind, side in finer.items()},
         },
         title=attempt(lambda: dig_text(hero, "title")),

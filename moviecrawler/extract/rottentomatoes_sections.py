@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import html
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from moviecrawler.extract.embedded import ShapeError, decode_text, dig_text, fold
-from moviecrawler.extract.findings import ABSENT, NoValue, one_of_each_title
+from moviecrawler.extract.embedded import ShapeError, decode_text, dig, dig_text, fold
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.rottentomatoes_parts import json_script
 from moviecrawler.extract.trees import text_of, tree_of
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from moviecrawler.items import OfferKind
 
 _CONSENSUS: Final = re.compile(
-    rb"""<(?P<tag>span)\s[^<>]*data-qa="critics-consensus"[^<>]*>|<div\s[^<>]*id="critics-consensus"[^<>]*>"""
-    rb"""|<(?P<older>p)\s[^<>]*class="[^"<>]*(?:critic_consensus|--concensus)[^"<>]*"[^<>]*>"""
+    rb"""<(?P<tag>span)\s[^<>]{0,500}data-qa="critics-consensus"[^<>]{0,500}>"""
+    rb"""|<div\s[^<>]{0,500}id="critics-consensus"[^<>]{0,500}>"""
+    rb"""|<(?P<older>p)\s[^<>]{0,500}class="[^"<>]{0,500}(?:critic_consensus|--concensus)[^"<>]{0,500}"[^<>]{0,500}>"""
 )
+"""Its attributes have bounds, as a tag that is never closed would take quadratic time."""
 _HEADING: Final = re.compile(r"Critics? Consensus:\s*")
 _LONGEST_CONSENSUS: Final = 2_000
 _PARAGRAPH: Final = re.compile(rb"<p(?:\s[^<>]*)?>")
@@ -57,6 +60,7 @@ _SHOWTIMES: Final = "showtimes"
 _COUNTRY: Final = "US"
 """The site tells offers of the United States only."""
 _EMS: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_DIGITS: Final = re.compile(r"[0-9]{1,20}")
 _NUMBER: Final = re.compile(rb'"field\[rtid\]":"(\d{1,20})"')
 
 
@@ -67,7 +71,7 @@ def read_consensus(body: bytes) -> str | NoValue:
         return None
     start, end_tag = opened.end(), b"</span" if opened["tag"] else b"</p"
     if not opened["tag"] and not opened["older"]:
-        paragraph = _PARAGRAPH.search(body, start)
+        paragraph = _PARAGRAPH.search(body, start, max(start, body.find(b"</div", start)))
         if paragraph is None:
             raise ShapeError("consensus", "no paragraph in its section")
         start = paragraph.end()
@@ -86,6 +90,8 @@ def read_offers(body: bytes) -> list[Offer] | NoValue:
     if section is None:
         return None
     offers = [offer for item in section.css("where-to-watch-meta, a[data-affiliate]") for offer in _offers_of(item)]
+    if not offers and section.css("[href]"):
+        raise ShapeError("offers", "links that are no offers")
     return one_of_each_offer(offers) or ABSENT
 
 
@@ -120,10 +126,13 @@ def read_similar(body: bytes) -> list[RelatedTitle] | NoValue:
 def read_ids(body: bytes) -> dict[str, str] | None:
     """Return the title's id in the site's database, and the number that stands for it there."""
     curation, scorecard = json_script(body, "curation-json"), json_script(body, "media-scorecard-json")
-    stated = [dig_text(curation, "emsId"), *_EMS.findall(dig_text(scorecard, "criticReviewHref") or "")]
-    numbers = [dig_text(curation, "rtId"), *(found.decode() for found in _NUMBER.findall(body))]
-    named = {"ems": next(filter(None, stated), None), "rottentomatoes": next(filter(None, numbers), None)}
-    return {namer: text for namer, text in named.items() if text} or None
+    stated, elsewhere = str(attempt(lambda: dig(curation, "rtId"))), _NUMBER.search(body)
+    number = stated if _DIGITS.fullmatch(stated) else elsewhere[1].decode() if elsewhere else None
+    texts = (
+        attempt(partial(dig_text, data, key)) for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
+    )
+    ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
+    return {namer: text for namer, text in (("ems", ems), ("rottentomatoes", number)) if text} or None
 
 
 def _section(body: bytes, signs: tuple[bytes, ...]) -> Selector | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import rottentomatoes
-from moviecrawler.items import Page
+from moviecrawler.extract.rottentomatoes_sections import read_consensus
+from moviecrawler.items import Movie, Page
 from tests.extract.damages import assert_cut_page_says_the_same_or_less
+from tests.extract.limits import processor_time
 
 PAGES = Path(__file__).parents[1] / "pages" / "rottentomatoes"
 CASES = sorted(path.parent.name for path in PAGES.glob("*/meta.json"))
@@ -112,3 +115,65 @@ def test_pages_of_others_are_not_claimed() -> None:
         b'<html><head><link rel="canonical" href="https://[www.rottentomatoes.com/m/x"></head></html>',
     ]
     assert [rottentomatoes.kind_of(body) for body in others] == [None] * len(others)
+
+
+def sections(old: bytes, new: bytes) -> Movie:
+    """Return what a page with all sections says when a part of it is another."""
+    body = page("2026-sections")
+    assert old in body
+    movie = rottentomatoes.movie(body.replace(old, new), None).movie
+    assert movie is not None
+    return movie
+
+
+def test_paragraph_behind_the_section_of_the_consensus_is_none() -> None:
+    movie = sections(b"<p>Warm &amp; <em>quiet</em>, The Lamp\n glows.</p></div>", b"</div>")
+    assert movie.consensus is None
+    assert "consensus" in movie.silent
+
+
+def test_consensus_that_is_never_closed_is_looked_for_in_linear_time() -> None:
+    for begin, sign in ((b"<span", b'data-qa="critics-consensus"'), (b"<div", b'id="critics-consensus"')):
+        with processor_time():
+            assert read_consensus(begin + (b" " + sign) * 20_000) is None
+
+
+def test_offers_whose_markup_is_another_are_not_stated_absent() -> None:
+    assert "offers" in sections(b"where-to-watch-meta", b"watch-tile").silent
+    nowhere = re.search(rb"<where-to-watch-meta.*</where-to-watch-meta>", page("2026-sections"), re.DOTALL)
+    assert nowhere is not None
+    movie = sections(nowhere[0], b"<p>Not available</p>")
+    assert movie.offers == []
+    assert "offers" not in movie.silent
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ids"),
+    [
+        (b'"rtId": "770900001"', b'"rtId": 770900001', {"ems", "rottentomatoes"}),
+        (b'"rtId": "770900001"', b'"rtId": "' + b"7" * 600 + b'"', {"ems"}),
+        (b'{"emsId": "6263201f', b'{"emsId": "' + b"x" * 600 + b"6263201f", {"ems", "rottentomatoes"}),
+    ],
+)
+def test_ids_are_of_the_form_that_the_site_gives(old: bytes, new: bytes, ids: set[str]) -> None:
+    movie = sections(old, new)
+    assert set(movie.external_ids) == ids
+    assert set(movie.external_ids.values()) <= {"6263201f-baf8-3312-a482-000000000001", "770900001"}
+
+
+def test_facts_beside_the_popcornmeter_are_of_the_side_that_has_its_value() -> None:
+    body = card()
+    scorecard = json.loads(re.search(rb'id="media-scorecard-json"[^>]*>(.*?)</script>', body, re.DOTALL)[1])  # type: ignore[index]
+    unscored = scorecard["audienceScore"] | {"score": None, "scorePercent": "", "likedCount": 2, "notLikedCount": 1}
+    scorecard["audienceScore"] = {key: unscored[key] for key in ("score", "likedCount", "notLikedCount", "title")}
+    scorecard["overlay"]["audienceAll"] = {"score": "58", "likedCount": 1160, "notLikedCount": 840, "certified": False}
+    scorecard["overlay"]["audienceVerified"] = {"certified": False, "title": "Popcornmeter"}
+    new = json.dumps(scorecard).encode()
+    body = re.sub(
+        rb'(id="media-scorecard-json"[^>]*>).*?(</script>)', lambda m: m[1] + new + m[2], body, flags=re.DOTALL
+    )
+    movie = rottentomatoes.movie(body, None).movie
+    assert movie is not None
+    shown = movie.score("popcornmeter")
+    assert shown is not None
+    assert (shown.value, shown.count, shown.liked, shown.disliked) == (58, 2000, 1160, 840)
