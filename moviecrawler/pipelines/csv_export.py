@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,6 +69,19 @@ _BEGIN_ANEW = """
 DELETE FROM rendered;
 INSERT OR IGNORE INTO unrendered (seq) SELECT seq FROM movies;
 DELETE FROM rendering;
+CREATE TABLE IF NOT EXISTS rendered_otherwise (seq INTEGER PRIMARY KEY);
+DROP TRIGGER IF EXISTS line_made;
+"""
+# A job of an older version may still run, and export into the same files: its lines have other columns.
+_NOTE_OTHER_LINES = """
+CREATE TRIGGER line_made AFTER INSERT ON rendered WHEN NEW.format <> x'{}' BEGIN
+    INSERT OR IGNORE INTO rendered_otherwise VALUES (NEW.seq);
+END
+"""
+_RENDERED_OTHERWISE = "SELECT 1 FROM rendered_otherwise LIMIT 1"
+_RENDER_AGAIN = """
+INSERT OR IGNORE INTO unrendered (seq) SELECT seq FROM rendered_otherwise;
+DELETE FROM rendered_otherwise;
 """
 _CHANGED = "SELECT u.seq, u.changes, m.movie FROM unrendered u JOIN movies m USING (seq) LIMIT ?"
 _NO_LONGER = "DELETE FROM unrendered WHERE seq = ? AND changes = ?"
@@ -107,8 +121,9 @@ _ROWS: dict[str, tuple[str, Callable[[Movie], Iterable[Iterable[Any]]]]] = {
     "awards": ("awards.csv", award_rows),
 }
 """The file of each column of `rendered`, and what makes a title's rows in it."""
-_RENDERED = f"INSERT OR REPLACE INTO rendered (seq, {', '.join(_ROWS)}) VALUES (?{', ?' * len(_ROWS)})"  # noqa: S608 - ours
-_FORMAT = repr((1, TABLES))
+_COLUMNS = (*_ROWS, "format")
+_RENDERED = f"INSERT OR REPLACE INTO rendered (seq, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})"  # noqa: S608 - ours
+_FORMAT = repr((2, TABLES))
 """Of lines. Raise the number when a movie's lines are written in another way: then all are made anew."""
 _AT_ONCE = 500
 """Titles that are rendered in one transaction."""
@@ -145,13 +160,22 @@ def prepare_export(connection: sqlite3.Connection) -> None:
                 connection.execute(f"ALTER TABLE rendered ADD COLUMN {column} BLOB NOT NULL DEFAULT x''")
     if connection.execute("SELECT format FROM rendering").fetchall() != [(_FORMAT,)]:
         with transaction(connection, "IMMEDIATE"):
-            for statement in _BEGIN_ANEW.split(";")[:-1]:
-                connection.execute(statement)
+            _execute_each(connection, _BEGIN_ANEW)
+            connection.execute(_NOTE_OTHER_LINES.format(_format_id().hex()))
             connection.execute("INSERT INTO rendering VALUES (?)", (_FORMAT,))
 
 
+def _execute_each(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";")[:-1]:
+        connection.execute(statement)
+
+
+def _format_id() -> bytes:
+    return blake2b(_FORMAT.encode(), digest_size=8).digest()
+
+
 def _missing_columns(connection: sqlite3.Connection) -> set[str]:
-    return _ROWS.keys() - {column[1] for column in connection.execute("PRAGMA table_info(rendered)")}
+    return set(_COLUMNS) - {column[1] for column in connection.execute("PRAGMA table_info(rendered)")}
 
 
 def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[], None]) -> int:
@@ -161,6 +185,9 @@ def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[]
     """
     # What is written from here on may be in some files: it is exported once more.
     (written,) = connection.execute("SELECT written FROM state").fetchone()
+    if connection.execute(_RENDERED_OTHERWISE).fetchone():
+        with transaction(connection, "IMMEDIATE"):
+            _execute_each(connection, _RENDER_AGAIN)
     while _render(connection):
         check_time()
     count = _replace_files(connection, folder, check_time)
@@ -171,7 +198,7 @@ def export(connection: sqlite3.Connection, folder: Path, check_time: Callable[[]
 def _render(connection: sqlite3.Connection) -> int:
     """Make the lines of some titles that have changed; return how many."""
     changed = connection.execute(_CHANGED, (_AT_ONCE,)).fetchall()
-    rows = [(seq, *_lines(encoded)) for seq, _, encoded in changed]
+    rows = [(seq, *_lines(encoded), _format_id()) for seq, _, encoded in changed]
     if rows:
         with transaction(connection, "IMMEDIATE"):
             connection.executemany(_RENDERED, rows)

@@ -78,6 +78,17 @@ def test_lines_of_another_format_are_made_anew(
     assert len(made) == 4
 
 
+def test_lines_that_a_job_of_an_older_version_makes_meanwhile_are_made_again(tmp_path: Path, made: list[str]) -> None:
+    written(tmp_path, *(make_movie(number) for number in range(3)))
+    older = "INSERT OR REPLACE INTO rendered (seq, movie, credits, scores) VALUES (2, ?, '', '')"
+    with closing(sqlite3.connect(tmp_path / "movies.sqlite3", isolation_level=None)) as connection:
+        connection.execute(older, (b"imdb,tt0000001\r\n",))
+    made.clear()
+    written(tmp_path, make_movie(3))
+    assert made == [make_movie(number).title for number in (1, 3)]
+    assert titles(tmp_path) == [make_movie(number).title for number in range(4)]
+
+
 def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
     tmp_path: Path, made: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
