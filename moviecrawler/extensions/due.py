@@ -52,6 +52,10 @@ class DueSpider(Protocol):
     current_lists: ClassVar[Mapping[Reading, Sequence[str]]]
 
     @property
+    def requests_per_title(self) -> int:
+        """The most requests that a title takes, beside retries."""
+
+    @property
     def plan(self) -> _Plan:
         """What its arguments ask for."""
 
@@ -175,7 +179,9 @@ class DueTitles:
                 CatalogueStore.fetched_since, self.spider.site, begin_of_day(now)
             )
             self._counted = True
-        return max(0, budget.left(now) - len(self.recorder.fetching))
+        # Rounded up, so that the last of an odd number is spent, too.
+        titles = -(-budget.left(now) // self.spider.requests_per_title)
+        return max(0, titles - len(self.recorder.fetching))
 
     def _day_is_over(self) -> bool:
         """Return whether to end, as nothing may be fetched today, and the new day is too far away to wait for."""

@@ -223,6 +223,11 @@ class MovieSpider(scrapy.Spider):
     """What `lane=due` reads beside titles: `lists` of what is popular now, once a day, and the `sitemap`, once a month."""
 
     @property
+    def requests_per_title(self) -> int:
+        """The most requests that a title takes, beside retries: what is due is claimed by the budget of the day."""
+        return 1
+
+    @property
     def reads_elsewhere(self) -> bool:
         """Whether titles are read from another source than the site's pages now."""
         return False

@@ -33,6 +33,8 @@ _LIVE = {HOMES["metacritic"], "https://backend.metacritic.com"}
 _COMPOSER = "/composer/metacritic/pages"
 _COMPOSED = {"movie": "movies", "tv": "shows"}
 """What the JSON host calls each kind of titles."""
+_MOST_FAILURES = 5
+"""Of the JSON host in a row: each costs the budget a request, and retries, before the page is asked for."""
 _KEPT = frozenset({"proxy_pool", "max_retry_times"})
 """Of a request's meta, what whoever pushed the title has asked for."""
 FINDER_PAGE = 24
@@ -115,14 +117,22 @@ class MetacriticSpider(SitemapSpider):
 
     asks_json_host: bool
     """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
+    failures_of_json_host: int
+    """Titles in a row that it has failed to give."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
         """Create the spider. Whoever names another host for one of the two only does not want the live other one."""
         spider = super().from_crawler(crawler, *args, **arguments)
         hosts = (spider.home, crawler.settings["METACRITIC_API_URL"])
+        spider.failures_of_json_host = 0
         spider.asks_json_host = len({host.rstrip("/") in _LIVE for host in hosts}) == 1
         return spider
+
+    @property
+    def requests_per_title(self) -> int:
+        """One at the JSON host, and one for the page where that has failed."""
+        return 2 if self.asks_json_host else 1
 
     def title_addresses(self, site_id: str) -> list[str]:
         """Return the address at the JSON host, which has none for a season, and that of the page."""
@@ -134,7 +144,7 @@ class MetacriticSpider(SitemapSpider):
         return [f"{home}{_COMPOSER}/{_COMPOSED[kind]}/{slug}/web?contentOnly=true", *page]
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
-        """Return the request of one title, at the JSON host until its robots.txt forbids that."""
+        """Return the request of one title, at the JSON host until its robots.txt forbids that or it fails again and again."""
         request, address = super().title_request(site_id, found), self.title_addresses(site_id)[0]
         if not self.asks_json_host or address == request.url:
             return request
@@ -148,9 +158,14 @@ class MetacriticSpider(SitemapSpider):
         if outcome == "blocked" or not _is_composed(request.url):
             return None
         self.crawler.stats.inc_value(f"metacritic/json_host/{outcome}")
+        self.failures_of_json_host = self.failures_of_json_host + 1 if outcome == "failed" else 0
         if outcome == "disallowed" and self.asks_json_host:
             self.asks_json_host = False
             logger.info("robots.txt forbids the JSON host, so that pages are read", extra={"spider": self})
+        elif self.failures_of_json_host == _MOST_FAILURES and self.asks_json_host:
+            self.asks_json_host = False
+            message = "The JSON host has failed to give %d titles in a row, so that pages are read"
+            logger.warning(message, _MOST_FAILURES, extra={"spider": self})
         kept = {name: value for name, value in request.meta.items() if name in _KEPT}
         page = super().title_request(request.cb_kwargs["site_id"], None)
         return page.replace(
@@ -159,8 +174,11 @@ class MetacriticSpider(SitemapSpider):
 
     def read_title(self, response: Response) -> Page:
         """Return what the JSON host or a title's page says."""
-        read = metacritic.detail if _is_composed(response.url) else metacritic.movie
-        return read(response.body, response.url)
+        if not _is_composed(response.url):
+            return metacritic.movie(response.body, response.url)
+        page = metacritic.detail(response.body, response.url)
+        self.failures_of_json_host = 0
+        return page
 
 
 def _is_composed(url: str) -> bool:

@@ -7,7 +7,9 @@ import json
 import os
 import resource
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -351,6 +353,29 @@ async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
     await until(lambda: run.pipeline._ended)
     assert len(run.outcomes()) == 12
     assert set(run.outcomes().values()) == {"spooled"}
+
+
+async def test_a_store_whose_thread_fails_ends_the_crawl_and_loses_nothing(
+    memory: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons: list[str] = []
+
+    async def close(*, reason: str) -> None:
+        reasons.append(reason)
+
+    async with running(memory, tmp_path) as run:
+        engine = SimpleNamespace(
+            spider=object(), running=True, _slot=SimpleNamespace(closing=None), close_spider_async=close
+        )
+        monkeypatch.setattr(run.pipeline, "_crawler", SimpleNamespace(engine=engine))
+        monkeypatch.setattr(run.pipeline._thread, "_flush", Mock(side_effect=MemoryError))
+        await run.pipeline.process_item(make_movie(1))
+        await until(lambda: reasons)
+        for number in range(2, 40):
+            await run.pipeline.process_item(make_movie(number))
+    assert reasons == ["store_failed"]
+    assert list(run.outcomes().values()) == ["spooled"] * 39
+    assert run.spool_files()
 
 
 async def test_a_store_that_is_down_at_the_start_is_opened_later(memory: Faulty, tmp_path: Path) -> None:
