@@ -319,8 +319,12 @@ class BatchingPipeline:
         if not self._stuck or self._crawler is None or is_closing(self._crawler.engine):
             return
         logger.error("%s is still stuck: this worker ends, and others get its titles", self.store.name)
+        self._end_crawl("store_stuck")
+
+    def _end_crawl(self, reason: str) -> None:
+        assert self._crawler is not None  # noqa: S101 - who calls this has looked
         assert self._crawler.engine is not None  # noqa: S101 - it is not closing
-        self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason="store_stuck"))
+        self._ending = self._loop.create_task(self._crawler.engine.close_spider_async(reason=reason))
 
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
@@ -339,9 +343,14 @@ class BatchingPipeline:
         self._stats.inc_value("items/unrecorded")
 
     def end(self) -> None:
-        """Take note that the thread is done."""
+        """Take note that the thread is done; end the crawl when it has failed."""
         self._ended = True
         self._settled.set()
+        has_failed = self._loading is not None and not self._thread.closing
+        if has_failed and self._crawler is not None and not is_closing(self._crawler.engine):
+            logger.error("%s can't go on: the crawl ends, and what it did not take is spooled", self.store.name)
+            self._thread.begin_closing()  # from now on, items are held for the spool
+            self._end_crawl("store_failed")
 
     def _stat(self, name: str) -> str:
         return f"store/{self.store.name}/{name}"

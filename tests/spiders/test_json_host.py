@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.urls import HOMES
@@ -59,6 +66,44 @@ def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_
             assert host.asked == ["/robots.txt"]
         elif outcome == "host":
             assert sorted(host.pages) == sorted(COMPOSED.format(slug) + "?contentOnly=true" for slug in SLUGS)
+
+
+@pytest.mark.parametrize(("status", "per_day", "at_host"), [(404, 10, 5), (500, 100, 10)])
+def test_host_without_titles_takes_no_more_than_the_budget(
+    status: int, per_day: int, at_host: int, database_url: str, tmp_path: Path
+) -> None:
+    places = [CATALOGUE.nth("metacritic", place) for place in range(20)]
+    rows = [
+        ImportRow(
+            imdb_id=CATALOGUE.imdb_id(place),
+            title=CATALOGUE.basics(place).title,
+            kind="movie",
+            year=CATALOGUE.basics(place).year,
+            metacritic_id=f"movie/{CATALOGUE.slug('metacritic', place)}",
+        )
+        for place in places
+    ]
+    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+        load(store, "test", "1", rows, len(rows), datetime.now(UTC))
+    given = {**FAST, "RETRY_TIMES": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10" if per_day == 10 else "5"}
+    given |= {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_day": per_day}}), "CSV_ENABLED": "0"}
+    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+    with Site() as pages, Site() as host:
+        host.answers["/robots.txt"] = pages.answers["/robots.txt"] = Told(404)
+        for place in places:
+            slug = CATALOGUE.slug("metacritic", place)
+            pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
+            host.answers[COMPOSED.format(slug)] = Told(status, b'{"errors": [{"code": 404}]}')
+        finished = scrapy(
+            *("crawl", "metacritic", "-a", "lane=due", *options),
+            data=tmp_path,
+            METACRITIC_URL=pages.url,
+            METACRITIC_API_URL=host.url,
+            DATABASE_URL=database_url,
+        )
+        assert finished.code == 0, finished.log
+        assert len(host.pages) <= at_host
+        assert len(pages.pages) == min(20, per_day - len(host.pages))
 
 
 def test_live_json_host_is_not_asked_for_titles_of_another_site(tmp_path: Path) -> None:
