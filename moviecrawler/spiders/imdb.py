@@ -366,7 +366,7 @@ class ImdbSpider(MovieSpider):
                 for movie in movies:
                     site_id = movie.site_id or ""
                     missing.pop(site_id, None)
-                    found = self.refused_titles.pop(site_id, None)  # so that it is no miss if the pass breaks off later
+                    found = self.refused_titles.get(site_id)
                     if found is not None:
                         movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
                     elif site_id in charted:
@@ -375,6 +375,8 @@ class ImdbSpider(MovieSpider):
                     movie.scraped_at = utc_now()
                 count += len(movies)
                 changed = movies if self.stored is None else self.stored.changed(movies)
+                for movie in movies:  # so that none is a miss if the pass breaks off later
+                    self.refused_titles.pop(movie.site_id or "", None)
                 stats.inc_value("titles/asked", sum(movie.site_id not in asked for movie in movies))
                 stats.inc_value("titles/unchanged", len(movies) - len(changed))
                 for movie in changed:

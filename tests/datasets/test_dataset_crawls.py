@@ -188,6 +188,25 @@ def test_a_pass_that_breaks_off_accounts_for_each_title_once(
     assert {item.outcome for item in items[2:]} == {"failed"}
 
 
+def test_titles_that_could_not_be_compared_with_what_is_stored_have_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object) -> list[Movie]:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(StoredFacts, "changed", locked)
+    put_all(tmp_path / "files")
+
+    async def run() -> list[Any]:
+        spider = spider_of(tmp_path, ids=ASKED)
+        return await answered(spider, tmp_path / "files", [request async for request in spider.start()])
+
+    items = asyncio.run(run())
+    assert sorted((item.site_id, item.outcome) for item in items) == [
+        (one, "failed") for one in sorted(ASKED.split(","))
+    ]
+
+
 def test_answers_of_a_pass_that_has_failed_are_no_part_of_the_next(tmp_path: Path) -> None:
     put_all(tmp_path / "files")
 
