@@ -102,6 +102,7 @@ class Point:
     since: datetime
     value: float | None
     count: int | None
+    average: float | None
 
 
 class Series(NamedTuple):
@@ -153,7 +154,7 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
         series: dict[tuple[str, str], Series] = {}
         for row in rows(_OF_TITLE["history"]):
             one = series.setdefault((row.site, row.kind), Series(row.site, row.kind, []))
-            one.points.append(Point(row.since, row.value, row.count))
+            one.points.append(Point(row.since, row.value, row.count, row.average))
         return Title(
             title=titles[0],
             records=rows(_OF_TITLE["records"]),

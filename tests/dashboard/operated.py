@@ -233,6 +233,7 @@ def _go_wrong(made: Operated) -> None:
         " (900001, 'imdb', now() - interval '40 days', 8.1, 4000), (900001, 'imdb', now() - interval '9 days', 8.3, 4321),"
         " (900001, 'metascore', now() - interval '20 days', 72, 11), (900001, 'metascore', now() - interval '9 days', 70, 12)"
     )
+    made.ask("UPDATE score_history SET average = 71.6 WHERE kind = 'metascore' AND value = 72")
     made.ask(
         "INSERT INTO people (person_id, site, site_person_id, name, named_at) OVERRIDING SYSTEM VALUE VALUES (900001, 'imdb', 'nm1', 'An Actor', now())"
     )

@@ -262,6 +262,7 @@ def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -
     told = text_of(page)
     assert "IMDb rating 8.3 83 4,321 IMDb, page" in told
     assert "Metascore 70 70 12 IMDb, page" in told
+    assert " 72 11 71.6 " in told
     assert "An Actor as" in told
     assert "Metascore IMDb" in told  # in the table of its history
     assert "2001" in told
