@@ -297,6 +297,22 @@ def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers
     assert execute(database_url, "SELECT users_mean::float FROM scoreboard WHERE imdb_rating IS NOT NULL") == [(37.5,)]
 
 
+def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
+    def scans(opened: PostgresStore) -> dict[str, int]:
+        assert opened._connection is not None
+        with opened._connection as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")
+        rows = execute(database_url, "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'public'")
+        return {str(name): int(str(count)) for name, count in rows}
+
+    with closing(PostgresStore(database_url)) as opened:
+        opened.open()
+        write(opened, *ALL)
+        before = scans(opened)
+        write(opened, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
+        assert scans(opened) == before
+
+
 def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was_meant(empty_database_url: str) -> None:
     with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(

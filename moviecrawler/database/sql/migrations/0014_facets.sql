@@ -78,7 +78,7 @@ CREATE TABLE offers (  -- where a title can be watched, and could be
 );
 CREATE UNIQUE INDEX offers_now ON offers (record_id, provider, kind, coalesce(country, ''), coalesce(quality, ''))
     WHERE ended IS NULL;
-CREATE INDEX offers_ended ON offers (record_id) WHERE ended IS NOT NULL;
+CREATE INDEX offers_record ON offers (record_id);
 CREATE INDEX offers_provider ON offers (provider, record_id) WHERE ended IS NULL;
 
 -- As before, with what is new, in the form of catalogue.stored: `finer_scores` stands beside `scores`, and what is silent of all that is
