@@ -72,6 +72,7 @@ def test_page_is_whole_and_brings_nothing_from_elsewhere(world: Operated, path: 
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Cache-Control"] == "no-store"
     assert "Not all can be shown" not in answer.text
+    assert 'href="/jobs"' in answer.text  # Scrapyd's own page
     for tag in re.findall(r"<[a-z][^>]*>", answer.text):
         assert not re.search(r"\s(style|on\w+)\s*=", tag), tag
         assert not tag.startswith(("<style", "<img", "<iframe", "<object")), tag

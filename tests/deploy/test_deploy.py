@@ -73,6 +73,7 @@ def _file(folder: Path, data: bytes, name: str = "toy.egg") -> Path:
     [
         (b"no zip", "no egg of a Scrapy project"),
         (egg({"toy/__init__.py": "", "toy/settings.py": ""}, "toy.settings"), "holds no spider"),
+        (egg({"toy/__init__.py": ""}, "toy.settings"), "is broken"),
         (egg({"toy/__init__.py": "", "toy/settings.py": "a syntax error"}, "toy.settings"), "is broken"),
     ],
 )
