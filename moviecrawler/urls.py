@@ -27,8 +27,10 @@ _ID_IN_PATH: dict[Site, re.Pattern[str]] = {
     "metacritic": re.compile(rf"^/?(?P<id>(?:movie|tv|game|music)/{_NAME}(?:/season-[0-9]+)?)(?:/|$)"),
     "rottentomatoes": re.compile(rf"^/?(?P<id>(?:m|tv)/{_NAME})(?:/|$)"),
 }
+IMDB_ID = re.compile(r"tt[0-9]{7,10}")
+"""A title's id on IMDb, which other sites name, too."""
 _ID: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"tt[0-9]{7,10}"),
+    "imdb": IMDB_ID,
     "metacritic": re.compile(rf"(?:movie|tv)/{_NAME}(?:/season-[0-9]+)?"),
     "rottentomatoes": re.compile(rf"(?:m|tv)/{_NAME}"),
 }

@@ -19,11 +19,11 @@ from isal import igzip, isal_zlib
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.imdb_credits import PERSON_ID
-from moviecrawler.extract.imdb_objects import TITLE_ID, TITLE_KINDS
+from moviecrawler.extract.imdb_objects import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Movie, Score
-from moviecrawler.urls import title_url
+from moviecrawler.urls import IMDB_ID, title_url
 
 if TYPE_CHECKING:
     from moviecrawler.items import TitleKind
@@ -251,7 +251,7 @@ def number(value: bytes) -> int:
 def title_id_of(value: bytes) -> str:
     """Return the id of a title."""
     text = value.decode()
-    if not TITLE_ID.fullmatch(text):
+    if not IMDB_ID.fullmatch(text):
         raise ValueError(f"{text!r} is not an id of a title")
     return text
 

@@ -28,7 +28,6 @@ from moviecrawler.extract.embedded import (
 )
 from moviecrawler.extract.findings import NoValue, attempt
 from moviecrawler.extract.imdb_objects import (
-    TITLE_ID,
     brief_genres,
     check_rank,
     read_entry,
@@ -40,7 +39,7 @@ from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.extract.legacy.imdb_document import Document
 from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Listing, Page
-from moviecrawler.urls import site_of
+from moviecrawler.urls import IMDB_ID, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -327,7 +326,7 @@ calendar = _list_page("calendar", _calendar)
 @reader
 def suggestion(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
     """Read the titles that IMDb's search box suggests; names and links among them are left out."""
-    rows = [row for row in _rows(decode_json(body), "d") if TITLE_ID.fullmatch(_required_text(row, "id"))]
+    rows = [row for row in _rows(decode_json(body), "d") if IMDB_ID.fullmatch(_required_text(row, "id"))]
     entries = [
         read_entry(
             {"id": row["id"], "titleText": row.get("l"), "releaseYear": row.get("y"), "type": row.get("qid")}, None

@@ -24,7 +24,7 @@ from moviecrawler.extract.imdb_credits import credit_places
 from moviecrawler.extract.imdb_traits import dig_address, read_histogram, texts_at, trait_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, Entry, Movie, Role, Score
-from moviecrawler.urls import title_url
+from moviecrawler.urls import IMDB_ID, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,6 @@ TITLE_KINDS: dict[str, TitleKind] = {
 }
 """What IMDb's title types are here; the others (tvSpecial, podcastSeries…) are `other`."""
 
-TITLE_ID = re.compile(r"tt\d{7,10}")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _TOP_PLACES = 250
 _MINUTE = 60
@@ -276,7 +275,7 @@ def _value(row: Any, key: str, inner: str) -> Any:
 
 
 def _id(text: str | None) -> str | None:
-    if text is not None and not TITLE_ID.fullmatch(text):
+    if text is not None and not IMDB_ID.fullmatch(text):
         raise ShapeError("site_id", f"{text!r} is not an id of a title")
     return text
 

@@ -10,13 +10,13 @@ from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list
 from moviecrawler.extract.findings import ABSENT, NoValue, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import HISTOGRAM_BARS, Award, Offer, RelatedTitle
+from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from moviecrawler.items import OfferKind
 
-_TITLE_ID: Final = re.compile(r"tt\d{7,10}")
 _OFFERS: Final[tuple[tuple[re.Pattern[str], OfferKind], ...]] = (
     (re.compile("with ads|free with", re.IGNORECASE), "ads"),
     (re.compile("free", re.IGNORECASE), "free"),
@@ -126,7 +126,7 @@ def _nodes(edges: Any) -> Iterator[Any]:
 
 def _id(title: Any) -> str:
     site_id = dig_text(title, "id")
-    if site_id is None or not _TITLE_ID.fullmatch(site_id):
+    if site_id is None or not IMDB_ID.fullmatch(site_id):
         raise ShapeError("related", f"{site_id!r} is no id of a title")
     return site_id
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,12 +34,11 @@ from moviecrawler.extract.metacritic_values import (
 )
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.items import SCORE_SCALES, Score
-from moviecrawler.urls import HOMES
+from moviecrawler.urls import HOMES, IMDB_ID
 
 if TYPE_CHECKING:
     from moviecrawler.items import Credit, Role, ScoreKind
 
-_IMDB_ID: Final = re.compile(r"tt\d{7,10}")
 _IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
 NOT_FOUND: Final = 404
 _ENOUGH_REVIEWS: Final = 4
@@ -152,7 +150,7 @@ def _id_of_summary(summary: Any) -> str | None:
 def _imdb_id(value: Any) -> str | None:
     # It is the site's own word, and sometimes that of a series' pilot or of a film's dub: joining checks the year.
     imdb_id = dig_text(value)
-    if imdb_id is not None and not _IMDB_ID.fullmatch(imdb_id):
+    if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
         raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
     return imdb_id
 

@@ -133,7 +133,9 @@ class Pages:
         """Return what the main column has of other titles, awards and votes."""
         wins = sum(won for _, won, _ in traits.awards)
         nominated = sum(nominations for _, _, nominations in traits.awards)
-        named = next(({"wins": w, "nominations": n, "award": {"text": event}} for event, w, n in traits.awards), None)
+        named = next(
+            ({"wins": w, "nominations": n - w, "award": {"text": event}} for event, w, n in traits.awards), None
+        )
         connected = [] if traits.follows is None else [traits.follows]
         bars = [{"rating": bar, "voteCount": votes} for bar, votes in enumerate(traits.histogram, start=1)]
         return {

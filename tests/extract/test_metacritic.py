@@ -133,6 +133,7 @@ def test_renamed_summary_is_silent_unless_the_product_has_it() -> None:
         (1, "max", 10, "scores.metascore"),
         (1, "reviewCount", 0, "scores.metascore.count"),
         (0, "imdbId", "tt12", "imdb_id"),
+        (0, "imdbId", "tt\u0661\u0662\u0663\u0664\u0665\u0666\u0667", "imdb_id"),  # digits, and none of an id
         (0, "premiereYear", 15, "year"),
         (0, "releaseDate", "2003-13-40", "release_date"),
         (0, "duration", 200_000, "runtime_minutes"),

@@ -33,7 +33,7 @@ def _imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None:
     found.keywords, found.interests = list(traits.keywords), list(traits.interests)
     wins = sum(won for _, won, _ in traits.awards)
     nominated = sum(nominations for _, _, nominations in traits.awards)
-    named = [Award(event=event, wins=w, nominations=n) for event, w, n in traits.awards[:1]]
+    named = [Award(event=event, wins=w, nominations=n - w) for event, w, n in traits.awards[:1]]
     found.awards = [Award(event=None, wins=wins, nominations=nominated - wins), *named] if named else []
     found.related = [related("similar", index) for index in traits.similar]
     if traits.follows is not None:

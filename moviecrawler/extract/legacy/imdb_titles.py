@@ -18,7 +18,7 @@ from moviecrawler.extract.legacy.imdb_people import look_for_people
 from moviecrawler.extract.legacy.imdb_scores import look_for_scores
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Page, RelatedTitle
-from moviecrawler.urls import id_in_url
+from moviecrawler.urls import IMDB_ID, id_in_url
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -109,7 +109,7 @@ def _similar(root: Selector) -> list[RelatedTitle]:
     return one_of_each_title(
         RelatedTitle(relation="similar", site_id=site_id, title=title)
         for site_id, title in named
-        if title and re.fullmatch(r"tt\d{7,10}", site_id)
+        if title and IMDB_ID.fullmatch(site_id)
     )
 
 
