@@ -210,11 +210,11 @@ class MovieSpider(scrapy.Spider):
         )
 
     def title_addresses(self, site_id: str) -> list[str]:
-        """Return where a title may be asked for: its page last, before it what may be asked instead."""
+        """Return the addresses at which a title may be asked for, that of its page last."""
         return [title_url(self.site, site_id, self.home)]
 
-    def instead_of(self, request: Request, outcome: str) -> Request | None:  # noqa: ARG002 - one site needs them
-        """Return the request for a title's page, where what was asked instead of it has ended so; None where nothing was."""
+    def fallback(self, request: Request, outcome: str) -> Request | None:  # noqa: ARG002 - one site needs them
+        """Return where to ask next for a title whose request gave none; None when there is no other address."""
         return None
 
     # --- What is due --------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class MovieSpider(scrapy.Spider):
         try:
             movie = self.read_title(response).movie
         except ExtractionError as error:
-            if response.request is not None and (page := self.instead_of(response.request, "failed")) is not None:
+            if response.request is not None and (page := self.fallback(response.request, "failed")) is not None:
                 yield page
                 return
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
@@ -390,7 +390,7 @@ class MovieSpider(scrapy.Spider):
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
         outcome, reason = _outcome(failure)
-        if (page := self.instead_of(request, outcome)) is not None:
+        if (page := self.fallback(request, outcome)) is not None:
             yield page
             return
         yield from self.title_missed(known["site_id"], known["found"], outcome, reason, fetched_at(request.meta))

@@ -36,7 +36,7 @@ _COMPOSED = {"movie": "movies", "tv": "shows"}
 _MOST_FAILURES = 5
 """Of the JSON host in a row: each costs the budget a request, and retries, before the page is asked for."""
 _KEPT = frozenset({"proxy_pool", "max_retry_times"})
-"""Of a request's meta, what whoever pushed the title has asked for."""
+"""What the fallback keeps of a request's meta: what the seed of the title asks for."""
 FINDER_PAGE = 24
 """Rows that the site's own browse pages ask the finder for."""
 MOST_LISTED = 20_000 * FINDER_PAGE
@@ -122,7 +122,7 @@ class MetacriticSpider(SitemapSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider. Whoever names another host for one of the two only does not want the live other one."""
+        """Create the spider. It asks the JSON host only if both hosts are the live ones, or neither is."""
         spider = super().from_crawler(crawler, *args, **arguments)
         hosts = (spider.home, crawler.settings["METACRITIC_API_URL"])
         spider.failures_of_json_host = 0
@@ -150,10 +150,10 @@ class MetacriticSpider(SitemapSpider):
             return request
         return request.replace(url=address, meta={**request.meta, "expects": "json"})
 
-    def instead_of(self, request: Request, outcome: str) -> Request | None:
-        """Return the request for a title's page when the JSON host has it not or may not be asked.
+    def fallback(self, request: Request, outcome: str) -> Request | None:
+        """Return the request for a title's page when the JSON host doesn't have the title, fails, or may not be asked.
 
-        Only the page knows what a title that was renamed is called now. A refusal is one of the whole site, and ends there.
+        Only the page knows what a renamed title is called now. After a refusal the site is not asked at all.
         """
         if outcome == "blocked" or not _is_composed(request.url):
             return None
