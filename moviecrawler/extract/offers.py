@@ -20,8 +20,8 @@ _MOST_COUNTERS: Final = 3
 """In a row; links of JustWatch's pass two."""
 _ADDRESS: Final = re.compile(r"(?P<plain>https?://[^\s/?#]+(?:/[^\s?#]*)?)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
 _TRACKING: Final = re.compile(
-    r"(?:utm|uct|wt|mc|gad|af|aff)_\w+|its[a-z]{2}|\w*cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
-    r"source|partner|subid\d?|clickref|affiliate\w*|campaign\w*|cjevent|autoplay|action",
+    r"(?:utm|uct|wt|mc|gad|af|aff)_\w{1,40}|its[a-z]{2}|\w{0,20}cli(?:ck)?id|irgwc|linkcode|ascsubtag|cx|cmp|cid|at|ct|tag|ref_?|refid|"
+    r"source|partner|subid\d?|clickref|affiliate\w{0,20}|campaign\w{0,20}|cjevent|autoplay|action",
     re.IGNORECASE,
 )
 """Parameters by which a provider knows who sent a visitor, or what to do first; none of them says which title it is."""
