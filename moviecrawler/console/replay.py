@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.archive import Folder
     from moviecrawler.pipelines.s3 import Bucket
     from moviecrawler.pipelines.warc import Answer
+    from moviecrawler.signals import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -242,15 +243,21 @@ class ReplayProgress:
     def item_dropped(self, item: Any) -> None:
         """Note that an item was dropped before it came to a store."""
         self._left_pipelines()
-        self.item_completed(item)
+        self._item_settled(item)
 
     def item_error(self, item: Any) -> None:
         """Note that a pipeline failed: the item's file will be read again."""
         self._left_pipelines()
         self._files_of.pop(id(item), None)
 
-    def item_completed(self, item: Any) -> None:
-        """Note that an item is settled in every store."""
+    def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        """Note that an item is settled in every store. The file of one that was lost will be read again."""
+        if "lost" in outcomes:
+            self._files_of.pop(id(item), None)
+        else:
+            self._item_settled(item)
+
+    def _item_settled(self, item: Any) -> None:
         key = self._files_of.pop(id(item), None)
         if key is not None:
             self._one_settled(key)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from scrapy.signalmanager import SignalManager
 
 from moviecrawler.console.replay import ReplayProgress
 from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.signals import item_completed
 from tests import crawling
 from tests.crawling import FAST, Finished, counts, scrapy
 from tests.processes import ForkedCommand
@@ -237,6 +239,24 @@ def test_a_file_is_done_even_if_that_can_not_be_written_down(tmp_path: Path, cap
     progress.file_read("raw/a.warc")
     assert progress.done == {"raw/a.warc"}
     assert "raw/a.warc is done, which can't be written down" in caplog.text
+
+
+def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
+    progress, manager = ReplayProgress(tmp_path, "s3://lamps"), SignalManager()
+    progress.connect(manager)
+    progress.load()
+    for key, outcomes in (
+        ("raw/a.warc", {"durable"}),
+        ("raw/b.warc", {"durable", "lost"}),
+        ("raw/c.warc", {"spooled"}),
+    ):
+        item = object()
+        progress.file_begun(key)
+        progress.item_sent(key, item)
+        progress.file_read(key)
+        for _, result in manager.send_catch_log(item_completed, item=item, response=None, outcomes=frozenset(outcomes)):
+            assert result is None
+    assert progress.done == {"raw/a.warc", "raw/c.warc"}
 
 
 def test_a_crawl_that_is_killed_leaves_only_whole_files_and_documents(
