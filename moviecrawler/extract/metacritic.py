@@ -240,15 +240,19 @@ def _from_payload(raw: bytes) -> Findings:
         if "product" in wanted:
             components: dict[str | None, Any] = {name: _component(payload, *path, n) for name, n in wanted.items()}
             if RELATED in named:
-                components[RELATED] = attempt(partial(_related, payload, *path, named[RELATED], "data", "items"))
+                components[RELATED] = attempt(partial(_related, payload, *path, named[RELATED], "data"))
             return from_components(components)
     raise ShapeError("page", "no page of a title in the payload")
 
 
 def _related(payload: Devalue, *path: str | int) -> dict[str, Any]:
     """Return the component of titles alike, as far as it is read: whole products stand there."""
-    items = [{key: payload.at(*path, n, key) for key in ("type", "slug", "title")} for n in range(payload.count(*path))]
-    return {"data": {"items": items}}
+    if "items" not in payload.keys(*path):
+        return {"data": {}}
+    places = [(*path, "items", n) for n in range(payload.count(*path, "items"))]
+    return {
+        "data": {"items": [{key: payload.at(*place, key) for key in ("type", "slug", "title")} for place in places]}
+    }
 
 
 def _component(payload: Devalue, *path: str | int) -> dict[str, Any]:

@@ -53,6 +53,13 @@ def test_answer_without_a_title_is_refused(body: bytes) -> None:
         metacritic.detail(body, URL)
 
 
+def page_of(answer: Any, title: str) -> bytes:
+    """Return the page that has the components of an answer of the JSON host."""
+    payload = flatten({"data": {f"loadPage:{title}:": {"components": answer["components"]}}}, 0)
+    script = json.dumps(payload).encode()
+    return b'<html><body><script id="__NUXT_DATA__">' + script + b"</script></body></html>"
+
+
 def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/", *, is_reviewed: bool = True) -> bytes:
     """Return the page of a season: its series as product, and the season's scores at the series' address."""
     answer = composer()
@@ -69,9 +76,7 @@ def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/", *, i
     product |= {"id": 2000900321, "mustWatch": True}
     if not is_reviewed:
         critics |= {"url": None, "score": None, "reviewCount": 0}
-    payload = flatten({"data": {"loadPage:shows:pale-harbour:": {"components": answer["components"]}}}, 0)
-    script = json.dumps(payload).encode()
-    return b'<html><body><script id="__NUXT_DATA__">' + script + b"</script></body></html>"
+    return page_of(answer, "shows:pale-harbour")
 
 
 def test_season_is_not_its_series_though_the_product_is() -> None:
@@ -177,6 +182,16 @@ def test_offers_that_stand_elsewhere_than_before_are_not_stated_absent() -> None
     movie = read(answer)
     assert movie.offers == []
     assert "offers" not in movie.silent
+
+
+@pytest.mark.parametrize(("name", "is_silent"), [("items", False), ("titles", True)])
+def test_related_titles_under_another_name_are_not_stated_absent(name: str, *, is_silent: bool) -> None:
+    answer = offering()
+    answer["components"][1]["data"] = {name: []}
+    for movie in (read(answer), metacritic.movie(page_of(answer, "movies:the-lamp"), None).movie):
+        assert movie is not None
+        assert movie.related == []
+        assert ("related.similar" in movie.silent) is is_silent
 
 
 def test_related_game_and_what_no_id_can_be_are_left_out() -> None:

@@ -177,3 +177,19 @@ def test_facts_beside_the_popcornmeter_are_of_the_side_that_has_its_value() -> N
     shown = movie.score("popcornmeter")
     assert shown is not None
     assert (shown.value, shown.count, shown.liked, shown.disliked) == (58, 2000, 1160, 840)
+
+
+@pytest.mark.parametrize(("verified", "disliked"), [("89", 10), ("95", 44)])
+def test_facts_of_2021_to_2024_are_of_the_part_of_the_audience_whose_score_is_shown(
+    verified: str, disliked: int
+) -> None:
+    sides = {
+        "audienceScoreVerified": {"value": verified, "notLikedCount": 10},
+        "audienceScoreAll": {"value": "89", "notLikedCount": 44},
+    }
+    body = page("2024-score-details").replace(b'"modal":{', b'"modal":{' + json.dumps(sides).encode()[1:-1] + b",")
+    movie = rottentomatoes.movie(body, None).movie
+    assert movie is not None
+    shown = movie.score("popcornmeter")
+    assert shown is not None
+    assert (shown.value, shown.disliked) == (89, disliked)

@@ -46,10 +46,8 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
     `modal` has the sides of the scores.
     """
     finer = {kind: attempt(partial(dig, modal, key)) for kind, key in _FINER.items()}
-    # The verified part of the audience is what is shown, where it has a score.
-    verified = finer["popcornmeter_verified"]
-    is_verified = isinstance(attempt(lambda: read_side("popcornmeter", verified)), Score)
-    audience = [verified if is_verified else finer["popcornmeter_all"]]
+    shown_score = attempt(lambda: _scored(board, "popcornmeter", "audience", "ratingCount"))
+    audience = [side for side in (finer["popcornmeter_verified"], finer["popcornmeter_all"]) if _has(side, shown_score)]
     shown = Shown(
         {
             "tomatometer": lambda: _scored(board, "tomatometer", "tomatometer", "reviewCount"),
@@ -58,7 +56,7 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
         },
         sides={
             "tomatometer": [attempt(partial(dig, modal, "tomatometerScoreAll")), _object(board, "tomatometerScore")],
-            "popcornmeter": [*audience, _object(board, "audienceScore")],
+            "popcornmeter": [*audience[:1], _object(board, "audienceScore")],
             **{kind: [side] for kind, side in finer.items()},
         },
         title=attempt(lambda: dig_text(board, "title")),
@@ -67,6 +65,12 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
     )
     _read_info(shown, attempt(lambda: dig_text(board, "info")))
     return shown
+
+
+def _has(side: Any, shown: Score | NoValue) -> bool:
+    """Return whether the score of a part of the audience is the one that is shown."""
+    found = attempt(lambda: read_side("popcornmeter", side))
+    return isinstance(found, Score) and isinstance(shown, Score) and found.value == shown.value
 
 
 def _object(board: dict[str, Any], key: str) -> Any:
