@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bson
 import msgspec
@@ -56,11 +56,17 @@ _INDEXES = {
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
-_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at")
+_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids")
 """What a stored movie needs to be compared with a newer page of it."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
+
+
+class _Stored(NamedTuple):
+    movie: Movie
+    state: Document
+    """What finds it only while it is the same."""
 
 
 class MongoPipeline(BatchingPipeline):
@@ -148,29 +154,29 @@ class MongoStore(Store):
         outdated = [
             movie
             for movie in movies
-            if (known := stored.get(_key(movie))) and not supersedes(movie, known, self._margin, latest())
+            if (known := stored.get(_key(movie))) and not supersedes(movie, known.movie, self._margin, latest())
         ]
         if outdated:  # they may fill fields that are not known yet
             stored |= self._stored(outdated, None)
         newest: dict[str, Movie] = {}
         for movie in movies:
             key = _key(movie)
-            known = newest.get(key) or stored.get(key)
-            now_known = movie if known is None else merged(movie, known, self._margin, latest())
+            before = newest.get(key) or (stored[key].movie if key in stored else None)
+            now_known = movie if before is None else merged(movie, before, self._margin, latest())
             if now_known is not None:
                 newest[key] = now_known
         self._write_bulk(
             "movies",
             [
-                self._operation(key, movie, {"scraped_at": stored[key].scraped_at} if key in stored else None)
+                self._operation(key, movie, stored[key].state if key in stored else None)
                 for key, movie in newest.items()
             ],
         )
 
-    def _stored(self, movies: Sequence[Movie], fields: Sequence[str] | None) -> dict[str, Movie]:
+    def _stored(self, movies: Sequence[Movie], fields: Sequence[str] | None) -> dict[str, _Stored]:
         """Return what is stored of titles, by `_id`: these fields, or all."""
         found = self._collection("movies").find(_any_of(movies), fields)
-        return {document["_id"]: movie_of_document(document) for document in found}
+        return {document["_id"]: _Stored(movie_of_document(document), _state_of(document)) for document in found}
 
     def _end_misses(self, movies: Sequence[Movie]) -> None:
         """Remove the misses of titles that have been read since; a list's row is no such reading."""
@@ -260,6 +266,16 @@ def _sentence(error: PyMongoError) -> str:
 
 def _key(item: Movie | Miss) -> str:
     return f"{item.site}/{item.site_id}"
+
+
+def _state_of(document: Document) -> Document:
+    """Return what differs once a movie has changed. An older reading that fills what it was silent of leaves its time."""
+    silent = {"$size": len(document["silent"])} if "silent" in document else {"$exists": False}
+    return {
+        "scraped_at": document["scraped_at"],
+        "silent": silent,
+        "external_ids": {"$exists": "external_ids" in document},
+    }
 
 
 def _any_of(items: Sequence[Movie | Miss]) -> Document:

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Fetch, Miss, Movie
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
-from tests.pipelines.runs import BEGIN, make_movie, running
+from tests.pipelines.runs import BEGIN, make_movie, record_of, running
 from tests.services.mongo import documents
 from tests.services.proxy import Proxy
 from tests.waiting import until
@@ -116,6 +116,31 @@ def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp
     found = documents(mongo_url, "movies")
     assert len(found) == 200
     assert {document["title"] for document in found.values()} == {"0"}
+
+
+def test_processes_that_fill_the_same_title_at_once_undo_nothing(
+    mongo_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older readings leave the time of what they fill."""
+    row = make_movie(1, source="dataset", silent=["certificate", "countries"])
+    with closing(MongoStore(mongo_url)) as one, closing(MongoStore(mongo_url)) as other:
+        one.open()
+        other.open()
+        one.write([record_of(row)])
+        write = one._write_bulk
+
+        def overtaken(*arguments: Any) -> None:
+            monkeypatch.setattr(one, "_write_bulk", write)
+            other.write([record_of(make_movie(1, 600, certificate="PG", silent=["countries"]))])
+            write(*arguments)
+
+        monkeypatch.setattr(one, "_write_bulk", overtaken)
+        page = record_of(make_movie(1, 900, countries=["Norway"], silent=["certificate"]))
+        with pytest.raises(TransientStoreError, match="compared again"):
+            one.write([page])
+        one.write([page])
+    document = documents(mongo_url, "movies")[KEY]
+    assert (document["certificate"], document["countries"], document["scraped_at"]) == ("PG", ["Norway"], BEGIN)
 
 
 @pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
