@@ -89,7 +89,8 @@ def read_titles(
     """Yield the wanted titles that are in title.basics, each with all that the files tell of it.
 
     files: the datasets' files by name, such as `title.crew`; the more of them, the fuller the movies. Damaged rows are added
-    to `damage`. `check` is called now and then, and may raise what ends the pass. Raises ExtractionError for damaged files: then nothing was yielded yet.
+    to `damage`. `check` is called now and then, and may raise what ends the pass. Raises ExtractionError for damaged files:
+    then nothing was yielded yet.
     """
     with ExitStack() as stack:
         tables = {

@@ -9,7 +9,8 @@ SELECT coalesce(k.record_id, nextval(pg_get_serial_sequence('records', 'record_i
     k.placed_by_hand,
     k.known_title_id IS NOT NULL,
     k.verified_imdb_id,
-    CASE WHEN k.partial OR k.scraped < k.scraped_at + %(margin)s * interval '1 second' AND k.scraped <> k.scraped_at THEN (SELECT i.item::text FROM items i WHERE i.record_id = k.record_id) END
+    CASE WHEN k.partial OR k.scraped < k.scraped_at + %(margin)s * interval '1 second' AND k.scraped <> k.scraped_at
+        THEN (SELECT i.item::text FROM items i WHERE i.record_id = k.record_id) END
 FROM (
     SELECT r.record_id, r.title_id, r.match_keys, coalesce(r.placed_by_hand, false) AS placed_by_hand, r.scraped_at,
         a.partial, a.scraped, a.place,
