@@ -142,8 +142,9 @@ def movie(body: bytes, url: str | None = None) -> Page:
     payload = script(body, "__NUXT_DATA__")
     found = None if payload is None else attempt(lambda: _from_payload(payload))
     if found is None:
-        is_details = kind.endswith("-details")
-        return Page(site="metacritic", kind=kind, movie=metacritic_titles.title(body, url, details=is_details))
+        older = metacritic_titles.title(body, url, details=kind.endswith("-details"))
+        check_season(older.site_id or "", url)
+        return Page(site="metacritic", kind=kind, movie=older)
     check_season(found.movie.site_id or "", url)
     # The markup of a season's page may show its series'.
     if found.movie.season is None and any(map(found.is_open, _ON_EVERY_PAGE)):

@@ -90,6 +90,20 @@ def test_season_is_not_its_series_though_the_product_is() -> None:
     ]
 
 
+def test_markup_of_a_series_is_refused_where_a_season_was_asked_for() -> None:
+    linked = (
+        b'{"@type": "TVSeries", "name": "Pale Harbour", "url": "https://www.metacritic.com/tv/pale-harbour/",'
+        b' "aggregateRating": {"bestRating": 100, "worstRating": 0, "ratingValue": 88, "reviewCount": 9}}'
+    )
+    body = b'<html><head><script type="application/ld+json">' + linked + b"</script></head></html>"
+    home = "https://www.metacritic.com/tv/pale-harbour/"
+    series = metacritic.movie(body, home).movie
+    assert series is not None
+    assert series.site_id == "tv/pale-harbour"
+    with pytest.raises(ExtractionError, match="season-2 was asked for"):
+        metacritic.movie(body, f"{home}season-2/")
+
+
 def test_season_has_no_mark_no_id_and_no_score_of_its_series() -> None:
     url = "https://www.metacritic.com/tv/pale-harbour/season-2/"
     movie = metacritic.movie(season_page(2), url).movie
