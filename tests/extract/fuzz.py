@@ -89,8 +89,9 @@ def fuzz(pages: list[Path], mutants: int, seed: int = 1, processes: int = 0, sla
         range(start, min(start + _AT_A_TIME, seed * 10**9 + mutants))
         for start in range(seed * 10**9, seed * 10**9 + mutants, _AT_A_TIME)
     ]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=40) as pool:
-        for number, report in enumerate(pool.map(read_mutants, [pages] * len(seeds), seeds), 1):
+    # Without max_tasks_per_child, with which Python 3.11 waits for ever once a process has done so many.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for number, report in enumerate(pool.map(read_mutants, [pages] * len(seeds), seeds, [slack] * len(seeds)), 1):
             whole.add(report)
             if report.faults or not number % 40:
                 print(whole, *report.faults, sep="\n  ", flush=True)  # noqa: T201 - a command's output
