@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _CATALOGUE_SECONDS = 600.0
 """Between two questions to the catalogue."""
-_CATALOGUE_TIMEOUT_SECONDS = 60.0
+_CATALOGUE_TIMEOUT_SECONDS = 60
 _CLOSE_TIMEOUT_SECONDS = 60.0
 """That the last messages of a crawl may take."""
 _QUIET_LOOKS = 2.5
@@ -157,7 +157,9 @@ class Alarms:
 
             with suppress(MovieCrawlerError, TimeoutError):
                 async with asyncio.timeout(_CATALOGUE_TIMEOUT_SECONDS):
-                    self._overdue = await asyncio.to_thread(ask, self.crawler.settings, _OVERDUE, self.site)
+                    self._overdue = await asyncio.to_thread(
+                        ask, self.crawler.settings, _OVERDUE, self.site, seconds=_CATALOGUE_TIMEOUT_SECONDS
+                    )
 
     # --- Publishing ---------------------------------------------------------------------------------------------------
 

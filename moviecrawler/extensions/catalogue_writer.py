@@ -124,12 +124,12 @@ def _write(store: CatalogueStore, batch: list[Any]) -> None:
             _write(store, [outcome])
 
 
-def ask(settings: BaseSettings, query: str, site: str) -> Any:
-    """Return the row that answers a question on a site. It waits for the database: call it in a thread.
+def ask(settings: BaseSettings, query: str, site: str, *, seconds: int) -> Any:
+    """Return the row that answers a question on a site. It waits for the database up to `seconds`: call it in a thread.
 
-    Raises MovieCrawlerError.
+    A thread that is still waiting keeps the process from ending. Raises MovieCrawlerError, also when the answer takes longer.
     """
     with closing(open_catalogue(settings)) as catalogue, catalogue.transaction() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '60s'")
+        cursor.execute("SET LOCAL statement_timeout = %s", (seconds * 1000,))
         cursor.execute(query, (site,))
         return cursor.fetchone()

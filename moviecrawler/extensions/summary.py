@@ -32,7 +32,8 @@ _MAX_REASONS = 200
 """Reasons that are counted one by one; further ones are counted as others."""
 _MAX_SHOWN = 3
 _MEGABYTE = 1_000_000
-_TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer
+_TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer, with connecting
+_STATEMENT_SECONDS = 10
 _NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
 """What makes each reason another one: addresses and ids."""
 _NEXT_DUE = """
@@ -130,7 +131,9 @@ class Summary:
 
             try:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    due, following = await asyncio.to_thread(ask, self._crawler.settings, _NEXT_DUE, self._site)
+                    due, following = await asyncio.to_thread(
+                        ask, self._crawler.settings, _NEXT_DUE, self._site, seconds=_STATEMENT_SECONDS
+                    )
             except (MovieCrawlerError, TimeoutError):
                 return "the catalogue can't be asked"
             then = f", the next one on {following:%Y-%m-%d %H:%M} UTC" if following is not None else ""

@@ -18,8 +18,9 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.database.titles import rejoin
-from moviecrawler.errors import ConfigurationError
+from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
+from moviecrawler.extensions.catalogue_writer import ask
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_settled, lease_ended, site_refused, store_opened
@@ -205,3 +206,8 @@ async def test_claims_are_kept_though_the_clock_is_set_back(crawl: Crawl, monkey
     await until(kept)
     await recorder.spider_closed()
     assert execute(crawl.database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
+
+
+def test_question_to_the_catalogue_waits_no_longer_than_it_may(database_url: str) -> None:
+    with pytest.raises(MovieCrawlerError, match="statement timeout"):
+        ask(Settings({"DATABASE_URL": database_url}), "SELECT pg_sleep(20), %s", "imdb", seconds=1)
