@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
@@ -26,9 +25,9 @@ from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states
 from tests.crawling import FAST, Finished, counts, reset, scrapy
 from tests.replica.truth import truth
 from tests.services.postgres import execute
+from tests.services.replica import TITLES
 from tests.waiting import wait_for
 
-TITLES = 60
 SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
 _WITHIN = 60.0  # seconds
 _SCORES: dict[str, ScoreKind] = {
@@ -38,18 +37,6 @@ _SCORES: dict[str, ScoreKind] = {
     "tomatometer": "tomatometer",
     "popcornmeter": "popcornmeter",
 }
-
-
-@pytest.fixture(scope="module")
-def shared_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
-
-
-@pytest.fixture
-def replica(shared_replica: ReplicaProcess) -> ReplicaProcess:
-    reset(shared_replica)
-    return shared_replica
 
 
 def bring_in(database_url: str, data: Path, replica: ReplicaProcess, *arguments: str) -> None:

@@ -22,7 +22,6 @@ from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
-from moviecrawler.database.sql import migrations
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Credit
 from moviecrawler.pipelines.postgres import read_scoreboard
@@ -45,7 +44,7 @@ from tests.catalogue.catalogued import (
     write,
 )
 from tests.catalogue.model import SiteState
-from tests.services.postgres import execute
+from tests.services.postgres import execute, migrate_below
 
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
@@ -714,14 +713,8 @@ def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: CatalogueS
 
 
 def test_a_database_from_before_the_catalogue_keeps_what_it_knows(empty_database_url: str) -> None:
-    older = {version: text for version, text in migrations().items() if version < 3}
     with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
-        )
-        for version, text in older.items():
-            cursor.execute(text)
-            cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        migrate_below(cursor, 3)
         cursor.execute(
             "INSERT INTO titles DEFAULT VALUES;"
             "INSERT INTO records (title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,"

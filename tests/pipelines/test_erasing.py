@@ -18,7 +18,6 @@ from moviecrawler.catalogue.merging import complete
 from moviecrawler.catalogue.stored import is_newer
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.database.connection import open_database
-from moviecrawler.database.sql import migrations
 from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
@@ -30,7 +29,7 @@ from tests.monitors.movies import movie
 from tests.pipelines.runs import record_of
 from tests.pipelines.stored import in_order, sqlite_movies
 from tests.services.mongo import documents, mongo_movies
-from tests.services.postgres import execute, postgres_movies
+from tests.services.postgres import execute, migrate_below, postgres_movies
 from tests.services.s3 import s3_movies
 
 Opened = tuple[Store, Callable[[], list[Movie]]]
@@ -196,13 +195,7 @@ def test_mongo_documents_of_the_version_before_are_read(mongo_url: str) -> None:
 
 def test_postgres_rows_of_the_version_before_are_migrated(empty_database_url: str) -> None:
     with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
-        )
-        for version, text in migrations().items():
-            if version < 8:
-                cursor.execute(text)
-                cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        migrate_below(cursor, 8)
         cursor.execute(
             """
             INSERT INTO titles SELECT FROM generate_series(1, 5);

@@ -14,7 +14,6 @@ import psycopg2
 
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
-from moviecrawler.database.sql import migrations
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.csv import CsvStore
@@ -22,7 +21,7 @@ from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, record_of
 from tests.pipelines.stored import in_order
 from tests.pipelines.test_erasing import store, write
-from tests.services.postgres import execute, postgres_movies
+from tests.services.postgres import execute, migrate_below, postgres_movies
 
 if TYPE_CHECKING:
     from tests.pipelines.test_erasing import Opened
@@ -315,13 +314,7 @@ def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
 
 def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was_meant(empty_database_url: str) -> None:
     with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())"
-        )
-        for version, text in migrations().items():
-            if version < 13:
-                cursor.execute(text)
-                cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (version,))
+        migrate_below(cursor, 13)
         cursor.execute(
             """
             INSERT INTO titles (imdb_id, tmdb_id) VALUES ('tt0000042', 603);

@@ -16,11 +16,14 @@ import pytest
 
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.database.migrations import migrate
+from moviecrawler.database.sql import migrations
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
+
+    from psycopg2.extensions import cursor as Cursor  # noqa: N812 - psycopg2 writes its classes in small letters
 
 
 GIVEN_URL = os.environ.pop("DATABASE_URL", None)
@@ -89,6 +92,15 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
+
+
+def migrate_below(cursor: Cursor, version: int) -> None:
+    """Bring an empty database to the version before one."""
+    cursor.execute("CREATE TABLE schema_migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())")
+    for earlier, text in migrations().items():
+        if earlier < version:
+            cursor.execute(text)
+            cursor.execute("INSERT INTO schema_migrations (version) VALUES (%s)", (earlier,))
 
 
 def postgres_movies(url: str) -> list[Movie]:
