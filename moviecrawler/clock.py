@@ -51,6 +51,16 @@ def latest() -> datetime:
     return utc_now() + FUTURE
 
 
+def utc_text(at: float | datetime, *, seconds: bool = False) -> str:
+    """Return a time, given in seconds since 1970 or with its time zone, as people read it: to the minute or second, UTC.
+
+    >>> utc_text(0), utc_text(datetime(2026, 5, 28, 20, 26, 9, tzinfo=UTC), seconds=True)
+    ('1970-01-01 00:00 UTC', '2026-05-28 20:26:09 UTC')
+    """
+    time_ = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return f"{time_:%Y-%m-%d %H:%M:%S} UTC" if seconds else f"{time_:%Y-%m-%d %H:%M} UTC"
+
+
 def process_age() -> float:
     """Return the seconds since this process began; where the system doesn't tell, since this module was imported."""
     try:

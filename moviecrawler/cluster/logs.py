@@ -21,7 +21,7 @@ from zope.interface import implementer
 from moviecrawler.cluster.environment import START, log_path
 from moviecrawler.cluster.state import name_of
 from moviecrawler.cluster.threads import Threads
-from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, parameter
+from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, parameter, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +136,7 @@ class JobLog(ClusterResource):
         if sending.ended:
             return
         if "parts" not in found:
-            self.send(request, code, *self.encode(found))
+            send(request, self.encode(code, found))
             return
         parts = [_Part(*part) for part in found["parts"]]
         authorization = self._passed_on(request, "Authorization")
@@ -196,7 +196,7 @@ class JobLog(ClusterResource):
         except requests.RequestException as error:
             if not sending.ended:
                 sentence = f"the log is on {part.node}, which can't be reached: {error}"
-                self.send(request, http.BAD_GATEWAY, *self.encode(error_data(sentence)))
+                send(request, self.encode(http.BAD_GATEWAY, error_data(sentence)))
             return
         if sending.ended:
             response.close()

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from moviecrawler.cluster.state import EVENTS, NODE_LOST
-from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.cluster.webservice import Answer, ClusterResource
 from moviecrawler.frontier.report import read_current_runs
 from moviecrawler.monitors.alarm_store import open_alarm_store
 
@@ -109,5 +109,7 @@ class Metrics(ClusterResource):
     def render_GET(self, request: Request) -> dict[str, Any]:
         return {"metrics": generate_latest(self._registry).decode()}
 
-    def encode(self, data: Any) -> tuple[bytes, str]:
-        return (data["metrics"].encode(), CONTENT_TYPE_LATEST) if "metrics" in data else super().encode(data)
+    def encode(self, code: int, data: Any) -> Answer:
+        if data is None or "metrics" not in data:
+            return super().encode(code, data)
+        return self.with_headers(code, data["metrics"].encode(), CONTENT_TYPE_LATEST)

@@ -13,6 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 
+from moviecrawler.clock import utc_text
 from moviecrawler.cluster.jobs import UnknownVersionError
 from moviecrawler.cluster.threads import pause
 from moviecrawler.cluster.webservice import ClusterResource
@@ -98,7 +99,7 @@ class CronScheduler:
             return False
         outcome = self._settle(schedule, job, last, due.tick.timestamp(), wanted=wanted)
         self.counts[outcome] += 1
-        facts = {"name": schedule.name, "at": f"{due.tick:%Y-%m-%d %H:%M} UTC", "lateness": _lateness(due)}
+        facts = {"name": schedule.name, "at": utc_text(due.tick), "lateness": _lateness(due)}
         match outcome:
             case "fired":
                 journal.info("Schedule {name}: queued job {job} of {at}{lateness}", job=job.id, **facts)

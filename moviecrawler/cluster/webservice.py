@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -25,6 +25,9 @@ from moviecrawler.errors import AwayError, MovieCrawlerError
 from moviecrawler.frontier.report import read_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from twisted.internet.defer import Deferred
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
@@ -67,6 +70,34 @@ def error_data(sentence: str) -> dict[str, str]:
     return {"status": "error", "message": sentence}
 
 
+class Answer(NamedTuple):
+    """What is sent to a client."""
+
+    code: int
+    content: bytes
+    headers: Mapping[str, str]
+
+
+def send(request: Request, answer: Answer) -> None:
+    """Send an answer; without its content, when HEAD asks for it."""
+    request.setResponseCode(answer.code)
+    for name, value in answer.headers.items():
+        request.setHeader(name, value)
+    request.setHeader("Content-Length", str(len(answer.content)))
+    if request.method != b"HEAD":
+        request.write(answer.content)
+    request.finish()
+
+
+def send_later(request: Request, answering: Deferred[Answer]) -> int:
+    """Send the answer that a thread is about to return, unless the client has gone by then."""
+    gone: list[Any] = []
+    request.notifyFinish().addErrback(gone.append)
+    sending: Deferred[Any] = answering.addCallback(lambda answer: None if gone else send(request, answer))
+    sending.addErrback(lambda failure: journal.failure("An answer failed", failure))
+    return NOT_DONE_YET
+
+
 class ClusterResource(Resource):
     """A web service whose `render_GET` and `render_POST` run in a thread and return what is answered as JSON."""
 
@@ -79,20 +110,14 @@ class ClusterResource(Resource):
         self.node = node
 
     def render(self, request: Request) -> int:
-        if not self.waits:
-            self.send(request, *self.answer_whole(request))
-            return NOT_DONE_YET
-        gone: list[Any] = []
-        request.notifyFinish().addErrback(gone.append)
-        answering = deferToThread(self.answer_whole, request)
-        answering.addCallback(lambda answer: None if gone else self.send(request, *answer))
-        answering.addErrback(lambda failure: journal.failure("An answer failed", failure))
+        if self.waits:
+            return send_later(request, deferToThread(self.answer_whole, request))
+        send(request, self.answer_whole(request))
         return NOT_DONE_YET
 
-    def answer_whole(self, request: Request) -> tuple[int, bytes, str]:
-        """Return status, content and its type."""
-        code, data = self.answer(request)
-        return code, *self.encode(data)
+    def answer_whole(self, request: Request) -> Answer:
+        """Return the answer to a request, whatever happens."""
+        return self.encode(*self.answer(request))
 
     def answer(self, request: Request) -> tuple[int, Any]:
         """Return status and content, which is plain data."""
@@ -118,23 +143,16 @@ class ClusterResource(Resource):
             journal.error("{trace}", trace=traceback.format_exc())
             return http.INTERNAL_SERVER_ERROR, error_data(f"{type(error).__name__}: {error}")
 
-    def send(self, request: Request, code: int, content: bytes, kind: str) -> None:
-        """Send the answer."""
-        request.setResponseCode(code)
-        request.setHeader("Content-Type", kind)
-        request.setHeader("Content-Length", str(len(content)))
-        request.setHeader("Cache-Control", "no-store")
-        request.setHeader("X-Content-Type-Options", "nosniff")
-        request.setHeader("Allow", self.methods)
-        if request.method != b"HEAD":
-            request.write(content)
-        request.finish()
-
-    def encode(self, data: Any) -> tuple[bytes, str]:
-        if data is None:
-            return b"", "application/json"
+    def encode(self, code: int, data: Any) -> Answer:
+        """Return plain data as JSON."""
         # With spaces as Scrapyd has them: scripts look for `"status": "ok"`.
-        return json.dumps({**data, "node_name": self.node.name}).encode() + b"\n", "application/json"
+        content = b"" if data is None else json.dumps({**data, "node_name": self.node.name}).encode() + b"\n"
+        return self.with_headers(code, content, "application/json")
+
+    def with_headers(self, code: int, content: bytes, kind: str) -> Answer:
+        """Return an answer with the headers that all answers have."""
+        usual = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Allow": self.methods}
+        return Answer(code, content, {"Content-Type": kind, **usual})
 
     @cached_property
     def methods(self) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from moviecrawler.clock import utc_now
+from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.console.output import Console, print_json, take_no_argument
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.monitors.alarm_store import open_alarm_store
@@ -36,13 +35,9 @@ class Alarms(Console):
             print_json({"open": alarms, "history": events})
         else:
             for alarm in alarms:
-                print(f"{alarm.name}, since {_time(alarm.since)}: {printable(alarm.text)}")
+                print(f"{alarm.name}, since {utc_text(alarm.since)}: {printable(alarm.text)}")
             if not alarms:
                 print("no alarm stands")
             for event in events:
-                print(f"{_time(event.at)} {event.what} {event.alarm.name}: {printable(event.alarm.text)}")
+                print(f"{utc_text(event.at)} {event.what} {event.alarm.name}: {printable(event.alarm.text)}")
         self.exitcode = 1 if alarms else 0
-
-
-def _time(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

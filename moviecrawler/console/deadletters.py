@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.clock import utc_text
 from moviecrawler.console.output import Console, print_json
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.dead_letters import DeadLetter, dead_letters, drop
@@ -69,7 +69,7 @@ class DeadLetters(Console):
 
 
 def _when(letter: DeadLetter) -> str:
-    return "" if letter.at is None else f"{datetime.fromtimestamp(letter.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return "" if letter.at is None else utc_text(letter.at, seconds=True)
 
 
 def _line(letter: DeadLetter) -> str:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from moviecrawler.cluster.jobs import Job
 from moviecrawler.dashboard.jobs import log_tail
-from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 
 if TYPE_CHECKING:
     from moviecrawler.dashboard.sources import Frontier
@@ -27,22 +27,22 @@ class Crawls(Page):
     title = "Crawls and jobs"
     here: ClassVar[str] = "/crawls"
 
-    def template_of(self, asked: Asked) -> str:
-        return "job.html" if asked.path else "crawls.html"
+    def template_of(self, request: PageRequest) -> str:
+        return "job.html" if request.path else "crawls.html"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
-        return self._one(asked) if asked.path else self._all(asked)
+    def show(self, request: PageRequest) -> dict[str, Any]:
+        return self._one(request) if request.path else self._all(request)
 
     # --- All ----------------------------------------------------------------------------------------------------------
 
-    def _all(self, asked: Asked) -> dict[str, Any]:
+    def _all(self, request: PageRequest) -> dict[str, Any]:
         state = self.sources.state
-        pending_at = asked.whole("pending", 1, _LAST_PAGE, 1)
-        finished_at = asked.whole("finished", 1, _LAST_PAGE, 1)
-        before = asked.whole("before", 1, _LATEST, 0) or None
-        frontier = asked.attempt(self.sources.frontier)
-        earlier, further = asked.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
-        counts = asked.attempt(state.counts)
+        pending_at = request.whole("pending", 1, _LAST_PAGE, 1)
+        finished_at = request.whole("finished", 1, _LAST_PAGE, 1)
+        before = request.whole("before", 1, _LATEST, 0) or None
+        frontier = request.attempt(self.sources.frontier)
+        earlier, further = request.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
+        counts = request.attempt(state.counts)
         return {
             "earlier": earlier,
             "further": further,
@@ -51,15 +51,15 @@ class Crawls(Page):
             "frontier": frontier,
             "has_frontier": self.sources.node.has_frontier,
             "runs": _by_activity(frontier),
-            "pending": asked.attempt(state.pending, None, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
+            "pending": request.attempt(state.pending, None, (pending_at - 1) * _ROWS, _ROWS, otherwise=[]),
             "running": [
-                (running, _run_of(running.job, frontier)) for running in asked.attempt(state.running, otherwise=[])
+                (running, _run_of(running.job, frontier)) for running in request.attempt(state.running, otherwise=[])
             ],
-            "finished": asked.attempt(state.finished, None, (finished_at - 1) * _ROWS, _ROWS, otherwise=[]),
+            "finished": request.attempt(state.finished, None, (finished_at - 1) * _ROWS, _ROWS, otherwise=[]),
             "pending_at": pending_at,
             "finished_at": finished_at,
             "rows": _ROWS,
-            "spiders": asked.attempt(self._spiders, otherwise=[]),
+            "spiders": request.attempt(self._spiders, otherwise=[]),
         }
 
     def _spiders(self) -> list[tuple[str, str]]:
@@ -70,14 +70,14 @@ class Crawls(Page):
 
     # --- One ----------------------------------------------------------------------------------------------------------
 
-    def _one(self, asked: Asked) -> dict[str, Any]:
-        if len(asked.path) != 2:  # noqa: PLR2004 - project and job
+    def _one(self, request: PageRequest) -> dict[str, Any]:
+        if len(request.path) != 2:  # noqa: PLR2004 - project and job
             raise RefusedError("there is no such page", 404)
-        view = self.sources.state.find(*asked.path)
+        view = self.sources.state.find(*request.path)
         if view is None:
             raise RefusedError("there is no such job; the oldest ones that are over are forgotten", 404)
-        frontier = asked.attempt(self.sources.frontier)
-        log, why = log_tail(self.sources, view, asked.authorization)
+        frontier = request.attempt(self.sources.frontier)
+        log, why = log_tail(self.sources, view, request.authorization)
         run = _run_of(view.job, frontier)
         return {
             "heading": f"Job {view.job.id}",
@@ -91,33 +91,33 @@ class Crawls(Page):
 
     # --- Changes ------------------------------------------------------------------------------------------------------
 
-    def act(self, asked: Asked) -> tuple[str, str]:
-        action = asked.value("action")
+    def act(self, request: PageRequest) -> tuple[str, str]:
+        action = request.value("action")
         if action == "schedule":
-            job = self._job(asked)
+            job = self._job(request)
             return f"/crawls/{quote(job.project)}/{quote(job.id)}", "scheduled"
         if action == "cancel":
-            project, job_id = asked.value("project"), asked.value("job")
+            project, job_id = request.value("project"), request.value("job")
             former = self.sources.state.cancel(project, job_id)
             notices = {"pending": "cancelled", "running": "cancelling"}
-            if former == "pending" or not asked.path:
+            if former == "pending" or not request.path:
                 return "/crawls", notices.get(former or "", "no-job")
             return f"/crawls/{quote(project)}/{quote(job_id)}", notices.get(former or "", "no-job")
         raise RefusedError(f"action is {action[:40]!r}; it is schedule or cancel")
 
-    def _job(self, asked: Asked) -> Job:
+    def _job(self, request: PageRequest) -> Job:
         """Queue the job of a form."""
-        project, _, spider = asked.value("spider").partition("/")
+        project, _, spider = request.value("spider").partition("/")
         try:
-            priority = float(asked.value("priority") or 0)
+            priority = float(request.value("priority") or 0)
         except ValueError:
-            raise RefusedError(f"the priority is {asked.value('priority')[:40]!r}; give a number") from None
+            raise RefusedError(f"the priority is {request.value('priority')[:40]!r}; give a number") from None
         job = Job(
             project=project,
             spider=spider,
             id=uuid4().hex,
-            settings=_pairs("setting", asked.value("settings")),
-            arguments=_pairs("argument", asked.value("arguments")),
+            settings=_pairs("setting", request.value("settings")),
+            arguments=_pairs("argument", request.value("arguments")),
             priority=priority,
         )
         self.sources.node.schedule(job)

@@ -6,6 +6,8 @@ import math
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from moviecrawler.clock import utc_text
+
 NONE = "\N{EN DASH}"
 """Stands for a figure that nobody knows, which is not 0."""
 _KIB = 1024
@@ -86,27 +88,17 @@ def size(count: float | None) -> str:
     return f"{amount:.1f} {unit}" if amount < _FEW and unit != "B" else f"{amount:.0f} {unit}"
 
 
-def moment(at: float | datetime | None) -> datetime | None:
-    """Return a time, or seconds since 1970, as a time in UTC."""
-    if at is None:
-        return None
-    return at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
-
-
 def when(at: float | datetime | None) -> str:
-    """Return a time to the minute, in UTC.
-
-    >>> when(0)
-    '1970-01-01 00:00 UTC'
-    """
-    time = moment(at)
-    return NONE if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+    """Return a time to the minute, in UTC."""
+    return NONE if at is None else utc_text(at)
 
 
 def iso(at: float | datetime | None) -> str:
     """Return a time as programs read it."""
-    time = moment(at)
-    return "" if time is None else time.isoformat(timespec="seconds")
+    if at is None:
+        return ""
+    time = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return time.isoformat(timespec="seconds")
 
 
 def joined(parts: list[str]) -> str:

@@ -11,7 +11,7 @@ import requests
 
 from moviecrawler.cluster.environment import log_path
 from moviecrawler.cluster.logs import ask_for_log
-from moviecrawler.dashboard.pages import Asked, Page
+from moviecrawler.dashboard.pages import Page, PageRequest
 
 if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import Job
@@ -33,7 +33,7 @@ class Jobs(Page):
     title = "Jobs"
     here: ClassVar[str] = "/jobs"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> dict[str, Any]:
         state = self.sources.state
         counts = state.counts()
         return {

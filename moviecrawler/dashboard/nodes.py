@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from moviecrawler.dashboard.pages import Asked, Page
+from moviecrawler.dashboard.pages import Page, PageRequest
 
 _LATE_PART = 0.5
 """Share of its lease after which a heartbeat is late: a node sends one in each quarter."""
@@ -17,10 +17,10 @@ class Nodes(Page):
     title = "Nodes"
     here: ClassVar[str] = "/nodes"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> dict[str, Any]:
         sources = self.sources
-        nodes = asked.attempt(sources.state.nodes, otherwise=[])
-        now = asked.attempt(sources.state.now, otherwise=0.0)
+        nodes = request.attempt(sources.state.nodes, otherwise=[])
+        now = request.attempt(sources.state.now, otherwise=0.0)
         lease = sources.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:
@@ -42,7 +42,7 @@ class Nodes(Page):
             "slots": sum(node.slots for node in nodes),
             "busy": sum(len(node.processes) for node in nodes),
             "mixed": len(running) > 1,
-            "projects": asked.attempt(self._projects, otherwise=[]),
+            "projects": request.attempt(self._projects, otherwise=[]),
         }
 
     def _projects(self) -> list[tuple[str, list[str]]]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from moviecrawler.dashboard.attention import concerns, sentence
 from moviecrawler.dashboard.cards import card
-from moviecrawler.dashboard.pages import Asked, Page
+from moviecrawler.dashboard.pages import Page, PageRequest
 from moviecrawler.urls import HOMES
 
 
@@ -17,18 +17,18 @@ class Overview(Page):
     title = "Overview"
     here: ClassVar[str] = "/"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> dict[str, Any]:
         sources = self.sources
-        counts = asked.attempt(sources.counts)
-        frontier = asked.attempt(sources.frontier)
-        alarms = asked.attempt(sources.alarms, otherwise=[])
-        jobs = asked.attempt(sources.state.counts)
-        nodes = asked.attempt(sources.state.nodes)
+        counts = request.attempt(sources.counts)
+        frontier = request.attempt(sources.frontier)
+        alarms = request.attempt(sources.alarms, otherwise=[])
+        jobs = request.attempt(sources.state.counts)
+        nodes = request.attempt(sources.state.nodes)
         cards = [card(site, counts, frontier) for site in HOMES]
         todo = concerns(
             cards,
             alarms=alarms,
-            troubles=asked.troubles,
+            troubles=request.troubles,
             dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
             pending=jobs.pending if jobs else 0,
             slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),

@@ -14,10 +14,9 @@ from twisted.logger import Logger
 from twisted.web import http
 from twisted.web.pages import notFound
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 from twisted.web.static import File
 
-from moviecrawler.cluster.webservice import is_cross_site
+from moviecrawler.cluster.webservice import Answer, is_cross_site, send_later
 from moviecrawler.dashboard.rendering import render
 from moviecrawler.errors import AwayError, ConfigurationError, MovieCrawlerError
 from moviecrawler.redis_client import describe_error
@@ -79,8 +78,8 @@ class RefusedError(MovieCrawlerError):
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
-    """What a thread needs of a request. Do not log it: see `authorization`."""
+class PageRequest:
+    """A request as a thread reads it. Do not log it: see `authorization`."""
 
     method: str
     path: tuple[str, ...]
@@ -124,13 +123,6 @@ class Asked:
         return otherwise
 
 
-@dataclass(slots=True, kw_only=True)
-class _Answer:
-    code: int = http.OK
-    content: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
-
-
 class Page(Resource):
     """A page. `show` gathers the variables of its template; `act` does what a form asks for. Both run in threads."""
 
@@ -144,87 +136,73 @@ class Page(Resource):
         super().__init__()
         self.sources = sources
 
-    def show(self, asked: Asked) -> dict[str, Any]:
-        """Return the template's variables. Raises RefusedError."""
+    def show(self, request: PageRequest) -> dict[str, Any] | bytes:
+        """Return the template's variables; or a page of a site as it was stored, which is sent as plain text. Raises RefusedError."""
         raise NotImplementedError
 
-    def act(self, asked: Asked) -> tuple[str, str]:
+    def act(self, request: PageRequest) -> tuple[str, str]:
         """Do what a form asks for; return the path to redirect to, and a name of `NOTICES` to show there. Raises RefusedError."""
-        raise RefusedError(f"there is nothing to send to {asked.here}", http.NOT_ALLOWED)
+        raise RefusedError(f"there is nothing to send to {request.here}", http.NOT_ALLOWED)
 
-    def raw(self, asked: Asked) -> bytes | None:
-        """Return a stored text of a site, which is sent as plain text; None for the page itself. Raises RefusedError."""
-        return None
-
-    def template_of(self, asked: Asked) -> str:
+    def template_of(self, request: PageRequest) -> str:
         return self.template
 
     # --- In the event loop --------------------------------------------------------------------------------------------
 
     def render(self, request: Request) -> int:
-        gone: list[Any] = []
-        request.notifyFinish().addErrback(gone.append)
-        answering: Any = self.sources.threads.run(self._answer, _asked(request, self.here))
-        answering.addCallback(lambda answer: None if gone else _send(request, answer))
-        answering.addErrback(lambda failure: journal.failure("A page failed", failure))
-        return NOT_DONE_YET
+        return send_later(request, self.sources.threads.run(self._answer, _read_request(request, self.here)))
 
     # --- In a thread --------------------------------------------------------------------------------------------------
 
-    def _answer(self, asked: Asked) -> _Answer:
+    def _answer(self, request: PageRequest) -> Answer:
         try:
-            if asked.method == "POST":
-                return self._acted(asked)
-            if asked.method in {"GET", "HEAD"}:
-                return self._shown(asked)
-            return self._refused(asked, "this takes GET, HEAD and POST", http.NOT_ALLOWED)
+            if request.method == "POST":
+                return self._acted(request)
+            if request.method in {"GET", "HEAD"}:
+                return self._shown(request)
+            return self._refused(request, "this takes GET, HEAD and POST", http.NOT_ALLOWED)
         except RefusedError as error:
-            return self._refused(asked, str(error), error.code)
+            return self._refused(request, str(error), error.code)
         except (AwayError, redis.exceptions.RedisError) as error:
-            return self._refused(asked, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
+            return self._refused(request, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
         except MovieCrawlerError as error:
-            return self._refused(asked, str(error), http.BAD_REQUEST)
+            return self._refused(request, str(error), http.BAD_REQUEST)
         except Exception as error:  # noqa: BLE001 - the client gets a sentence, and the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
-            return self._refused(asked, sentence, http.INTERNAL_SERVER_ERROR)
+            return self._refused(request, sentence, http.INTERNAL_SERVER_ERROR)
 
-    def _shown(self, asked: Asked) -> _Answer:
-        content = self.raw(asked)
-        if content is not None:
-            headers = {**SECURITY, "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
-            return _Answer(
-                content=content,
-                headers={**headers, "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"},
-            )
-        notice = NOTICES.get(asked.value("notice"), "")
-        variables = self.show(asked)
-        return self._page(asked, self.template_of(asked), code=http.OK, problem="", notice=notice, **variables)
+    def _shown(self, request: PageRequest) -> Answer:
+        shown = self.show(request)
+        if isinstance(shown, bytes):
+            policy = "default-src 'none'; sandbox; frame-ancestors 'none'"
+            return _answer(http.OK, shown, "text/plain", {"Content-Security-Policy": policy})
+        notice = NOTICES.get(request.value("notice"), "")
+        return self._page(request, self.template_of(request), code=http.OK, problem="", notice=notice, **shown)
 
-    def _acted(self, asked: Asked) -> _Answer:
-        if asked.cross_site:
+    def _acted(self, request: PageRequest) -> Answer:
+        if request.cross_site:
             raise RefusedError("a page of another site sent this", http.FORBIDDEN)
-        path, notice = self.act(asked)
-        target = f"{asked.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
-        return _Answer(code=http.SEE_OTHER, headers={"Location": target})
+        path, notice = self.act(request)
+        target = f"{request.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
+        return Answer(http.SEE_OTHER, b"", {"Location": target})
 
-    def _refused(self, asked: Asked, sentence: str, code: int) -> _Answer:
+    def _refused(self, request: PageRequest, sentence: str, code: int) -> Answer:
         sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(asked, "refused.html", code=code, problem=sentence, notice="")
+        return self._page(request, "refused.html", code=code, problem=sentence, notice="")
 
-    def _page(self, asked: Asked, template: str, *, code: int, **variables: Any) -> _Answer:
+    def _page(self, request: PageRequest, template: str, *, code: int, **variables: Any) -> Answer:
         text = render(
             template,
             **variables,
-            base=asked.base,
+            base=request.base,
             here=self.here,
             title=variables.get("heading") or self.title,
-            troubles=asked.troubles,
+            troubles=request.troubles,
             node=self.sources.node_name,
             now=time.time(),
         )
-        headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **SECURITY}
-        return _Answer(code=code, content=text.encode(), headers=headers)
+        return _answer(code, text.encode(), "text/html")
 
 
 class Static(File):
@@ -239,14 +217,14 @@ class Static(File):
         return notFound()
 
 
-def _asked(request: Request, here: str) -> Asked:
+def _read_request(request: Request, here: str) -> PageRequest:
     base = request.getHeader("x-forwarded-prefix") or ""
     values = {
         name.decode(errors="replace"): given[0].decode(errors="replace")[:_MAX_VALUE_LENGTH]
         for name, given in (request.args or {}).items()
     }
     method: bytes = request.method
-    return Asked(
+    return PageRequest(
         method=method.decode("latin-1"),
         path=tuple(part.decode(errors="replace") for part in request.postpath or () if part),
         here=here,
@@ -257,11 +235,6 @@ def _asked(request: Request, here: str) -> Asked:
     )
 
 
-def _send(request: Request, answer: _Answer) -> None:
-    request.setResponseCode(answer.code)
-    for name, value in answer.headers.items():
-        request.setHeader(name, value)
-    request.setHeader("Content-Length", str(len(answer.content)))
-    if request.method != b"HEAD":
-        request.write(answer.content)
-    request.finish()
+def _answer(code: int, content: bytes, kind: str, more: Mapping[str, str] | None = None) -> Answer:
+    headers = {"Content-Type": f"{kind}; charset=utf-8", "Cache-Control": "no-store", **SECURITY, **(more or {})}
+    return Answer(code, content, headers)

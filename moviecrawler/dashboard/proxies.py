@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.report import read_proxies
 from moviecrawler.proxies.shared_health import clear_quarantines
@@ -27,14 +27,14 @@ class Proxies(Page):
     title = "Proxies"
     here: ClassVar[str] = "/proxies"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
-        page = asked.whole("page", 1, 1_000_000, 1)
+    def show(self, request: PageRequest) -> dict[str, Any]:
+        page = request.whole("page", 1, 1_000_000, 1)
         try:
             site_pools = SitePools.from_settings(self.sources.settings)
         except ConfigurationError as error:
-            asked.troubles.append(f"This node's proxies can't be named: {error}")
+            request.troubles.append(f"This node's proxies can't be named: {error}")
             site_pools = None
-        reports = asked.attempt(self._read, site_pools, otherwise={})
+        reports = request.attempt(self._read, site_pools, otherwise={})
         orders = site_pools.orders if site_pools else {}
         shown: list[dict[str, Any]] = [
             {
@@ -64,9 +64,9 @@ class Proxies(Page):
             return asyncio.run(read_proxies(None, site_pools))
         return self.sources.node.ask_frontier(lambda client: read_proxies(client, site_pools))
 
-    def act(self, asked: Asked) -> tuple[str, str]:
-        site, proxy = asked.value("site"), asked.value("proxy")
-        if asked.value("action") != "release" or site not in HOMES:
+    def act(self, request: PageRequest) -> tuple[str, str]:
+        site, proxy = request.value("site"), request.value("proxy")
+        if request.value("action") != "release" or site not in HOMES:
             raise RefusedError("the action is release, of a proxy and a site")
         cleared = self.sources.node.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
         return "/proxies", "released" if cleared else "no-proxy"

@@ -11,9 +11,8 @@ from urllib.parse import urlencode
 from moviecrawler.catalogue.figures import ReviewPlace, reviews
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import open_catalogue
-from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.formats import when
-from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.clock import utc_now, utc_text
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.errors import AwayError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.urls import HOMES, title_url
@@ -80,23 +79,11 @@ class Quality(Page):
     title = "Quality"
     here: ClassVar[str] = "/quality"
 
-    def raw(self, asked: Asked) -> bytes | None:
-        """Return a kept page that could not be read: `/quality/sample?site=…&field=…`."""
-        if not asked.path:
-            return None
-        found = None
-        if asked.path == ("sample",):
-            found = self.sources.sample(f"{asked.value('site')}/{asked.value('field')}")
-        if found is None:
-            raise RefusedError("there is no such sample; they are kept for 7 days", 404)
-        sample, page = found
-        return (
-            "\n".join([sample.url, sample.reason, f"{sample.size:,} bytes, {when(sample.at)}", "", ""]).encode() + page
-        )
-
-    def show(self, asked: Asked) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> dict[str, Any] | bytes:
+        if request.path:
+            return self._sample(request)
         sources = self.sources
-        after = _after(asked)
+        after = _after(request)
         today = utc_now().date()
         since = today - timedelta(days=_DAYS - 1)
         coverage: list[tuple[Site, list[Coverage]]] = []
@@ -104,28 +91,28 @@ class Quality(Page):
         history: list[Event] = []
         if sources.has_alarm_store:
             for site in HOMES:
-                days, examples = asked.attempt(self._pages, site, since, today, otherwise=([], {}))
+                days, examples = request.attempt(self._pages, site, since, today, otherwise=([], {}))
                 coverage.append((site, coverage_of(days)))
                 partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)
-            history = asked.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
+            history = request.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
         review: list[Review] = []
         if sources.node.has_database:
-            errors = asked.attempt(self._errors, otherwise=[])
-            review = asked.attempt(reviews, sources.node.database, _ROWS + 1, after, otherwise=[])
+            errors = request.attempt(self._errors, otherwise=[])
+            review = request.attempt(reviews, sources.node.database, _ROWS + 1, after, otherwise=[])
         elif sources.node.has_frontier:
-            errors = asked.attempt(self._errors_counted, today, otherwise=[])
+            errors = request.attempt(self._errors_counted, today, otherwise=[])
         last = review[_ROWS - 1] if len(review) > _ROWS else None
         more = None if last is None else last.place
         return {
-            "alarms": asked.attempt(sources.alarms, otherwise=[]),
+            "alarms": request.attempt(sources.alarms, otherwise=[]),
             "history": history,
             "coverage": coverage,
             "days": _DAYS,
             "errors": errors,
             "partial": sorted(partial, key=lambda one: -one.number)[:_MOST_PARTIAL],
             "error_days": _ERRORS_OF.days,
-            "samples": asked.attempt(sources.samples, otherwise=()),
+            "samples": request.attempt(sources.samples, otherwise=()),
             "reviews": review[:_ROWS],
             "after": "" if after is None else f"?{urlencode({'after': str(after)})}",
             "to_more": None if more is None else f"?{urlencode({'after': str(more)})}",
@@ -133,6 +120,16 @@ class Quality(Page):
             "has_frontier": sources.node.has_frontier,
             "title_url": title_url,
         }
+
+    def _sample(self, request: PageRequest) -> bytes:
+        """Return a stored page that could not be read: `/quality/sample?site=…&field=…`. Raises RefusedError."""
+        name = f"{request.value('site')}/{request.value('field')}"
+        found = self.sources.sample(name) if request.path == ("sample",) else None
+        if found is None:
+            raise RefusedError("there is no such sample; they are kept for 7 days", 404)
+        sample, page = found
+        about = (sample.url, sample.reason, f"{sample.size:,} bytes, {utc_text(sample.at)}", "", "")
+        return "\n".join(about).encode() + page
 
     def _pages(self, site: Site, since: date, today: date) -> tuple[list[Day], dict[str, Example]]:
         """Return a site's counted pages by day, and the latest page that was silent of each field."""
@@ -151,24 +148,24 @@ class Quality(Page):
         names = ((name.partition("/"), number) for name, number in self.sources.unreadable(days).most_common())
         return [Unreadable(site, field, number) for (site, _, field), number in names]
 
-    def act(self, asked: Asked) -> tuple[str, str]:
-        action = asked.value("action")
-        after = _after(asked)
+    def act(self, request: PageRequest) -> tuple[str, str]:
+        action = request.value("action")
+        after = _after(request)
         back = "/quality" if after is None else f"/quality?{urlencode({'after': str(after)})}"
         if action == "normal":
-            ended = self.sources.ask_alarms(lambda store: store.accept(asked.value("alarm"), utc_now().timestamp()))
+            ended = self.sources.ask_alarms(lambda store: store.accept(request.value("alarm"), utc_now().timestamp()))
             return "/quality", "new-normal" if ended is not None else "no-review"
         if action not in {"accept", "refuse"}:
             raise RefusedError(f"action is {action[:40]!r}; it is accept, refuse or normal")
-        site = asked.value("site")
+        site = request.value("site")
         if site not in get_args(Site):
             raise RefusedError("there is no such site")
         with closing(open_catalogue(self.sources.settings)) as store:
             try:
                 decided = store.decide(
-                    asked.value("imdb_id"),
+                    request.value("imdb_id"),
                     cast("Site", site),
-                    asked.value("site_id"),
+                    request.value("site_id"),
                     accept=action == "accept",
                     now=utc_now(),
                 )
@@ -177,9 +174,9 @@ class Quality(Page):
         return back, {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
 
 
-def _after(asked: Asked) -> ReviewPlace | None:
+def _after(request: PageRequest) -> ReviewPlace | None:
     """Return the match after which the page begins; None for the first page. Raises RefusedError."""
-    text = asked.value("after")
+    text = request.value("after")
     try:
         return ReviewPlace.parse(text) if text else None
     except ValueError:

@@ -6,11 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import redis
+from scrapy.utils.misc import load_object
 from twisted.application.service import Service
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
+from twisted.web.resource import Resource
 
-from moviecrawler.cluster import website
+from moviecrawler.cluster.logs import Logs
 from moviecrawler.dashboard.counts import count_if_due
 from moviecrawler.dashboard.crawls import Crawls
 from moviecrawler.dashboard.jobs import Jobs
@@ -37,16 +39,21 @@ _EVERY_SECONDS = 5.0
 """Seconds between two checks whether the catalogue is to be counted."""
 
 
-class Root(website.Root):
-    """What stands under `/`."""
+class Root(Resource):
+    """Everything under `/`: Scrapyd's web services, the logs and the dashboard's pages."""
 
     def __init__(self, config: Config, node: Node) -> None:
-        super().__init__(config, node)
+        super().__init__()
         sources = Sources(node)
-        for page in (Overview, Crawls, Jobs, Nodes, Proxies, Stores, Quality, Titles):
-            self.add(page.here.lstrip("/"), page(sources))
-        self.add("static", Static(str(STATIC)))
-        self.services.append(Upkeep(sources))
+        self.services = [Upkeep(sources)]
+        """What starts and stops with the node."""
+        pages = (Overview, Crawls, Jobs, Nodes, Proxies, Stores, Quality, Titles)
+        children: dict[str, Any] = {page.here.lstrip("/"): page(sources) for page in pages}
+        children |= {"static": Static(str(STATIC)), "logs": Logs(node)}
+        services = config.items("services", default=[])
+        children |= {name: load_object(service)(node) for name, service in services if service}
+        for path, child in children.items():
+            self.putChild(path.encode(), child)
 
 
 class Upkeep(Service):

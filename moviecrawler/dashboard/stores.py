@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from moviecrawler.dashboard.formats import safe_url
-from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_place, page_of_rejected
 from moviecrawler.extensions.rejected_items import KEPT
 from moviecrawler.extensions.store_stats import SILENT_SECONDS
@@ -65,19 +65,19 @@ class Stores(Page):
     title = "Stores"
     here: ClassVar[str] = "/stores"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
+    def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the figures of stores, the rejected items and the dead letters."""
         sources = self.sources
-        where = _where(asked)
+        where = _where(request)
         now = time.time()
-        figures_of_all = asked.attempt(sources.store_figures, otherwise=[])
+        figures_of_all = request.attempt(sources.store_figures, otherwise=[])
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
-        frontier = asked.attempt(sources.frontier)
-        dead_letters, more = asked.attempt(self._dead_letters, frontier, where, otherwise=([], None))
+        frontier = request.attempt(sources.frontier)
+        dead_letters, more = request.attempt(self._dead_letters, frontier, where, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
         if sources.node.has_frontier:
-            items, items_in_all = asked.attempt(self._items, where, otherwise=([], 0))
+            items, items_in_all = request.attempt(self._items, where, otherwise=([], 0))
         return {
             "has_frontier": sources.node.has_frontier,
             "totals": _totals(running),
@@ -110,20 +110,20 @@ class Stores(Page):
     def _items(self, where: Where) -> tuple[list[tuple[str, RejectedItem | None]], int]:
         return self.sources.node.ask_frontier(lambda client: page_of_rejected(client, where.items or None, _ROWS))
 
-    def act(self, asked: Asked) -> tuple[str, str]:
+    def act(self, request: PageRequest) -> tuple[str, str]:
         """Queue a dead letter again or drop it; fetch the title of a rejected item again, or forget the item."""
-        back = f"/stores{_where(asked).query}"
-        action = asked.value("action")
+        back = f"/stores{_where(request).query}"
+        action = request.value("action")
         if action in {"requeue", "drop"}:
-            return back, self._act_on_dead_letter(asked, action)
+            return back, self._act_on_dead_letter(request, action)
         if action in {"fetch", "forget"}:
-            return back, self._act_on_item(asked, action)
+            return back, self._act_on_item(request, action)
         raise RefusedError(
             f"action is {action[:40]!r}; it is requeue or drop of a dead letter, fetch or forget of an item"
         )
 
-    def _act_on_dead_letter(self, asked: Asked, action: str) -> str:
-        site, run, letter = (asked.value(name) for name in ("site", "run", "letter"))
+    def _act_on_dead_letter(self, request: PageRequest, action: str) -> str:
+        site, run, letter = (request.value(name) for name in ("site", "run", "letter"))
         if site not in HOMES:
             raise RefusedError("the action is requeue or drop, of a dead letter of a site's run")
         keys = FrontierKeys(site, run)
@@ -136,8 +136,8 @@ class Stores(Page):
         done = self.sources.node.ask_frontier(change)
         return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-dead-letter"
 
-    def _act_on_item(self, asked: Asked, action: str) -> str:
-        item = asked.value("item")
+    def _act_on_item(self, request: PageRequest, action: str) -> str:
+        item = request.value("item")
         if not is_place(item):
             raise RefusedError("there is no such item")
         start_urls = self.sources.start_urls()
@@ -151,9 +151,9 @@ class Stores(Page):
         return {"fetch": "fetched-again", "forget": "forgotten"}[action] if done else "no-item"
 
 
-def _where(asked: Asked) -> Where:
+def _where(request: PageRequest) -> Where:
     """Return which page is asked for. Raises RefusedError."""
-    where = Where(asked.value("letters"), asked.value("items"))
+    where = Where(request.value("letters"), request.value("items"))
     try:
         _ = where.dead_letters and Place.parse(where.dead_letters)
     except ValueError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.formats import NONE, number, safe_url
-from moviecrawler.dashboard.pages import Asked, Page, RefusedError
+from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search, similar
 
 if TYPE_CHECKING:
@@ -35,19 +35,19 @@ class Titles(Page):
     title = "Titles"
     here: ClassVar[str] = "/titles"
 
-    def template_of(self, asked: Asked) -> str:
-        return "title.html" if asked.path else "titles.html"
+    def template_of(self, request: PageRequest) -> str:
+        return "title.html" if request.path else "titles.html"
 
-    def show(self, asked: Asked) -> dict[str, Any]:
-        return self._one(asked) if asked.path else self._list(asked)
+    def show(self, request: PageRequest) -> dict[str, Any]:
+        return self._one(request) if request.path else self._list(request)
 
-    def _list(self, asked: Asked) -> dict[str, Any]:
-        text = asked.value("q")[:200]
-        page = asked.whole("page", 1, _LAST, 1)
-        ask: Callable[[], Any] = lambda: popular(self.sources.node.database, _after(asked), _ROWS + 1)  # noqa: E731 - one of two
+    def _list(self, request: PageRequest) -> dict[str, Any]:
+        text = request.value("q")[:200]
+        page = request.whole("page", 1, _LAST, 1)
+        ask: Callable[[], Any] = lambda: popular(self.sources.node.database, _after(request), _ROWS + 1)  # noqa: E731 - one of two
         if text:
             ask = lambda: search(self.sources.node.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
-        found: list[Found] = asked.attempt(ask, otherwise=[])
+        found: list[Found] = request.attempt(ask, otherwise=[])
         return {
             "q": text,
             "found": found[:_ROWS],
@@ -55,8 +55,8 @@ class Titles(Page):
             "page": page,
         }
 
-    def _one(self, asked: Asked) -> dict[str, Any]:
-        title_id = _title_id(asked)
+    def _one(self, request: PageRequest) -> dict[str, Any]:
+        title_id = _title_id(request)
         found = read_title(self.sources.node.database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have become one with another", 404)
@@ -65,25 +65,25 @@ class Titles(Page):
             "found": found,
             "facts": _facts(found),
             "roles": _roles(found),
-            "similar": asked.attempt(lambda: similar(self.sources.node.database, title_id, _SIMILAR), otherwise=[]),
+            "similar": request.attempt(lambda: similar(self.sources.node.database, title_id, _SIMILAR), otherwise=[]),
             "safe_url": safe_url,
         }
 
-    def act(self, asked: Asked) -> tuple[str, str]:
-        if asked.value("action") != "boost":
-            raise RefusedError(f"action is {asked.value('action')[:40]!r}; it is boost")
-        title_id = _title_id(asked)
+    def act(self, request: PageRequest) -> tuple[str, str]:
+        if request.value("action") != "boost":
+            raise RefusedError(f"action is {request.value('action')[:40]!r}; it is boost")
+        title_id = _title_id(request)
         with self.sources.node.database.transaction(write=True) as cursor:
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"
 
 
-def _after(asked: Asked) -> tuple[float, int] | None:
+def _after(request: PageRequest) -> tuple[float, int] | None:
     """Return the popularity and the id of the last title of the page before; None for the first page. Raises RefusedError."""
-    if not asked.value("after"):
+    if not request.value("after"):
         return None
-    popularity, _, title_id = asked.value("after").partition("_")
+    popularity, _, title_id = request.value("after").partition("_")
     try:
         after = float(popularity), int(title_id)
     except ValueError:
@@ -93,10 +93,11 @@ def _after(asked: Asked) -> tuple[float, int] | None:
     return after
 
 
-def _title_id(asked: Asked) -> int:
-    if len(asked.path) != 1 or not (asked.path[0].isascii() and asked.path[0].isdigit()) or len(asked.path[0]) > 18:  # noqa: PLR2004 - a bigint's
+def _title_id(request: PageRequest) -> int:
+    [text, *more] = request.path
+    if more or not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - a bigint's
         raise RefusedError("there is no such page", 404)
-    return int(asked.path[0])
+    return int(text)
 
 
 _FACTS: dict[str, Callable[[Any], Any]] = {

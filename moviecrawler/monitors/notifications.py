@@ -8,6 +8,8 @@ from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 from typing import TYPE_CHECKING, Literal
 
+from moviecrawler.clock import utc_text
+
 if TYPE_CHECKING:
     from moviecrawler.monitors.alarm_store import Alarm
 
@@ -27,11 +29,7 @@ class Notification:
     def text(self) -> str:
         """One sentence."""
         said = f"{_WORDS[self.status]}: {self.alarm.name}: {self.alarm.text}"
-        return said if self.status == "opened" else f"{said} (since {self._since:%Y-%m-%d %H:%M} UTC)"
-
-    @property
-    def _since(self) -> datetime:
-        return datetime.fromtimestamp(self.alarm.since, UTC)
+        return said if self.status == "opened" else f"{said} (since {utc_text(self.alarm.since)})"
 
     def as_json(self) -> dict[str, str]:
         """Return the JSON for a webhook. Chat programs show `text`."""
@@ -41,7 +39,7 @@ class Notification:
             "alarm": self.alarm.name,
             "kind": self.alarm.kind,
             "site": self.alarm.site,
-            "since": self._since.isoformat(timespec="seconds"),
+            "since": datetime.fromtimestamp(self.alarm.since, UTC).isoformat(timespec="seconds"),
             "at": self.at.isoformat(timespec="seconds"),
             "node": self.node,
         }
@@ -55,7 +53,6 @@ class Notification:
         mail["Date"] = format_datetime(self.at)
         mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
         mail.set_content(
-            f"{self.text}\n\nStands since {self._since:%Y-%m-%d %H:%M} UTC; sent by {self.node} at "
-            f"{self.at:%Y-%m-%d %H:%M} UTC.\n"
+            f"{self.text}\n\nStands since {utc_text(self.alarm.since)}; sent by {self.node} at {utc_text(self.at)}.\n"
         )
         return mail

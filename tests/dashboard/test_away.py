@@ -16,7 +16,7 @@ from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
-from moviecrawler.dashboard.pages import Asked
+from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import Root
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from tests.dashboard.operated import text_of
@@ -47,11 +47,11 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         root = Root(Config({}), Node(options, state, EggStore(options), launcher))
 
         def text(path: str) -> str:
-            asked = Asked(
+            request = PageRequest(
                 method="GET", path=(), here=f"/{path}", base="", values={}, authorization=None, cross_site=False
             )
             began = time.monotonic()
-            answer = root.children[path.encode()]._answer(asked)
+            answer = root.children[path.encode()]._answer(request)
             assert time.monotonic() - began < WITHIN
             assert answer.code == 200, (path, answer.content)
             return text_of(answer.content.decode())

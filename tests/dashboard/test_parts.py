@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from moviecrawler import clock
 from moviecrawler.dashboard import attention, formats, search
 from moviecrawler.dashboard.attention import concerns, sentence
 from moviecrawler.dashboard.cards import Card
@@ -28,7 +29,7 @@ NOTHING: dict[str, Any] = {"alarms": [], "troubles": [], "dead_letters": 0, "pen
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
 
 
-@pytest.mark.parametrize("module", [formats, attention, search])
+@pytest.mark.parametrize("module", [attention, clock, formats, search])
 def test_examples_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
