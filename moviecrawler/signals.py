@@ -21,8 +21,8 @@ Handlers run in the event loop's thread and must not block.
 item_completed = object()
 """Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
 
-Keyword arguments: `item`, `response` (that it came of; None, or a Failure, as in Scrapy's `item_scraped`), and `outcomes`
-(frozenset[Outcome]; empty where no store takes it). Handlers run in the event loop's thread and must not block.
+Keyword arguments: `item`, `request` (that it came of, or None), and `outcomes` (frozenset[Outcome]; empty where no store takes
+it). Handlers run in the event loop's thread and must not block.
 """
 
 page_archived = object()

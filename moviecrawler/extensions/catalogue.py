@@ -198,11 +198,10 @@ class CatalogueRecorder:
 
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
-    def item_completed(self, item: Any, response: Response | Failure | None, outcomes: frozenset[StoreOutcome]) -> None:
+    def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         """Take note of what became of a title. One whose item was lost is due again when its claim ends."""
         if not isinstance(item, Movie | Miss) or _is_row_of_list(item):
             return
-        request: Request | None = getattr(response, "request", None)
         due = request.cb_kwargs.get("due") if request is not None else None
         if "lost" in outcomes:
             if due:

@@ -13,6 +13,7 @@ from moviecrawler.signals import item_completed, item_settled, page_archived, st
 if TYPE_CHECKING:
     from typing import Self
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.signalmanager import SignalManager
@@ -26,7 +27,8 @@ class _Followed:
     item: Any
     """Held here so that its identity is not another item's meanwhile."""
     passed: bool = False
-    response: Response | Failure | None = None
+    request: Request | None = None
+    """That it came of. Not its response: a page of 1 MB would be held until the item's batch is written."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
 
@@ -63,7 +65,7 @@ class Settlement:
 
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
         entry = self._items.setdefault(id(item), _Followed(item))
-        entry.passed, entry.response = True, response
+        entry.passed, entry.request = True, getattr(response, "request", None)
         self._check(entry)
 
     def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
@@ -85,6 +87,6 @@ class Settlement:
             self._manager.send_catch_log(
                 item_completed,
                 item=entry.item,
-                response=entry.response,
+                request=entry.request,
                 outcomes=frozenset(entry.outcomes.values()),
             )

@@ -254,7 +254,7 @@ def test_a_file_of_which_an_item_was_lost_is_not_done(tmp_path: Path) -> None:
         progress.file_begun(key)
         progress.item_sent(key, item)
         progress.file_read(key)
-        for _, result in manager.send_catch_log(item_completed, item=item, response=None, outcomes=frozenset(outcomes)):
+        for _, result in manager.send_catch_log(item_completed, item=item, request=None, outcomes=frozenset(outcomes)):
             assert result is None
     assert progress.done == {"raw/a.warc", "raw/c.warc"}
 

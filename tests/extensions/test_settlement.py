@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import weakref
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from scrapy import Spider, signals
+from scrapy import Request, Spider, signals
+from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Miss, Movie
-from moviecrawler.signals import item_settled, store_opened
+from moviecrawler.signals import item_completed, item_settled, store_opened
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -62,6 +64,23 @@ def test_worst_outcome_in_any_store_is_the_titles(csv: str, postgres: str, title
     crawl.send(item_settled, item=item, store="postgres", outcome=postgres, reason=None)
     assert crawl.counted == {title: 1}
     assert not crawl.settlement._items
+
+
+def test_a_page_is_not_held_while_a_store_fills_its_batch_and_what_was_asked_for_is_told_in_the_end() -> None:
+    crawl, item, completed = Crawl("csv"), movie(), []
+
+    def listen(request: Request | None) -> None:
+        completed.append(request)
+
+    crawl.crawler.signals.connect(listen, item_completed)
+    request = Request("https://x.example/")
+    response = Response("https://x.example/", request=request)
+    page = weakref.ref(response)
+    crawl.send(signals.item_scraped, item=item, response=response, spider=None)
+    del response
+    assert page() is None
+    crawl.send(item_settled, item=item, store="csv", outcome="durable", reason=None)
+    assert completed == [request]
 
 
 def test_a_store_may_settle_an_item_before_it_has_passed_and_equal_movies_are_two() -> None:
