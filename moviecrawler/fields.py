@@ -89,6 +89,12 @@ _FACTS_TOLD: Final[dict[tuple[Site, ScoreKind], tuple[str, ...]]] = {
 }
 """What the pages of a site tell of a score. IMDb doesn't say how many reviews a Metascore has; Metacritic marks only what is a must-see."""
 
+_PLACES: Final[dict[TitleKind, frozenset[str]]] = {
+    "season": frozenset({"series_id", "series_title", "season"}),
+    "episode": frozenset({"series_id", "series_title", "season", "episode"}),
+}
+"""What tells where in its series a title stands."""
+
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """What no page tells, so that every page is silent of it without naming it."""
 
@@ -98,7 +104,7 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.crew": frozenset({"credits.director", "credits.writer"}),
     "title.principals": frozenset({"credits.cast"}),
     "title.akas": ONLY_IN_DATASETS,
-    "title.episode": frozenset({"series_id", "series_title", "season", "episode"}),
+    "title.episode": _PLACES["episode"],
 }
 """What each of IMDb's datasets tells: a title that has none of these there has none."""
 ALL_DATASETS: Final = frozenset(_IN_DATASETS)
@@ -111,16 +117,16 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
     (site_id, url, title, kind) isn't: without it there is no movie. What a score has beside its value isn't either: see `score_facts_told`.
     """
-    told = set(_TOLD[site])
-    if kind == "series":
-        told |= {"credits.creator"} | ({"end_year"} if site != "metacritic" else set())
+    told = set(_TOLD[site]) | _PLACES.get(kind, frozenset())
+    if kind in {"series", "season"}:
+        told.add("credits.creator")
+    if kind == "series" and site != "metacritic":
+        told.add("end_year")
     if site == "imdb":
         if kind == "series":
             told.add("imdb_top250_tv_rank")
         elif kind == "movie":
             told.add("imdb_top250_rank")
-        elif kind == "episode":
-            told |= {"series_id", "series_title", "season", "episode"}
     return frozenset(told)
 
 
@@ -153,7 +159,8 @@ PLAIN_NAMES: Final = tuple(
     sorted(
         {name for fields in _TOLD.values() for name in fields if "." not in name}
         | ONLY_IN_DATASETS
-        | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "series_id", "series_title", "season", "episode"}
+        | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "season_count", "episode_count"}
+        | {name for names in _PLACES.values() for name in names}
         | {"offers", "keywords", "interests", "taglines", "awards", "consensus", "external_ids"}
         | {"poster_width", "poster_height"}
     )

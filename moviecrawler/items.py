@@ -13,8 +13,9 @@ from typing import Literal
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
 """The three sites, by the names of their spiders."""
 
-TitleKind = Literal["movie", "series", "episode", "game", "short", "video", "music", "other"]
-"""What a title is. A TV movie is a movie, a mini series is a series; `other` is anything else a site lists."""
+TitleKind = Literal["movie", "series", "season", "episode", "game", "short", "video", "music", "other"]
+"""What a title is. A TV movie is a movie, a mini series is a series. `other` is anything else a site lists, such as a special
+that Rotten Tomatoes has inside a season."""
 
 Source = Literal["page", "list", "dataset"]
 """Where a `Movie` was read: its own page, a row of a list page (when its own page can't be had), or IMDb's datasets."""
@@ -219,7 +220,7 @@ class Movie:
 
     site: Site
     site_id: str | None
-    """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug`; Metacritic `movie/slug`, `tv/slug[/season-n]`.
+    """IMDb `tt0111161`; Rotten Tomatoes `m/slug`, `tv/slug[/s02[/e05]]`; Metacritic `movie/slug`, `tv/slug[/season-2[/episode-5-name]]`.
     None only for a piece of a page that does not name itself; such a movie is never stored."""
     url: str | None
     """The title's canonical URL on the live site; None exactly when `site_id` is."""
@@ -285,11 +286,16 @@ class Movie:
     popularity_rank: int | None = None
     """IMDb's moviemeter: 1 is what most people look at this week."""
     series_id: str | None = None
-    """For an episode: site_id of its series."""
+    """For a season or an episode: site_id of its series."""
     series_title: str | None = None
     season: int | None = None
+    """The number of a season, or of an episode's; 0 for specials. Every season has one."""
     episode: int | None = None
     """0 and up, as some seasons start with a special numbered 0."""
+    season_count: int | None = None
+    """Seasons of a series, as the site counts them, 1 and up: some count those to come, and some the specials."""
+    episode_count: int | None = None
+    """Episodes of a series or a season, as the site counts them, 1 and up."""
     list_name: str | None = None
     """The list that led here, such as `top`; None for a title that was asked for by id."""
     list_rank: int | None = None
@@ -382,10 +388,13 @@ class Listing:
 
 @dataclass(slots=True, kw_only=True)
 class Page:
-    """What was read from one page: a movie, a listing, or both (a series' page with its episodes)."""
+    """What was read from one page: a movie, a listing, or both (a series' page with its episodes), and the seasons of a series."""
 
     site: Site
     kind: str
     """The page kind: title, reference, fullcredits, chart, search, find, calendar, movie, tv, browse, backend…"""
     movie: Movie | None = None
     listing: Listing | None = None
+    seasons: list[Movie] = field(default_factory=list)
+    """The seasons that a series' page names, with what it says of each: kind `season`, source `list`, silent of all else.
+    In page order, none twice; all of the series that `movie` is."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.texts import shortened
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Site
+    from moviecrawler.items import Site, TitleKind
 
 HOMES: dict[Site, str] = {
     "imdb": "https://www.imdb.com",
@@ -22,17 +22,29 @@ HOMES: dict[Site, str] = {
 _NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
 """A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
 longest that the sites have is half as long."""
+_PART: dict[Site, str] = {
+    "metacritic": rf"/(?:season-[0-9]{{1,4}}(?:-[a-z0-9-]{{1,60}})?|specials)(?:/episode-{_NAME})?",
+    # A special that comes out between two episodes of a season stands inside it: `s37.2`.
+    "rottentomatoes": r"/s[0-9]{1,4}(?:\.[0-9]{1,3})?(?:/e[0-9]{1,4}(?:\.[0-9]{1,3})?)?",
+}
+"""What follows a series' id in that of a season or an episode."""
+_NO_PART: dict[Site, str] = {"metacritic": r"(?!/season-|/specials)", "rottentomatoes": r"(?!/s[0-9])"}
+"""What can't follow it in an address of the series itself: a part that is written in a way that is not known."""
 _ID_IN_PATH: dict[Site, re.Pattern[str]] = {
     "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt[0-9]{7,10})(?:/|$)"),
-    "metacritic": re.compile(rf"^/?(?P<id>(?:movie|tv|game|music)/{_NAME}(?:/season-[0-9]+)?)(?:/|$)"),
-    "rottentomatoes": re.compile(rf"^/?(?P<id>(?:m|tv)/{_NAME})(?:/|$)"),
+    "metacritic": re.compile(
+        rf"^/?(?P<id>(?:movie|game|music)/{_NAME}|tv/{_NAME}(?:{_PART['metacritic']}|{_NO_PART['metacritic']}))(?:/|$)"
+    ),
+    "rottentomatoes": re.compile(
+        rf"^/?(?P<id>m/{_NAME}|tv/{_NAME}(?:{_PART['rottentomatoes']}|{_NO_PART['rottentomatoes']}))(?:/|$)"
+    ),
 }
 IMDB_ID = re.compile(r"tt[0-9]{7,10}")
 """A title's id on IMDb, which other sites name, too."""
 _ID: dict[Site, re.Pattern[str]] = {
     "imdb": IMDB_ID,
-    "metacritic": re.compile(rf"(?:movie|tv)/{_NAME}(?:/season-[0-9]+)?"),
-    "rottentomatoes": re.compile(rf"(?:m|tv)/{_NAME}"),
+    "metacritic": re.compile(rf"movie/{_NAME}|tv/{_NAME}(?:{_PART['metacritic']})?"),
+    "rottentomatoes": re.compile(rf"m/{_NAME}|tv/{_NAME}(?:{_PART['rottentomatoes']})?"),
 }
 _ID_FORM: dict[Site, str] = {
     "imdb": "tt0111161",
@@ -73,12 +85,57 @@ def id_in_url(site: Site, url: str) -> str | None:
     'tv/the-wire/season-1'
     >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/m/iron_man/")
     'm/iron_man'
+    >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/tv/the_wire/s02/e05/reviews")
+    'tv/the_wire/s02/e05'
     """
     try:
         found = _ID_IN_PATH[site].match(urlsplit(url).path)
     except ValueError:
         return None
     return found["id"] if found else None
+
+
+class SeriesPart(NamedTuple):
+    """Where in its series a title stands, by its id."""
+
+    series_id: str
+    kind: TitleKind
+    """season or episode; `other` for a special inside a season."""
+    season: int
+    """0 for specials."""
+    episode: int | None
+
+
+_PART_OF_SERIES: dict[Site, re.Pattern[str]] = {
+    "metacritic": re.compile(
+        r"(?P<series>tv/[^/]+)/(?:season-(?P<season>[0-9]+)(?P<special>-[^/]+)?|specials)"
+        r"(?P<of_episode>/episode-(?:(?P<episode>[0-9]{1,4})(?:-[^/]*)?|[^/]+))?"
+    ),
+    "rottentomatoes": re.compile(
+        r"(?P<series>tv/[^/]+)/s(?P<season>[0-9]+)(?P<special>\.[0-9]+)?"
+        r"(?P<of_episode>/e(?:(?P<episode>[0-9]+)|[0-9.]+))?"
+    ),
+}
+
+
+def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
+    """Return which part of which series an id names; None for a whole title, and on IMDb, whose ids don't tell.
+
+    >>> part_of_series("rottentomatoes", "tv/the_wire/s02")
+    SeriesPart(series_id='tv/the_wire', kind='season', season=2, episode=None)
+    >>> part_of_series("metacritic", "tv/the-wire/season-2/episode-5-undertow")
+    SeriesPart(series_id='tv/the-wire', kind='episode', season=2, episode=5)
+    >>> part_of_series("metacritic", "tv/the-wire/specials").season, part_of_series("imdb", "tt0111161")
+    (0, None)
+    >>> part_of_series("rottentomatoes", "tv/the_wire/s02.1").kind
+    'other'
+    """
+    found = _PART_OF_SERIES[site].fullmatch(site_id) if site in _PART_OF_SERIES else None
+    if found is None:
+        return None
+    kind: TitleKind = "episode" if found["of_episode"] else "other" if found["special"] else "season"
+    episode = int(found["episode"]) if found["episode"] else None
+    return SeriesPart(found["series"], kind, int(found["season"] or 0), episode)
 
 
 def title_url(site: Site, site_id: str, home: str | None = None) -> str:

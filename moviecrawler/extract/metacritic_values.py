@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from moviecrawler.extract.findings import one_of_each
 from moviecrawler.extract.values import parse_date, parse_year
 from moviecrawler.items import Credit, Movie
-from moviecrawler.urls import title_url
+from moviecrawler.urls import part_of_series, title_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,14 +63,17 @@ def season_of(site_id: str) -> str | None:
 
 def new_movie(site_id: str, title: str) -> Movie:
     """Return a title with what its id says of it."""
-    season = season_of(site_id)
+    part = part_of_series("metacritic", site_id)
     return Movie(
         site="metacritic",
         site_id=site_id,
         url=title_url("metacritic", site_id),
         title=without_season(site_id, title),
-        kind=KINDS[site_id.partition("/")[0]],
-        season=int(season) if season else None,
+        kind=part.kind if part else KINDS[site_id.partition("/")[0]],
+        series_id=part.series_id if part else None,
+        series_title=without_season(site_id, title) if part and part.episode is None else None,
+        season=part.season if part else None,
+        episode=part.episode if part else None,
     )
 
 

@@ -18,7 +18,7 @@ from moviecrawler.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.items import Credit, Entry, Movie, Page, Score, Site
+    from moviecrawler.items import Credit, Entry, Movie, Page, Score, Site, TitleKind
 
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 1024
@@ -55,7 +55,10 @@ def _saved_from(body: bytes) -> str | None:
 
 
 def page_record(page: Page) -> dict[str, Any]:
-    """Return a page as one JSON object: `kind`, then `item` and what it is `silent` of for a movie, and `entries`, `total`, `next` for a list."""
+    """Return a page as one JSON object: `kind`, then `item` and what it is `silent` of for a movie, and `entries`, `total`, `next` for a list.
+
+    A series has its `seasons`, each as an item, of which only what its page says.
+    """
     record: dict[str, Any] = {"site": page.site, "kind": page.kind}
     if page.movie is not None:
         record["item"] = _movie_record(page.movie)
@@ -64,6 +67,8 @@ def page_record(page: Page) -> dict[str, Any]:
         record["entries"] = [_entry_record(entry) for entry in page.listing.entries]
         record["total"] = page.listing.total
         record["next"] = page.listing.next
+    if page.seasons:
+        record["seasons"] = [{**_given(_movie_record(season)), "silent": season.silent} for season in page.seasons]
     return record
 
 
@@ -77,8 +82,8 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
         "url": movie.url,
         "title": movie.title,
         "original_title": movie.original_title,
-        # A record says only film, series, episode or game; `title_type` says which kind of film.
-        "title_kind": "movie" if movie.kind in {"short", "video"} or movie.title_type == "tvSpecial" else movie.kind,
+        "kind": movie.kind,
+        "title_kind": _title_kind(movie),
         "title_type": movie.title_type,
         "year": movie.year,
         "end_year": movie.end_year,
@@ -114,7 +119,16 @@ def _movie_record(movie: Movie) -> dict[str, Any]:
         "series_title": movie.series_title,
         "season": movie.season,
         "episode": movie.episode,
+        "season_count": movie.season_count,
+        "episode_count": movie.episode_count,
     }
+
+
+def _title_kind(movie: Movie) -> TitleKind:
+    """Return which of film, series, episode or game a title is: `kind`, and on IMDb `title_type`, say which kind of that."""
+    if movie.kind in {"short", "video"} or movie.title_type == "tvSpecial":
+        return "movie"
+    return "series" if movie.kind == "season" else movie.kind
 
 
 def _entry_record(entry: Entry) -> dict[str, Any]:

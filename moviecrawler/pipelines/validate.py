@@ -12,6 +12,7 @@ from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
+from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import ONLY_IN_DATASETS, present_in, score_facts_told, told_by
 from moviecrawler.items import (
@@ -36,7 +37,7 @@ from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.signals import item_rejected
 from moviecrawler.texts import on_one_line, shortened, without_controls
-from moviecrawler.urls import HOMES, id_in_url, parse_title_id, site_of
+from moviecrawler.urls import HOMES, id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,8 @@ _RANGES = {
     "poster_height": (1, 100_000),
     "season": (0, _MOST),
     "episode": (0, _MOST),
+    "season_count": (1, _MOST),
+    "episode_count": (1, _MOST),
     "list_rank": (1, _MOST),
 }
 _TEXTS = (
@@ -190,8 +193,7 @@ def check_miss(miss: Miss) -> None:
     _check_choice("outcome", miss.outcome, _OUTCOMES)
     for name in ("site_id", "url", "reason"):
         _check_text(name, getattr(miss, name))
-    if not isinstance(miss.checked_at, datetime) or miss.checked_at.utcoffset() is None:
-        raise InvalidItemError("checked_at", f"{miss.checked_at!r} is not a time with its zone")
+    _check_time("checked_at", miss.checked_at)
 
 
 def check_movie(movie: Movie) -> None:
@@ -201,8 +203,8 @@ def check_movie(movie: Movie) -> None:
     _check_choice("source", movie.source, get_args(Source))
     _check_text("title", movie.title)
     for name in _TEXTS:
-        if getattr(movie, name) is not None:
-            _check_text(name, getattr(movie, name))
+        _check_given(name, getattr(movie, name))
+    _check_series(movie)
     for name in _TEXT_LISTS:
         for text in _check_list(name, getattr(movie, name), str):
             _check_text(name, text)
@@ -217,9 +219,7 @@ def check_movie(movie: Movie) -> None:
     _check_credits(_check_list("credits", movie.credits, Credit))
     for other in _check_list("other_titles", movie.other_titles, OtherTitle):
         _check_text("other_titles", other.title)
-        for text in (other.country, other.language, other.kind):
-            if text is not None:
-                _check_text("other_titles", text)
+        _check_given("other_titles", other.country, other.language, other.kind)
     _check_scores(_check_list("scores", movie.scores, Score))
     _check_amounts(_check_list("amounts", movie.amounts, Amount))
     _check_offers(_check_list("offers", movie.offers, Offer))
@@ -244,13 +244,22 @@ def _check_identity(movie: Movie) -> None:
     if not _is_id(movie.site, movie.site_id):
         raise InvalidItemError("site_id", f"{movie.site_id!r} is not an id of {movie.site}")
     _check_text("url", movie.url)
-    assert movie.url is not None  # noqa: S101 - `_check_text` refuses None
-    if site_of(movie.url) != movie.site or id_in_url(movie.site, movie.url) != movie.site_id:
+    if site_of(movie.url or "") != movie.site or id_in_url(movie.site, movie.url or "") != movie.site_id:
         raise InvalidItemError("url", f"{movie.url!r} is not the address of {movie.site_id} on {movie.site}")
     if movie.imdb_id is not None:
         _check_text("imdb_id", movie.imdb_id)
         if not _is_id("imdb", movie.imdb_id) or (movie.site == "imdb" and movie.imdb_id != movie.site_id):
             raise InvalidItemError("imdb_id", f"{movie.imdb_id!r} is not the IMDb id of {movie.site_id}")
+
+
+def _check_series(movie: Movie) -> None:
+    if movie.series_id is not None and (not _is_id(movie.site, movie.series_id) or movie.series_id == movie.site_id):
+        raise InvalidItemError("series_id", f"{movie.series_id!r} is not the series of {movie.site_id} on {movie.site}")
+    part = part_of_series(movie.site, movie.site_id or "")
+    if movie.kind != part.kind if part else movie.kind == "season":
+        raise InvalidItemError("kind", f"{movie.site_id} is no {movie.kind} on {movie.site}, by its id")
+    if part and (movie.series_id, movie.season) != (part.series_id, part.season):
+        raise InvalidItemError("season", f"{movie.site_id} is not of season {movie.season} of {movie.series_id}")
 
 
 def _is_id(site: Site, text: str) -> bool:
@@ -261,19 +270,18 @@ def _is_id(site: Site, text: str) -> bool:
 
 
 def _check_dates(movie: Movie) -> None:
-    if movie.release_date is not None:
-        _check_text("release_date", movie.release_date)
-        try:
-            well_formed = parse_date(movie.release_date) == movie.release_date
-        except ValueError:
-            well_formed = False
-        if not well_formed:
-            raise InvalidItemError(
-                "release_date", f"{movie.release_date!r} is not a date such as 1999-03-31 or 1999-03"
-            )
-    when = movie.scraped_at
-    if when is not None and (not isinstance(when, datetime) or when.utcoffset() is None):
-        raise InvalidItemError("scraped_at", f"{when!r} is not a time with its zone")
+    date = movie.release_date
+    if date is not None:
+        _check_text("release_date", date)
+        if attempt(lambda: parse_date(date)) != date:
+            raise InvalidItemError("release_date", f"{date!r} is not a date such as 1999-03-31 or 1999-03")
+    if movie.scraped_at is not None:
+        _check_time("scraped_at", movie.scraped_at)
+
+
+def _check_time(field: str, when: object) -> None:
+    if not isinstance(when, datetime) or when.utcoffset() is None:
+        raise InvalidItemError(field, f"{when!r} is not a time with its zone")
 
 
 def _check_credits(credits_: list[Credit]) -> None:
@@ -283,9 +291,7 @@ def _check_credits(credits_: list[Credit]) -> None:
         if credit.name is not None or credit.person_id is None:
             _check_text("credits", credit.name)
         _check_integer("credits", credit.position, 1, _MOST)
-        for text in (credit.person_id, credit.character):
-            if text is not None:
-                _check_text("credits", text)
+        _check_given("credits", credit.person_id, credit.character)
         if (credit.role, credit.position) in taken:
             raise InvalidItemError("credits", f"{credit.role} {credit.position} stands there twice")
         taken.add((credit.role, credit.position))
@@ -305,14 +311,13 @@ def _check_score_facts(score: Score) -> None:
     for number in (score.reviews, score.liked, score.neutral, score.disliked):
         if number is not None:
             _check_integer("scores", number, 0, _MOST)
-    if score.average is not None and score.average_scale is None:
-        raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
     if score.average is not None:
-        _check_number("scores", score.average, 0, score.average_scale or 0)
+        if score.average_scale is None:
+            raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
+        _check_number("scores", score.average, 0, score.average_scale)
     if score.certified is not None and not isinstance(score.certified, bool):
         raise InvalidItemError("scores", f"certified is {score.certified!r}, which is not a boolean")
-    if score.sentiment is not None:
-        _check_text("scores", score.sentiment)
+    _check_given("scores", score.sentiment)
     if _check_list("scores", score.histogram, int) and len(score.histogram) != HISTOGRAM_BARS:
         raise InvalidItemError("scores", f"a histogram of {len(score.histogram)} values, not {HISTOGRAM_BARS}")
     for votes in score.histogram:
@@ -323,11 +328,9 @@ def _check_offers(offers: list[Offer]) -> None:
     for offer in offers:
         _check_choice("offers", offer.kind, get_args(OfferKind))
         _check_text("offers", offer.provider, _LONGEST_OF_OFFER)
-        for text in (offer.country, offer.currency, offer.quality, offer.source):
-            if text is not None:
-                _check_text("offers", text, _LONGEST_OF_OFFER)
-        if offer.url is not None:
-            _check_text("offers", offer.url, _LONGEST["url"])
+        texts = (offer.country, offer.currency, offer.quality, offer.source)
+        _check_given("offers", *texts, most=_LONGEST_OF_OFFER)
+        _check_given("offers", offer.url, most=_LONGEST["url"])
         if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
             raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
         if offer.price is not None:
@@ -339,8 +342,7 @@ def _check_offers(offers: list[Offer]) -> None:
 
 def _check_awards(awards: list[Award]) -> None:
     for award in awards:
-        if award.event is not None:
-            _check_text("awards", award.event)
+        _check_given("awards", award.event)
         for number in (award.wins, award.nominations):
             _check_integer("awards", number, 0, _MOST)
     _check_unique("awards", [award.event for award in awards])
@@ -353,8 +355,7 @@ def _check_related(titles: list[RelatedTitle], site: Site) -> None:
             _check_text("related", text)
         if not _is_id(site, title.site_id):
             raise InvalidItemError("related", f"{title.site_id!r} is not an id of {site}")
-        if title.connection is not None:
-            _check_text("related", title.connection)
+        _check_given("related", title.connection)
     _check_unique("related", [(title.relation, title.site_id) for title in titles])
 
 
@@ -409,6 +410,12 @@ def _check_text(field: str, value: object, most: int | None = None) -> None:
         value.encode()
     except UnicodeEncodeError:
         raise InvalidItemError(field, f"{value!r} is not valid Unicode") from None
+
+
+def _check_given(field: str, *texts: object, most: int | None = None) -> None:
+    for text in texts:
+        if text is not None:
+            _check_text(field, text, most)
 
 
 def _check_integer(field: str, value: object, least: int, most: int) -> None:

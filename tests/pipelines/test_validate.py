@@ -22,6 +22,7 @@ from moviecrawler.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
+from moviecrawler.urls import title_url
 from tests.pipelines.runs import make_miss, make_movie
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -43,6 +44,10 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("plot", {"plot": "a" * 20_001}),
     ("poster_url", {"poster_url": "a" * 4_001}),
     ("series_id", {"series_id": "a" * 301}),
+    ("series_id", {"series_id": 1}),
+    ("kind", {"kind": "season", "series_id": "tt0900001", "season": 1}),  # which IMDb has no id of
+    ("season_count", {"season_count": 0}),
+    ("episode_count", {"episode_count": 0}),
     ("genres", {"genres": ["a" * 501]}),
     ("genres", {"genres": ["Drama"] * 501}),
     ("credits", {"credits": [Credit(name="Odile", role="cast", position=1, character="a" * 10_001)]}),
@@ -150,6 +155,7 @@ RIGHT: list[dict[str, Any]] = [
     {"release_date": "1994-02"},
     {"imdb_top250_rank": 250},
     {"season": 0, "episode": 0},
+    {"season_count": 1, "episode_count": 1},
     {"scores": [Score(kind="imdb", value=1), Score(kind="tomatometer", value=0), Score(kind="metascore", value=100)]},
     {"scores": [], "credits": [], "imdb_id": None, "year": None},
     {
@@ -187,6 +193,24 @@ RIGHT: list[dict[str, Any]] = [
 ]
 
 
+SEASON = {"kind": "season", "series_id": "tv/the-lamp", "season": 2}
+EPISODE = {**SEASON, "kind": "episode"}
+METACRITIC_PARTS = (
+    ("season-2", SEASON),
+    ("specials", SEASON | {"season": 0}),
+    ("season-2-part-2", SEASON | {"kind": "other"}),
+    ("season-2/episode-5-lights-out", EPISODE | {"episode": 5}),
+    ("specials/episode-lights-out", EPISODE | {"season": 0}),
+)
+ROTTENTOMATOES_PARTS = (
+    ("s02", SEASON),
+    ("s00", SEASON | {"season": 0}),
+    ("s02.1", SEASON | {"kind": "other"}),
+    ("s02/e05", EPISODE | {"episode": 5}),
+    ("s02/e05.1", EPISODE),
+)
+
+
 @pytest.mark.parametrize(("field", "changes"), WRONG, ids=lambda case: repr(case)[:100])
 def test_what_no_title_can_have_is_refused_by_field_and_value(field: str, changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidItemError) as refused:
@@ -201,16 +225,27 @@ def test_what_a_title_can_have_is_let_through(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "site_id", "url"),
+    ("site", "site_id", "part"),
     [
-        ("metacritic", "tv/the-lamp/season-2", "https://www.metacritic.com/tv/the-lamp/season-2/"),
-        ("rottentomatoes", "m/the_lamp_2001", "https://www.rottentomatoes.com/m/the_lamp_2001"),
+        ("metacritic", "movie/the-lamp", {}),
+        ("rottentomatoes", "m/the_lamp_2001", {}),
+        *(("metacritic", f"tv/the-lamp/{part}", fields) for part, fields in METACRITIC_PARTS),
+        *(("rottentomatoes", f"tv/the-lamp/{part}", fields) for part, fields in ROTTENTOMATOES_PARTS),
     ],
 )
-def test_each_site_has_its_own_ids(site: Any, site_id: str, url: str) -> None:
-    check_movie(make_movie(1, site=site, site_id=site_id, url=url))
+def test_each_site_has_its_own_ids_which_say_what_part_of_a_series_a_title_is(
+    site: Any, site_id: str, part: dict[str, Any]
+) -> None:
+    url = title_url(site, site_id)
+    check_movie(make_movie(1, site=site, site_id=site_id, url=url, **part))
     with pytest.raises(InvalidItemError, match="site_id"):
-        check_movie(make_movie(1, site=site, url=url))
+        check_movie(make_movie(1, site=site, url=url, **part))
+    wrong: list[dict[str, Any]] = [{"series_id": site_id}, {"series_id": "tt0900001"}]
+    if part:
+        wrong += [{"kind": "series"}, {"season": 3}, {"season": None}, {"series_id": "tv/the-lamps"}]
+    for change in wrong:
+        with pytest.raises(InvalidItemError, match=r"kind|season|series_id"):
+            check_movie(make_movie(1, site=site, site_id=site_id, url=url, **part | change))
 
 
 def test_what_is_refused_is_kept_with_its_reason_and_counted(tmp_path: Path) -> None:
