@@ -53,7 +53,7 @@ class FileSource(ABC):
         """
 
     @abstractmethod
-    def rows(self) -> Iterator[ImportRow]:
+    def rows(self) -> Iterator[ImportRow | tuple[object, ...]]:
         """Yield the rows, in the same order for the same version. Raises ExtractionError when a file is damaged."""
 
     def check_there(self, paths: Iterable[Path], instead: str) -> None:

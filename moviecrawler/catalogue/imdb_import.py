@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.selection import Selection
-from moviecrawler.datasets.downloads import version_of
+from moviecrawler.datasets.downloads import forget, version_of
+from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import datasets
 
 if TYPE_CHECKING:
@@ -17,38 +19,75 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.fetching import Fetcher
 
-BASICS, RATINGS = "title.basics.tsv.gz", "title.ratings.tsv.gz"
+BASICS, RATINGS, EPISODES = "title.basics.tsv.gz", "title.ratings.tsv.gz", "title.episode.tsv.gz"
+_SUFFIX = ".tsv.gz"
 
 
-class ImdbDatasets(FileSource):
+class ImdbFiles(FileSource):
+    """Some of IMDb's datasets."""
+
+    files: ClassVar[tuple[str, ...]]
+    """Their names."""
+
+    def __init__(self, origin: str, data_dir: Path, *, fetcher: Fetcher | None = None) -> None:
+        """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
+        super().__init__(origin.rstrip("/"), fetcher)
+        self._folder = data_dir / "datasets" if self._fetcher else Path(origin)
+
+    def version(self) -> str:
+        """Return what changes when the files do; see `FileSource`."""
+        paths = self.paths()
+        if self._fetcher is not None:
+            for path in paths:
+                self._fetcher.download(f"{self._origin}/{path.name}", path)
+        self.check_there(paths, f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}")
+        return version_of(paths)
+
+    def paths(self) -> list[Path]:
+        """Return where the files are."""
+        return [self._folder / name for name in self.files]
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[BinaryIO]:
+        """Open a file; one that was fetched, and turns out to be damaged, is removed, so that it is fetched anew."""
+        try:
+            with super().reading(path) as file:
+                yield file
+        except ExtractionError as error:
+            if self._fetcher is not None and error.url == datasets.url_of(path.name.removesuffix(_SUFFIX)):
+                forget(path)
+            raise
+
+    @staticmethod
+    def blocks(file: BinaryIO) -> Iterator[bytes]:
+        """Yield the decompressed blocks of an open file. Raises ExtractionError."""
+        return datasets.gunzip(file, datasets.url_of(Path(file.name).name.removesuffix(_SUFFIX)))
+
+
+class ImdbDatasets(ImdbFiles):
     """The titles of title.basics, each with its votes from title.ratings."""
 
     name = "imdb"
+    files: ClassVar[tuple[str, ...]] = (BASICS, RATINGS)
 
     def __init__(
         self, origin: str, data_dir: Path, *, selection: Selection | None = None, fetcher: Fetcher | None = None
     ) -> None:
-        """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
-        super().__init__(origin.rstrip("/"), fetcher)
-        self._folder = data_dir / "datasets" if self._fetcher else Path(origin)
+        """Take the files as `ImdbFiles` does, and which of their titles are to come."""
+        super().__init__(origin, data_dir, fetcher=fetcher)
         self._selection = selection or Selection()
 
     def version(self) -> str:
         """Return what changes when the files or the selection do; see `FileSource`."""
-        paths = self._paths()
-        if self._fetcher is not None:
-            for path in paths:
-                self._fetcher.download(f"{self._origin}/{path.name}", path)
-        self.check_there(paths, f"the folder that holds {BASICS} and {RATINGS}")
-        return f"{version_of(paths)} {self._selection}"
+        return f"{super().version()} {self._selection}"
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""
-        basics, ratings = self._paths()
+        basics, ratings = self.paths()
         self.measure((basics, ratings))
         chosen = self._selection
         with self.reading(basics) as titles, self.reading(ratings) as rated:
-            blocks = datasets.gunzip(titles), datasets.gunzip(rated)
+            blocks = self.blocks(titles), self.blocks(rated)
             for movie in datasets.movies(
                 *blocks, kinds=chosen.kinds, min_votes=chosen.min_votes, on_error=self.count_damage
             ):
@@ -65,6 +104,3 @@ class ImdbDatasets(FileSource):
                     runtime_minutes=movie.runtime_minutes,
                     popularity=popularity_of_votes(votes or 0),
                 )
-
-    def _paths(self) -> tuple[Path, Path]:
-        return self._folder / BASICS, self._folder / RATINGS

@@ -9,9 +9,7 @@ class Command(LazyCommand):
     """Works on the database that DATABASE_URL names."""
 
     work = "catalogue.Catalogue"
-    arguments = (
-        "import imdb|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE] | rematch  [options]"
-    )
+    arguments = "import imdb|episodes|tmdb|wikidata|csv | status | boost ID… | due [SITE] | review [ID SITE] | rematch  [options]"
     summary = "Fill the catalogue of titles, and show or change what is due"
     options = (
         option("--json", action="store_true", help="print JSON"),

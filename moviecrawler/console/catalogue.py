@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from tqdm import tqdm
 
 from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
 from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
@@ -40,20 +41,22 @@ from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
     from scrapy.settings import BaseSettings
 
     from moviecrawler.catalogue.figures import SiteFigures
+    from moviecrawler.catalogue.file_source import FileSource
     from moviecrawler.catalogue.lanes import Outlook
     from moviecrawler.catalogue.store import CatalogueStore
     from moviecrawler.database.rematch import Standing
 
-    Source = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
+    TitleSource = ImdbDatasets | TmdbExport | WikidataCrosswalk | CsvTitles
+    Source = TitleSource | ImdbEpisodes
 
 _ACTIONS = ("import", "status", "boost", "due", "review", "rematch")
-_SOURCES = ("imdb", "tmdb", "wikidata", "csv")
+_SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
 _PART = 25_000
 """Rows that are imported together: much faster than fewer, and some 30 MB."""
 _DAY = 86_400
@@ -97,25 +100,35 @@ class Catalogue(Console):
             )
             return
         source = _source(arguments, opts.origin, self.settings)
-        name = source.name if opts.origin is None else f"{source.name} {opts.origin}"
+        # There is one table of episodes, whatever they were read from.
+        is_one = opts.origin is None or isinstance(source, ImdbEpisodes)
+        name = source.name if is_one else f"{source.name} {opts.origin}"
         version = source.version()
         done = begin_import(store, name, version)
         if done is not None and isinstance(source, WikidataCrosswalk):
             source.check_whole(imported_rows(store, name))
-        total = Imported()
-        if done is not None:
-            total = _load(store, source, name, version, done)
-            end_import(store, name, version, utc_now())
-        summary = {"source": name, "unchanged": done is None, **msgspec.to_builtins(total), "damaged": source.damaged}
+        total: Imported | ImportedEpisodes
+        if isinstance(source, ImdbEpisodes):
+            total = ImportedEpisodes(0, 0, 0)
+            if done is not None:
+                with _progress_bar(source, name) as moved:
+                    total = load_episodes(store, source, name, version, utc_now(), moved)
+            told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
+            made = total._asdict()
+        else:
+            total = Imported()
+            if done is not None:
+                total = _load(store, source, name, version, done)
+                end_import(store, name, version, utc_now())
+            told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
+            made = msgspec.to_builtins(total)
         if opts.json:
-            print_json(summary, indent=2)
+            print_json({"source": name, "unchanged": done is None, **made, "damaged": source.damaged}, indent=2)
         elif done is None:
             print(f"{name} has not changed since the last import")
         else:
             damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
-            print(
-                f"{name}: {total.added:,} titles added, {total.changed:,} changed, {total.ids:,} ids on other sites{damaged}"
-            )
+            print(f"{name}: {told.format(**made)}{damaged}")
 
     def _status(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
         now = utc_now()
@@ -251,6 +264,8 @@ def _source(arguments: tuple[str, Selection], origin: str | None, settings: Base
     if name == "imdb":
         place = origin or settings["IMDB_DATASETS_URL"]
         return ImdbDatasets(place, data_dir, selection=selection, fetcher=fetcher)
+    if name == "episodes":
+        return ImdbEpisodes(origin or settings["IMDB_DATASETS_URL"], data_dir, fetcher=fetcher)
     if name == "tmdb":
         return TmdbExport(origin or TMDB, data_dir, day=now.date(), fetcher=fetcher)
     if name == "wikidata":
@@ -258,16 +273,14 @@ def _source(arguments: tuple[str, Selection], origin: str | None, settings: Base
     return CsvTitles(Path(origin or ""))
 
 
-def _load(store: CatalogueStore, source: Source, name: str, version: str, done: int) -> Imported:
+def _load(store: CatalogueStore, source: TitleSource, name: str, version: str, done: int) -> Imported:
     """Import the rows after the first `done`, and show the progress."""
     total = Imported()
     rows = islice(source.rows(), done, None)  # an earlier import got so far
     read = done
     loading: Future[Imported] | None = None
     with (
-        tqdm(
-            desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not sys.stderr.isatty()
-        ) as bar,
+        _progress_bar(source, name) as moved,
         # The database loads a part while the next one is read.
         ThreadPoolExecutor(1, "import") as thread,
     ):
@@ -276,11 +289,19 @@ def _load(store: CatalogueStore, source: Source, name: str, version: str, done: 
             if loading is not None:
                 total += loading.result()
             loading = thread.submit(load, store, name, version, part, read, utc_now())
-            bar.update(source.position - bar.n)
+            moved()
         if loading is not None:
             total += loading.result()
-        bar.update(source.position - bar.n)
     return total
+
+
+@contextmanager
+def _progress_bar(source: FileSource, name: str) -> Iterator[Callable[[], object]]:
+    """Show how much of a source is read; give what brings that up to date."""
+    is_shown = sys.stderr.isatty()
+    with tqdm(desc=name, unit="B", unit_scale=True, total=source.total, file=sys.stderr, disable=not is_shown) as bar:
+        yield lambda: bar.update(source.position - bar.n)
+        bar.update(source.position - bar.n)
 
 
 def _selection(opts: argparse.Namespace) -> Selection:

@@ -114,8 +114,7 @@ class RangedDownload:
     def discard(self) -> None:
         """Forget the file, because it turned out to be damaged; it is then fetched anew."""
         self._clear()
-        for path in (self.path, _etag_path(self.path)):
-            path.unlink(missing_ok=True)
+        forget(self.path)
 
     def _append(self, body: bytes, etag: str | None, total: int) -> bool:
         with self._partial.open("ab") as file:
@@ -162,6 +161,12 @@ class RangedDownload:
 
 def _etag_path(path: Path) -> Path:
     return path.with_name(path.name + ".etag")
+
+
+def forget(path: Path) -> None:
+    """Remove a file that turned out to be damaged; it is then fetched anew."""
+    for each in (path, _etag_path(path)):
+        each.unlink(missing_ok=True)
 
 
 class DownloadProgress:

@@ -100,7 +100,7 @@ def movies(
 
     rated = _rated(ratings, min_votes, on_error)
     wanted = rated if min_votes > 0 else None
-    for movie in _read(basics, "title.basics", BASICS, make, wanted=wanted, on_error=on_error):
+    for movie in read_rows(basics, "title.basics", BASICS, make, wanted=wanted, on_error=on_error):
         packed = rated.get((movie.site_id or "").encode())
         if packed is not None:
             value = (packed & ~(-1 << _VOTES_SHIFT)) / 10
@@ -113,10 +113,10 @@ def _rated(ratings: Blocks, min_votes: int, on_error: OnError | None) -> dict[by
     """Return votes and rating by id, both in one number: a million scores would take 200 MB more."""
 
     def make(row: Row) -> tuple[bytes, int] | None:
-        tenths, votes = _rating(row)
+        tenths, votes = rating_of(row)
         return (row[0], votes << _VOTES_SHIFT | tenths) if votes >= min_votes else None
 
-    return dict(_read(ratings, "title.ratings", RATINGS, make, wanted=None, on_error=on_error))
+    return dict(read_rows(ratings, "title.ratings", RATINGS, make, wanted=None, on_error=on_error))
 
 
 def movie_of_row(row: Row) -> Movie:
@@ -145,11 +145,11 @@ def movie_of_row(row: Row) -> Movie:
 
 def score_of_row(row: Row) -> Score:
     """Return the score in a row of RATINGS. Raises ValueError."""
-    tenths, votes = _rating(row)
+    tenths, votes = rating_of(row)
     return Score(kind="imdb", value=tenths / 10, count=votes)
 
 
-def _rating(row: Row) -> tuple[int, int]:
+def rating_of(row: Row) -> tuple[int, int]:
     """Return a rating in tenths, and its votes."""
     votes, found = number(row[2]), _RATING.fullmatch(row[1])
     tenths = int(found[1] + found[2]) if found else 0
@@ -161,7 +161,7 @@ def _rating(row: Row) -> tuple[int, int]:
 # --- Rows -----------------------------------------------------------------------------------------------------------
 
 
-def _read(
+def read_rows(
     blocks: Blocks,
     dataset: str,
     columns: tuple[str, ...],

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.catalogue.csv_import import CsvTitles
+from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
+from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbDatasets
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from moviecrawler.catalogue.wikidata_import import WikidataCrosswalk
 from moviecrawler.errors import MovieCrawlerError
@@ -51,12 +52,24 @@ def mine(folder: Path) -> FileSource:
     return CsvTitles(folder / "mine.csv")
 
 
-SOURCES: list[Callable[[Path], FileSource]] = [imdb, tmdb, wikidata, mine]
+def episodes(folder: Path) -> FileSource:
+    rows = {EPISODES: [f"tt{number:07}\ttt0000001\t1\t{number}\n" for number in MANY]}
+    for name in ImdbEpisodes.files:
+        lines = [gzip.decompress(dataset(name)).split(b"\n")[0].decode() + "\n", *rows.get(name, [])]
+        (folder / name).write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+    return ImdbEpisodes(str(folder), folder)
+
+
+SOURCES: list[Callable[[Path], FileSource]] = [imdb, episodes, tmdb, wikidata, mine]
+
+
+def leaves(kind: type[FileSource]) -> set[type[FileSource]]:
+    return set().union(*map(leaves, kind.__subclasses__())) if kind.__subclasses__() else {kind}
 
 
 def test_every_source_is_here(tmp_path: Path) -> None:
-    assert {type(make(tmp_path)) for make in SOURCES} == set(FileSource.__subclasses__())
-    assert {make(tmp_path).name for make in SOURCES} == {"imdb", "tmdb", "wikidata", "csv"}
+    assert {type(make(tmp_path)) for make in SOURCES} == leaves(FileSource)  # type: ignore[type-abstract]
+    assert {make(tmp_path).name for make in SOURCES} == {"imdb", "episodes", "tmdb", "wikidata", "csv"}
 
 
 @pytest.mark.parametrize("make", SOURCES)

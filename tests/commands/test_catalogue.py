@@ -70,6 +70,20 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert json.loads(fewer.output)["added"] == json.loads(fewer.output)["changed"] == 0
 
 
+def test_episodes_are_imported_once(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
+    settings: Any = {"data": tmp_path, "replica": replica, "DATABASE_URL": database_url}
+    told = json.loads(catalogue("import", "episodes", "--json", **settings).output)
+    ((known, series, without_season),) = execute(
+        database_url,
+        "SELECT count(*), count(DISTINCT series_imdb_id), count(*) FILTER (WHERE season IS NULL) FROM imdb_episodes",
+    )
+    assert told == {"source": "episodes", "unchanged": False, "added": known, "changed": 0, "removed": 0, "damaged": 0}
+    assert 0 < series < known  # type: ignore[operator]
+    assert 0 < without_season < known  # type: ignore[operator]
+    again = catalogue("import", "episodes", **settings)
+    assert again.output == "episodes has not changed since the last import\n"
+
+
 def test_a_broken_off_import_goes_on_where_it_was(database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "titles.csv"
     path.write_text(

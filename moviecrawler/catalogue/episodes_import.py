@@ -1,0 +1,112 @@
+"""IMDb's episodes, from its datasets into the table `imdb_episodes`.
+
+All of it is one transaction: the table is as the files before or as the new ones, whenever the import is killed. The database joins
+the three files, as nothing can be taken from the order of their rows.
+"""
+
+from __future__ import annotations
+
+import io
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
+from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.datasets.names import IdSet
+from moviecrawler.extract.dataset_episodes import episode_names, episode_places, episode_ratings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.errors import ExtractionError
+
+_TABLES = {
+    "places": "imdb_id, series_imdb_id, season, episode",
+    "names": "imdb_id, title, year",
+    "ratings": "imdb_id, rating, votes",
+}
+"""The temporary tables, and the columns of what is copied into them."""
+_BEGIN = read_sql("episodes_begin.sql")
+_GONE, _CHANGED, _ADDED, _END = (read_sql(f"episodes_{step}.sql") for step in ("remove", "change", "add", "end"))
+_PART = 50_000
+"""Rows that are copied at once: some 5 MB."""
+
+Table = Literal["places", "names", "ratings"]
+
+
+class ImdbEpisodes(ImdbFiles):
+    """What title.episode, title.basics and title.ratings have of each episode."""
+
+    name = "episodes"
+    files: ClassVar[tuple[str, ...]] = (EPISODES, BASICS, RATINGS)
+
+    def rows(self) -> Iterator[tuple[Table, tuple[object, ...]]]:
+        """Yield the rows for each temporary table, one table after the other; see `FileSource`."""
+        places, names, ratings = self.paths()
+        self.measure((places, names, ratings))
+        self.damaged_tables: set[Table] = set()
+        wanted = IdSet()
+        with self.reading(places) as file:
+            for place in episode_places(self.blocks(file), self._damage("places")):
+                wanted.add(place.imdb_id.encode())
+                yield "places", place
+        with self.reading(names) as file:
+            for name in episode_names(self.blocks(file), wanted, self._damage("names")):
+                yield "names", name
+        with self.reading(ratings) as file:
+            for rating in episode_ratings(self.blocks(file), wanted, self._damage("ratings")):
+                yield "ratings", rating
+
+    def _damage(self, table: Table) -> Callable[[ExtractionError], None]:
+        def count(error: ExtractionError) -> None:
+            self.damaged_tables.add(table)
+            self.count_damage(error)
+
+        return count
+
+
+class ImportedEpisodes(NamedTuple):
+    """What an import of episodes has done."""
+
+    added: int
+    changed: int
+    removed: int
+
+
+def load_episodes(
+    store: CatalogueStore,
+    source: ImdbEpisodes,
+    name: str,
+    version: str,
+    now: datetime,
+    on_progress: Callable[[], object] = lambda: None,
+) -> ImportedEpisodes:
+    """Make the table what the files say, and note the import under `name`; `on_progress` is called now and then.
+
+    What a file doesn't have leaves the table only when no row of that file is damaged. Raises ExtractionError, and nothing is
+    changed, when a file isn't whole.
+    """
+    with store.transaction() as cursor:
+        cursor.execute(_BEGIN)
+        rows = source.rows()
+        while part := list(islice(rows, _PART)):
+            for table, found in groupby(part, itemgetter(0)):
+                lines = io.StringIO("".join(_copy_line(row) for _, row in found))
+                cursor.copy_expert(f"COPY {table} ({_TABLES[table]}) FROM STDIN", lines)
+            on_progress()
+        whole = {f"{table}_whole": table not in source.damaged_tables for table in _TABLES}
+        cursor.execute("LOCK TABLE imdb_episodes IN SHARE ROW EXCLUSIVE MODE")  # readers go on; another import waits
+        counts = {}
+        for step, sql in (("removed", _GONE), ("changed", _CHANGED), ("added", _ADDED)):
+            cursor.execute(sql, whole)
+            counts[step] = cursor.rowcount
+        cursor.execute(_END, {"source": name, "version": version, "now": now})
+    return ImportedEpisodes(**counts)
+
+
+def _copy_line(cells: Iterable[object]) -> str:
+    """Return a line of COPY's text format. No cell has a control character."""
+    return "\t".join(["\\N" if cell is None else str(cell).replace("\\", "\\\\") for cell in cells]) + "\n"
