@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import zipfile
 from argparse import Namespace
-from configparser import ConfigParser
-from configparser import Error as ConfigParserError
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +20,8 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapyd_client import deploy as scrapyd_deploy
 from scrapyd_client.utils import get_auth
 
+from moviecrawler.cluster.eggs import list_spiders
+from moviecrawler.cluster.jobs import BadEggError
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10.0  # seconds
 _ANSWER_SECONDS = 300.0  # seconds; a node lists the spiders of a new egg before it answers
-_LIST_SECONDS = 120.0  # seconds
 _UNSET = re.compile(r"\$\{?(\w+)\}?")
 _MAX_ERROR_LENGTH = 2_000  # characters of a node's error that are worth showing
 
@@ -118,38 +116,19 @@ def built_egg() -> Iterator[Path]:
 
 
 def egg_spiders(egg: Path) -> list[str]:
-    """Return the spiders that `scrapy list` finds in an egg, in a separate process. Raises DeployError."""
-    environment = {**os.environ, "PYTHONPATH": str(egg.resolve()), "SCRAPY_SETTINGS_MODULE": _settings_module(egg)}
-    with tempfile.TemporaryDirectory(prefix="egg-") as elsewhere:  # where no checkout shadows the egg
+    """Return the spiders of an egg as a node lists them. Raises DeployError."""
+    with tempfile.TemporaryDirectory(suffix=".egg") as folder:
         try:
-            listed = subprocess.run(
-                [sys.executable, "-P", "-m", "scrapy", "list", "-s", "LOG_ENABLED=0"],
-                env=environment,
-                cwd=elsewhere,
-                capture_output=True,
-                text=True,
-                timeout=_LIST_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise DeployError(f"{egg.name}: listing its spiders took over {_LIST_SECONDS:.0f} s") from None
-    if listed.returncode:
-        raise DeployError(f"{egg.name} is broken, so it was not sent: {listed.stderr.strip()[-_MAX_ERROR_LENGTH:]}")
-    spiders = sorted(listed.stdout.split())
+            with zipfile.ZipFile(egg) as archive:
+                archive.extractall(folder)
+            spiders = sorted(list_spiders(Path(folder)))
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DeployError(f"{egg} is no egg of a Scrapy project: {error}") from None
+        except BadEggError as error:
+            raise DeployError(f"{egg.name} is broken, so it was not sent: {error}") from None
     if not spiders:
         raise DeployError(f"{egg.name} holds no spider, so it was not sent")
     return spiders
-
-
-def _settings_module(egg: Path) -> str:
-    """Return the settings module that an egg names for Scrapyd. Raises DeployError."""
-    points = ConfigParser()
-    try:
-        with zipfile.ZipFile(egg) as archive:
-            points.read_string(archive.read("EGG-INFO/entry_points.txt").decode())
-        return points.get("scrapy", "settings")
-    except (OSError, KeyError, UnicodeDecodeError, zipfile.BadZipFile, ConfigParserError) as error:
-        raise DeployError(f"{egg} is no egg of a Scrapy project: {error}") from None
 
 
 class ClusterApi:

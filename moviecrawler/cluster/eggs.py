@@ -237,4 +237,4 @@ def list_spiders(egg: Path) -> Spiders:
     if ended.returncode:
         complaint = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
         raise BadEggError(f"the egg's spiders can't be listed: {complaint or f'exit code {ended.returncode}'}")
-    return ended.stdout.splitlines()
+    return [name for name in ended.stdout.splitlines() if name]

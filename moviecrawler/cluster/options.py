@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from configparser import ConfigParser
+from importlib.resources import files
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,20 +23,8 @@ if TYPE_CHECKING:
 
 _SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
 """Options that Scrapyd itself reads."""
-_REPLACED = {"spiderqueue", "poller", "launcher", "eggstorage", "jobstorage"}
-"""Options of Scrapyd that name components. A node makes these itself."""
 _GONE = dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again")
 """Options of former versions, and what to do instead."""
-_WITHOUT_EFFECT = {
-    "runner": "scrapyd.runner",
-    "items_dir": "",
-    "jobs_dir": "",
-    "max_proc_per_cpu": "4",
-    "prefix_header": "x-forwarded-prefix",
-    "debug": "off",
-    "unix_socket_path": "",
-}
-"""Options of Scrapyd that a node of a cluster does not use, with Scrapyd's default values."""
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
@@ -97,15 +87,16 @@ class NodeOptions(Options, frozen=True, kw_only=True):
             if environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, ""):
                 raise ConfigurationError(f"{name} is gone: {todo}")
         own = cls.__struct_fields__
+        usual = ConfigParser()
+        usual.read_string(files("scrapyd").joinpath("default_scrapyd.conf").read_text("utf-8"))
         for name in config.cp.options(section) if config.cp.has_section(section) else ():
-            if name in _WITHOUT_EFFECT and config.get(name) != _WITHOUT_EFFECT[name]:
-                raise ConfigurationError(f"scrapyd.conf sets {name}, which has no effect in a cluster; remove it")
-            if name in _REPLACED and not config.get(name).startswith(("scrapyd.", "moviecrawler.cluster.")):
+            value = config.get(name)
+            # A component of former versions of this project is made by the node itself now.
+            unused = value != usual.get(section, name, fallback=None) and not value.startswith("moviecrawler.cluster.")
+            if unused and name not in {*own, *_SCRAPYD_OWN}:
                 raise ConfigurationError(
-                    f"scrapyd.conf sets {name}, which a node of a cluster does not replace; remove it"
+                    f"scrapyd.conf sets {name}, which a node of a cluster does not use; correct or remove it"
                 )
-            if name not in {*own, *_SCRAPYD_OWN, *_REPLACED, *_WITHOUT_EFFECT}:
-                raise ConfigurationError(f"scrapyd.conf has an unknown option {name!r}; correct or remove it")
         given = {name: environ.get(f"SCRAPYD_{name.upper()}") or config.get(name, "") for name in own}
         given["redis_url"] = given["redis_url"] or environ.get("REDIS_URL", "")
         if not is_redis_url(given["redis_url"]):

@@ -94,7 +94,7 @@ def _after(request: PageRequest) -> tuple[float, int] | None:
 
 
 def _title_id(request: PageRequest) -> int:
-    [text, *more] = request.path
+    text, *more = request.path or ("",)
     if more or not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - a bigint's
         raise RefusedError("there is no such page", 404)
     return int(text)
