@@ -81,8 +81,14 @@ class Stores(Page):
         return {
             "has_frontier": sources.node.has_frontier,
             "totals": _totals(running),
-            "running": sorted(running, key=lambda one: (one.site, one.run, one.node)),
-            "ended": [figures for figures in figures_of_all if figures.ended],
+            "processes": [
+                (one, name, store)
+                for one in (
+                    *sorted(running, key=lambda one: (one.site, one.run, one.node)),
+                    *(figures for figures in figures_of_all if figures.ended),
+                )
+                for name, store in one.stores.items()
+            ],
             "where": where,
             "dead_letters": dead_letters,
             "dead_letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(dead_letters),
