@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -161,6 +162,8 @@ def form_of(kind: Any, rule: Rule | None) -> str:
         return f"one of {', '.join(get_args(plain))}"
     if plain is bool:
         return "0 or 1"
+    if plain is date:
+        return "a day such as 2026-11-01"
     if limits is None or plain not in {int, float}:
         return ""
     return f"a {'whole ' if plain is int else ''}number from {limits.ge:,.10g} to {limits.le:,.10g}"

@@ -55,11 +55,8 @@ class Replica:
     def __init__(self, options: Options) -> None:
         """Prepare what is served. Raises ConfigurationError when the folder of saved pages can't be read."""
         self._at_start = options
-        self._source: Source
-        if options.pages:
-            self._source = SavedPages(Path(options.pages))
-        else:
-            self._source = Generated(Catalogue(options.seed, options.titles), light=options.light)
+        self._source = _source_of(options)
+        self._options = options
         self._behave(options)
         self.counts: dict[Site, Counts] = {site: Counts() for site in SITES}
         self.urls: dict[Site, str] = {}
@@ -222,6 +219,8 @@ class Replica:
         return web.Response(status=204)
 
     def _behave(self, options: Options) -> None:
+        if options.today != self._options.today:
+            self._source = _source_of(options)
         self._options = options
         self._plan = FaultPlan(options.seed, options.faults)
         self._until_renamed = options.rename_after
@@ -250,6 +249,13 @@ async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | No
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for other in waiting:
             other.cancel()
+
+
+def _source_of(options: Options) -> Source:
+    if options.pages:
+        return SavedPages(Path(options.pages))
+    catalogue = Catalogue(options.seed, options.titles, options.series, options.today)
+    return Generated(catalogue, light=options.light)
 
 
 def _listeners(host: str, port: int) -> list[socket.socket]:

@@ -1,8 +1,8 @@
-"""IMDb's datasets of the replica's movies, made as they are read.
+"""IMDb's datasets of the replica's movies and series, made as they are read.
 
-Every file is a chain of gzip members: the header line, then one for each half block of ids (or of people). All full
-members of a file have the same size, to which they are padded in their headers' extra field: so that the file's length
-and the member at any offset are known without making the rest.
+Every file is a chain of gzip members: the header line, then one for each half block of ids (or of people), then one for each 200 series. All
+full members of a kind have the same size, to which they are padded in their headers' extra field: so that the file's length and the member at
+any offset are known without making the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from moviecrawler.replica.movies import ROWS_PER_HALF
 from moviecrawler.replica.people import people, people_of
-from moviecrawler.replica.series import basics_rows, count_series, episode_rows
+from moviecrawler.replica.series import SeriesCatalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,14 +40,21 @@ _ROOM = 36_000
 
 
 @dataclass(frozen=True)
+class _Section:
+    """A part of a dataset whose full members have one size."""
+
+    rows: Callable[[Catalogue, int], Iterable[str]]
+    """Returns the lines of the `n`th member."""
+    members: Callable[[Catalogue], list[bool]]
+    """Returns for each member whether it is full."""
+
+
+@dataclass(frozen=True)
 class _Table:
     """One of the datasets."""
 
     columns: str
-    rows: Callable[[Catalogue, int], Iterable[str]]
-    """Returns the lines of the `n`th member after the header's."""
-    members: Callable[[Catalogue], list[bool]]
-    """Returns for each member after the header's whether it is full."""
+    sections: tuple[_Section, ...]
 
 
 class Dataset:
@@ -57,21 +64,32 @@ class Dataset:
         """Open a dataset by its file name. Raises KeyError when IMDb has none of that name."""
         self._table = TABLES[name]
         self._catalogue = catalogue
-        self.etag = f'"{name}-{catalogue.seed}-{catalogue.titles}"'
+        series = catalogue.series
+        self.etag = f'"{name}-{catalogue.seed}-{catalogue.titles}-{series.count}-{series.today}"'
+
+    @functools.cached_property
+    def _members(self) -> list[tuple[_Section, int, bool]]:
+        """For each member after the header's its section, its number in it, and whether it is full."""
+        return [
+            (section, number, is_full)
+            for section in self._table.sections
+            for number, is_full in enumerate(section.members(self._catalogue))
+        ]
 
     @functools.cached_property
     def _ends(self) -> list[int]:
         """The offset behind each member."""
-        full = self._table.members(self._catalogue)
         sizes = [
-            self._full_size if is_full else len(self._member(number)) for number, is_full in enumerate(full, start=1)
+            self._full_size(section) if is_full else len(self._member(number))
+            for number, (section, _, is_full) in enumerate(self._members, start=1)
         ]
         return list(accumulate([len(self._member(0)), *sizes]))
 
-    @functools.cached_property
-    def _full_size(self) -> int:
+    @functools.cache  # noqa: B019 - as many as there are datasets
+    def _full_size(self, section: _Section) -> int:
         """Bytes of every full member: those of the first, and room for larger ones."""
-        return len(_gzip_member(self._text(self._table.members(self._catalogue).index(True) + 1), None)) + _ROOM
+        first = section.members(self._catalogue).index(True)
+        return len(_gzip_member(_lines(section.rows(self._catalogue, first)), None)) + _ROOM
 
     @property
     def size(self) -> int:
@@ -90,12 +108,14 @@ class Dataset:
 
     @functools.lru_cache(maxsize=16)  # noqa: B019 - for all files at once; each is read in ranges that begin where the last one ended
     def _member(self, number: int) -> bytes:
-        is_full = number > 0 and self._table.members(self._catalogue)[number - 1]
-        return _gzip_member(self._text(number), self._full_size if is_full else None)
+        if not number:
+            return _gzip_member(_lines([self._table.columns]), None)
+        section, place, is_full = self._members[number - 1]
+        return _gzip_member(_lines(section.rows(self._catalogue, place)), self._full_size(section) if is_full else None)
 
-    def _text(self, number: int) -> bytes:
-        rows = self._table.rows(self._catalogue, number - 1) if number else [self._table.columns]
-        return "".join(f"{row}\n" for row in rows).encode()
+
+def _lines(rows: Iterable[str]) -> bytes:
+    return "".join(f"{row}\n" for row in rows).encode()
 
 
 def _gzip_member(content: bytes, size: int | None) -> bytes:
@@ -130,16 +150,7 @@ def _indexes(catalogue: Catalogue, member: int) -> list[int]:
     return catalogue.indexes_by_id(*catalogue.halves()[member])
 
 
-def _series_and_halves(catalogue: Catalogue) -> list[bool]:
-    return [False] * bool(count_series(catalogue.titles)) + _halves(catalogue)
-
-
 def _basics(catalogue: Catalogue, member: int) -> Iterator[str]:
-    if count_series(catalogue.titles):
-        if not member:
-            yield from basics_rows(catalogue.titles)
-            return
-        member -= 1
     for index in _indexes(catalogue, member):
         basics = catalogue.basics(index)
         original, runtime = basics.original_title or basics.title, basics.runtime_minutes or _NULL
@@ -194,25 +205,34 @@ def _akas(catalogue: Catalogue, member: int) -> Iterator[str]:
         yield f"{site_id}\t3\t{basics.title} {index}\tXWW\t{_NULL}\tworking\x02festival\t{_NULL}\t0"
 
 
+def _of_series(rows: Callable[[SeriesCatalogue, int], Iterable[str]]) -> _Section:
+    return _Section(
+        lambda catalogue, member: rows(catalogue.series, member), lambda catalogue: catalogue.series.members
+    )
+
+
 TABLES = {
     "title.basics.tsv.gz": _Table(
         "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
-        _basics,
-        _series_and_halves,
+        (_Section(_basics, _halves), _of_series(SeriesCatalogue.basics_rows)),
     ),
-    "title.ratings.tsv.gz": _Table("tconst\taverageRating\tnumVotes", _ratings, _halves),
-    "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", _crew, _halves),
-    "title.principals.tsv.gz": _Table("tconst\tordering\tnconst\tcategory\tjob\tcharacters", _principals, _halves),
+    "title.ratings.tsv.gz": _Table(
+        "tconst\taverageRating\tnumVotes",
+        (_Section(_ratings, _halves), _of_series(SeriesCatalogue.ratings_rows)),
+    ),
+    "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", (_Section(_crew, _halves),)),
+    "title.principals.tsv.gz": _Table(
+        "tconst\tordering\tnconst\tcategory\tjob\tcharacters", (_Section(_principals, _halves),)
+    ),
     "title.akas.tsv.gz": _Table(
-        "titleId\tordering\ttitle\tregion\tlanguage\ttypes\tattributes\tisOriginalTitle", _akas, _halves
+        "titleId\tordering\ttitle\tregion\tlanguage\ttypes\tattributes\tisOriginalTitle", (_Section(_akas, _halves),)
     ),
     "title.episode.tsv.gz": _Table(
-        "tconst\tparentTconst\tseasonNumber\tepisodeNumber",
-        lambda catalogue, _member: episode_rows(catalogue.titles),
-        lambda catalogue: [False] * bool(count_series(catalogue.titles)),
+        "tconst\tparentTconst\tseasonNumber\tepisodeNumber", (_of_series(SeriesCatalogue.episode_rows),)
     ),
     "name.basics.tsv.gz": _Table(
-        "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles", _names, _people_members
+        "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles",
+        (_Section(_names, _people_members),),
     ),
 }
 """The datasets by file name."""

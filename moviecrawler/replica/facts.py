@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, NamedTuple
+
+TODAY = date(2026, 11, 1)
+"""The replica's date: titles without a release before it are upcoming and unrated."""
 
 GROUP = 20
 """Of every 20 titles the last but one is a sequel and the last a remake of one of the 18 before them."""
@@ -51,12 +55,14 @@ class Basics:
     original_title: str | None
     english_title: str
     """What slugs are made of; the title itself unless that is in another script."""
-    title_type: Literal["movie", "tvMovie"]
+    title_type: Literal["movie", "tvMovie", "tvSeries", "tvMiniSeries", "tvEpisode"]
     year: int
     runtime_minutes: int | None
     genres: tuple[str, ...]
     country: Country
     upcoming: bool
+    end_year: int | None = None
+    """Of a series that has ended."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,6 +73,8 @@ class Credits:
     writers: tuple[Person, ...]
     cast: tuple[tuple[Person, str | None], ...]
     """Everybody with the characters played: " / " between several, None when the part has no name."""
+    creators: tuple[Person, ...] = ()
+    """Of a series."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -76,6 +84,11 @@ class Release:
     year: int
     month: int
     day: int | None
+
+    @classmethod
+    def on(cls, day: date) -> Release:
+        """Return the release on a day."""
+        return cls(day.year, day.month, day.day)
 
     @property
     def iso(self) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from datetime import date
 from random import Random
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from moviecrawler.replica import words
 from moviecrawler.replica.facts import (
     GROUP,
+    TODAY,
     Basics,
     Country,
     Credits,
@@ -28,14 +28,15 @@ from moviecrawler.replica.facts import (
 )
 from moviecrawler.replica.options import MOST_TITLES
 from moviecrawler.replica.people import some_people
+from moviecrawler.replica.series import SeriesCatalogue
+
+if TYPE_CHECKING:
+    from datetime import date
 
 _T = TypeVar("_T")
 
 CHART_SIZE = 250
 POPULAR_SIZE = 100
-TODAY = date(2026, 11, 1)
-"""The replica's date: titles without a release before it are upcoming and unrated."""
-
 VOTES_TO_RANK = 25_000
 MEAN_VOTE = 6.9
 """The `m` and `C` of IMDb's published formula for its Top 250."""
@@ -64,18 +65,19 @@ _BANDS = (50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_00
 
 
 class Catalogue:
-    """The movies 0 to `titles` - 1 of one seed.
+    """The movies 0 to `titles` - 1 of one seed, and the series beside them.
 
     A movie's facts depend on the seed and its index alone, not on how many titles there are.
     """
 
-    def __init__(self, seed: int = 1, titles: int = 1_000) -> None:
+    def __init__(self, seed: int = 1, titles: int = 1_000, series: int | None = None, today: date = TODAY) -> None:
         if not 1 <= titles <= MOST_TITLES:
             raise ValueError(f"{titles} titles; the replica makes 1 to {MOST_TITLES:,}")
         if seed < 0:
             raise ValueError(f"seed {seed}; use 0 or a positive number")
         self.seed = seed
         self.titles = titles
+        self.series = SeriesCatalogue(seed, titles, series, today)
 
     # --- Ids and slugs ------------------------------------------------------------------------------------------------
 

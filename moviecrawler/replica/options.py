@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date  # noqa: TC003 - msgspec resolves annotations
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import msgspec
@@ -9,14 +10,16 @@ from msgspec import Meta
 
 from moviecrawler import option_types
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.replica.facts import TODAY
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
 from moviecrawler.replica.robots import Robots
+from moviecrawler.replica.series import MOST_SERIES
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-MOST_TITLES = 6_000_000
+MOST_TITLES = 5_000_000
 """How many titles the ids have room for."""
 
 
@@ -28,6 +31,10 @@ class Options(option_types.Options, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     """The address to listen on, and the host of the URLs: beyond loopback only where nobody else can reach it."""
     titles: Annotated[int, Meta(ge=1, le=MOST_TITLES)] = 1_000
+    series: Annotated[int, Meta(ge=0, le=MOST_SERIES)] | None = None
+    """None for one for 100 movies, 2,000 at most."""
+    today: date = TODAY
+    """The day on which the replica shows its series: seasons that begin later are not there yet."""
     seed: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1
     pages: str = ""
     """A folder of saved pages to serve in place of generated ones."""
@@ -64,12 +71,14 @@ class Options(option_types.Options, frozen=True, kw_only=True):
         return Options.read({**msgspec.to_builtins(self), **given})
 
 
-CHANGEABLE = ("latency", "rate_limit", "robots", "faults", "clients", "renames", "rename_after")
+CHANGEABLE = ("latency", "rate_limit", "robots", "faults", "clients", "renames", "rename_after", "today")
 """What can be changed while a replica runs."""
 _HELP = {
     "port": ("P", "IMDb's; the others follow; 0 for any (default: 8000)"),
     "host": ("ADDRESS", "listen there (default: 127.0.0.1, this machine only)"),
     "titles": ("N", "movies to make up (default: 1000)"),
+    "series": ("N", "series to make up (default: one for 100 movies)"),
+    "today": ("DATE", f"show the series as they are on that day (default: {TODAY})"),
     "seed": ("S", "which movies those are (default: 1)"),
     "pages": ("DIR", "serve the pages that DIR/INDEX.tsv names instead"),
     "latency": ("MS", "milliseconds before every answer (default: 0)"),

@@ -47,9 +47,11 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--titles", "0"], "--titles is '0'; set it to a whole number from 1 to 6,000,000"),
+        (["--titles", "0"], "--titles is '0'; set it to a whole number from 1 to 5,000,000"),
         (["--titles", "many"], "--titles is 'many'; set it to a whole number"),
         (["--port", "65535"], "--port is '65535'; set it to a whole number from 0 to 65,533"),
+        (["--series", "50001"], "--series is '50001'; set it to a whole number from 0 to 50,000"),
+        (["--today", "soon"], "--today is 'soon'; set it to a day such as 2026-11-01"),
         (["--seed", "-1"], "--seed is '-1'; set it to a whole number from 0 to"),
         (["--latency", "nan"], "--latency is 'nan'; set it to a number from 0 to"),
         (["--rate-limit", "0"], "--rate-limit is '0'; set it to a whole number from 1 to"),

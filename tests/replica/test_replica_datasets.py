@@ -11,6 +11,8 @@ from moviecrawler.datasets.names import IdSet
 from moviecrawler.extract.datasets import Damage
 from moviecrawler.replica.datasets import TABLES, Dataset
 from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.options import MOST_TITLES
+from moviecrawler.replica.series import MOST_SERIES
 from tests.replica.client import TITLES, ask
 
 if TYPE_CHECKING:
@@ -49,8 +51,12 @@ def test_basics_say_what_the_movies_are() -> None:
 def test_ratings_leave_out_the_unrated() -> None:
     found = {row["tconst"]: (float(row["averageRating"]), int(row["numVotes"])) for row in rows("title.ratings.tsv.gz")}
     rated = {CATALOGUE.imdb_id(index): CATALOGUE.rating(index) for index in range(TITLES)}
+    for number in range(CATALOGUE.series.count):
+        series = CATALOGUE.series.series(number)
+        rated[series.about.imdb_id] = series.about.rating
+        rated |= {episode.imdb_id: episode.rating for episode in series.episodes}
     assert found == {imdb_id: rating for imdb_id, rating in rated.items() if rating is not None}
-    assert len(found) < TITLES
+    assert len(found) < len(rated)
 
 
 def test_credits_are_those_of_the_pages() -> None:
@@ -76,7 +82,8 @@ def test_episodes_have_their_series_season_and_number(tmp_path: Path) -> None:
     titles = {row["tconst"]: row for row in rows("title.basics.tsv.gz")}
     assert list(titles) == sorted(titles)
     episodes = {row["tconst"]: row for row in rows("title.episode.tsv.gz")}
-    assert len(episodes) == 3 * 11
+    assert len(episodes) == 3 * 10 + 3 + 5 * 13 + 6
+    assert sum(row["seasonNumber"] == r"\N" for row in episodes.values()) == 3, "specials are of no season"
     damage = Damage()
     for movie in read_titles(files, IdSet(map(str.encode, episodes)), damage):
         row = episodes.pop(movie.site_id or "")
@@ -90,7 +97,7 @@ def test_episodes_have_their_series_season_and_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
 def test_any_range_is_a_part_of_the_whole(name: str) -> None:
-    catalogue = Catalogue(2, 11_003)
+    catalogue = Catalogue(2, 11_003, 450)
     dataset = Dataset(catalogue, name)
     whole = b"".join(dataset.read(0, dataset.size))
     assert len(whole) == dataset.size
@@ -102,7 +109,7 @@ def test_any_range_is_a_part_of_the_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["title.ratings.tsv.gz", "title.basics.tsv.gz", "name.basics.tsv.gz"])
 def test_members_far_apart_can_be_padded_to_one_size(name: str) -> None:
-    dataset = Dataset(Catalogue(99, 6_000_000), name)
+    dataset = Dataset(Catalogue(99, MOST_TITLES, MOST_SERIES), name)
     for share in (0.2, 0.5, 0.99):
         start = int(dataset.size * share)
         assert len(b"".join(dataset.read(start, start + 10))) == 10
