@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Slot(msgspec.Struct, forbid_unknown_fields=True):
-    """How a host is asked, in DOWNLOAD_SLOTS."""
+    """A host's entry in DOWNLOAD_SLOTS."""
 
     delay: float | None = None
     concurrency: int | None = None
@@ -77,7 +77,7 @@ _ALLOWED: dict[str, Declaration] = {
     if declared.job is not None
 }
 SETTINGS = frozenset(_ALLOWED)
-"""All that a job may make."""
+"""The names of all settings that a job may make."""
 
 
 def check_setting(name: str, value: str) -> None:

@@ -11,7 +11,7 @@ from twisted.application.internet import TCPServer
 from twisted.application.service import Application
 from twisted.logger import Logger
 
-from moviecrawler.cluster.auth import Connections, Credentials, Gate, LimitedSite
+from moviecrawler.cluster.auth import AccessControl, ConnectionLimit, Credentials, LimitedSite
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
@@ -36,15 +36,15 @@ def application(config: Config) -> Any:
 
 
 def _application(config: Config, options: NodeOptions) -> Any:
-    redis_parameters(os.environ)  # complains of what no spider or page could use
+    redis_parameters(os.environ)  # raises ConfigurationError for parameters that no client accepts
     state = state_for(options)
     check_server(state.client)
     eggs = EggStore(options)
     node = Node(options, state, eggs, ClusterLauncher(options, eggs))
     root = load_object(config.get("webroot", "moviecrawler.dashboard.site.Root"))(config, node)
     credentials = Credentials(options)
-    site = LimitedSite(Gate(root, node, credentials), options, credentials)
-    server = TCPServer(options.http_port, Connections(site), interface=options.bind_address)
+    site = LimitedSite(AccessControl(root, node, credentials), options, credentials)
+    server = TCPServer(options.http_port, ConnectionLimit(site), interface=options.bind_address)
     app = Application("Scrapyd")
     for service in (node.launcher, Schedules(node), *root.services, server):
         service.setServiceParent(app)

@@ -17,7 +17,7 @@ from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
-from moviecrawler.cluster.webservice import Refusal
+from moviecrawler.cluster.webservice import Forbidden
 
 if TYPE_CHECKING:
     from twisted.protocols.policies import ProtocolWrapper
@@ -29,22 +29,22 @@ Role = Literal["user", "deployer"]
 """A deployer may do everything; a user too, unless there are deployers."""
 
 _OPEN = (b"healthz", b"readyz")
-"""Paths that need no password. Their answers hold nothing but whether the node is well."""
+"""Paths that need no password. Their answers say whether the node is healthy, and nothing else."""
 _FORM_BYTES = 256 * 1024
-"""Bytes of a request without an egg. The largest job has a quarter of that."""
-_STRANGER_BYTES = 4 * 1024
-"""Bytes that are read of a request without a valid password."""
+"""Limit of a request without an egg, in bytes. The largest job has a quarter of that."""
+_ANONYMOUS_BYTES = 4 * 1024
+"""Limit of a request without a valid password, in bytes."""
 _UPLOAD_REST_BYTES = 64 * 1024
 """Bytes of an upload beside the egg."""
-_READ_TIMES = 4
-"""Times the largest upload. So much of a request that is too large is read and thrown away, so that its sender can read the refusal."""
+_READ_FACTOR = 4
+"""Multiple of the largest upload. So much of a request that is too large is read and discarded, so that its sender gets the answer."""
 _URLENCODED = b"application/x-www-form-urlencoded"
 _UPLOAD = b"/addversion.json"
 """The path of the only large form."""
 _DEPLOYING = (b"addversion.json", b"delversion.json", b"delproject.json")
 _SLASHES = re.compile(rb"/{2,}")
 _MAX_CONNECTIONS = 200
-"""Many more than clients and other nodes need, and few enough to leave a process' usual 1024 files to spiders and Redis."""
+"""More than clients and other nodes need, and few enough to leave most of a process' usual 1024 file descriptors to spiders and Redis."""
 
 
 class Credentials:
@@ -59,7 +59,7 @@ class Credentials:
         self.needed = bool(options.username)
 
     def role(self, username: bytes, password: bytes) -> Role | None:
-        """Return the role of a user name and password; None when they are wrong. The time it takes says nothing of which part is wrong."""
+        """Return the role of a user name and password; None when they are wrong. It takes the same time whichever part is wrong."""
         found: Role | None = None
         for role, (name, secret) in self._known:
             same_name, same_password = compare_digest(name, username), compare_digest(secret, password)
@@ -68,7 +68,7 @@ class Credentials:
         return found
 
     def role_of_header(self, header: bytes | None) -> Role | None:
-        """Return what the sender of an Authorization header may do."""
+        """Return the role of an Authorization header; None when its credentials are wrong."""
         if not self.needed:
             return "deployer"
         scheme, _, encoded = (header or b"").partition(b" ")
@@ -79,8 +79,8 @@ class Credentials:
         return self.role(username, password) if scheme.lower() == b"basic" else None
 
 
-class Gate(Resource):
-    """The root resource, for requests that `LimitedRequest` has let in.
+class AccessControl(Resource):
+    """The root resource, for requests that passed `LimitedRequest`.
 
     A node without a password answers only to its own name. Otherwise the owner of another site could point a domain name at this
     machine, and reach the node through the browser of a visitor (DNS rebinding).
@@ -89,18 +89,18 @@ class Gate(Resource):
     def __init__(self, root: Resource, node: Node, credentials: Credentials) -> None:
         super().__init__()
         self._root = root
-        self._misnamed = Refusal(
-            node, "without a password, a node answers only by its own name, its address or as localhost"
+        self._wrong_host = Forbidden(
+            node, "without a password, a node answers only to its own name, its address or localhost"
         )
-        self._no_deployer = Refusal(node, "this takes the user name and password for deploying")
+        self._not_deployer = Forbidden(node, "this needs the user name and password for deploying")
         self._names = {"localhost", node.name.lower(), urlsplit(node.options.url).hostname}
         self._any_name = credentials.needed
 
     def getChildWithDefault(self, path: bytes, request: Any) -> Any:
         if path not in _OPEN and not self._any_name and not self._is_named(request):
-            return self._misnamed
+            return self._wrong_host
         if path in _DEPLOYING and request.role != "deployer":
-            return self._no_deployer
+            return self._not_deployer
         return self._root.getChildWithDefault(path, request)
 
     def _is_named(self, request: Any) -> bool:
@@ -111,16 +111,16 @@ class Gate(Resource):
             return False
 
 
-class _Nowhere(BytesIO):
+class _Discard(BytesIO):
     def write(self, data: Any) -> int:
         return len(data)
 
 
 class LimitedRequest(Request):
-    """A request with a limit on its size, which depends on its sender. One that is larger is answered with 413."""
+    """A request whose size is limited by its sender's role. A larger one is answered with 413."""
 
     role: Role | None = None
-    """What its sender may do; None without a valid password."""
+    """Its sender's role; None without a valid password."""
     _limit = 0
     _received = 0
     _too_large = False
@@ -132,9 +132,9 @@ class LimitedRequest(Request):
         site: LimitedSite = channel.site
         self.role = site.credentials.role_of_header(self.getHeader(b"authorization"))
         kind = (self.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
-        # As percent-encoding makes three bytes of one.
+        # Percent-encoding makes three bytes of one.
         limits = {b"multipart/form-data": site.largest, _URLENCODED: 3 * site.largest}
-        self._limit = _STRANGER_BYTES if self.role is None else limits.get(kind, _FORM_BYTES)
+        self._limit = _ANONYMOUS_BYTES if self.role is None else limits.get(kind, _FORM_BYTES)
         self._is_large_form = kind == _URLENCODED and (length is None or length > _FORM_BYTES)
         super().gotLength(min(length or 0, self._limit))
         if (length or 0) > self._limit:
@@ -145,16 +145,16 @@ class LimitedRequest(Request):
         if self._received > self._limit and not self._too_large:
             self._refuse()
         channel: Any = self.channel
-        if self._received > channel.site.largest * _READ_TIMES:
+        if self._received > channel.site.largest * _READ_FACTOR:
             channel.loseConnection()
         super().handleContentChunk(data)
 
     def _refuse(self) -> None:
         self._too_large = True
-        self.content = _Nowhere()
+        self.content = _Discard()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Have the path and the form read, except a large form, which Twisted would take gigabytes and minutes for."""
+        """Parse the path and the form. A large form is kept for `process`, as Twisted would need gigabytes and minutes for it."""
         form, self._form = self.content, b""
         if self._is_large_form and not self._too_large:
             assert form is not None  # noqa: S101 - gotLength has made it
@@ -202,7 +202,7 @@ def _form_of(content: bytes) -> dict[bytes, list[bytes]]:
 
 
 def _decoded(text: bytes) -> bytes:
-    # Percent-encoding is quoted-printable with another sign, and that is decoded by C.
+    # Percent-encoding is quoted-printable with another sign, which has a decoder in C.
     return a2b_qp(text.replace(b"+", b" ").replace(b"=", b"=3D").replace(b"%", b"="))
 
 
@@ -222,14 +222,14 @@ class LimitedSite(Site):
             super().log(request)
 
 
-class Connections(WrappingFactory):
-    """Limits the number of connections. A new one above the limit ends the oldest: anybody can open connections and send nothing."""
+class ConnectionLimit(WrappingFactory):
+    """Limits the number of connections. A new one above the limit closes the oldest, as anyone can open connections and send nothing."""
 
     noisy = False
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._kept: dict[Any, None] = {}  # the oldest first; `protocols` has those, too, that are about to end
+        self._kept: dict[Any, None] = {}  # the oldest first; `protocols` also has those that are closing
 
     def registerProtocol(self, p: ProtocolWrapper) -> None:
         super().registerProtocol(p)

@@ -21,19 +21,19 @@ class Boost(ClusterResource):
 
     def render_POST(self, request: Request) -> dict[str, Any]:
         """Answer with how many titles were named, and how many of them the catalogue knows."""
-        texts = [text for texts in parameters(request, "id") for text in texts.split(",") if text.strip()]
-        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in texts))
+        given = ",".join(parameters(request, "id")).split(",")
+        ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in given if text.strip()))
         if not ids:
             raise error_response("'id' parameter is required")
         if len(ids) > _MAX_TITLES:
             raise error_response(f"{len(ids):,} titles are named; name at most {_MAX_TITLES:,}")
         weight = parameter(request, "weight") or "1"
         try:
-            heavy = float(weight)
+            number = float(weight)
         except ValueError:
-            heavy = 0.0
-        if not 0 < heavy <= _MAX_WEIGHT:
+            number = 0.0
+        if not 0 < number <= _MAX_WEIGHT:
             raise error_response(f"weight is {weight[:80]!r}; give a number above 0 and up to {_MAX_WEIGHT:,.0f}")
         with self.node.database.transaction(write=True) as cursor:
-            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, heavy, utc_now()))
+            cursor.execute("SELECT boost_titles(%s, %s, %s)", (ids, number, utc_now()))
             return {"named": len(ids), "boosted": cursor.fetchone()[0]}

@@ -29,7 +29,7 @@ _FIELDS = 5
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file's top level. Schedules are checked one by one, so that an error can name one."""
+    """The file's top level. Schedules are checked one by one, so that an error names its schedule."""
 
     schedules: dict[str, dict[str, Any]]
     project: str = "moviecrawler"
@@ -38,12 +38,12 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A time that is due."""
+    """A time at which a schedule is due."""
 
     tick: datetime
     """The latest time that has passed, UTC."""
     missed: int
-    """How many earlier times have passed without a job."""
+    """Number of earlier times that passed without a job."""
     late: bool
     """Whether `tick` itself is past its grace."""
 
@@ -55,7 +55,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     cron: str
     """minute hour day-of-month month day-of-week, as Debian's cron reads it."""
     timezone: str
-    """The time zone of `cron`. A time that a change of the clocks skips comes right after it; one that it repeats comes once."""
+    """The time zone of `cron`. A time that a clock change skips comes right after the change; one that it repeats comes once."""
     project: str
     spider: str
     version: str | None = None
@@ -110,7 +110,7 @@ class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def due(self, last: float, now: float) -> Due | None:
         """Return what is due at `now` when all times up to `last` are dealt with; None when nothing is."""
-        # At most those of 35 days, as Redis forgets older ones.
+        # They are at most those of 35 days, as Redis forgets older ones.
         passed = list(takewhile(lambda tick: tick.timestamp() <= now, self.ticks(last)))
         if not passed:
             return None

@@ -1,4 +1,4 @@
-"""Deploying a version of the project to a cluster: afterwards it is there and works, or it is not there."""
+"""Deploying a version of the project to a cluster: afterwards it is there and works, or it was deleted again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_ERROR_LENGTH = 2_000  # characters of a node's error that are worth showing
 
 
 class DeployError(MovieCrawlerError):
-    """A version was not deployed. It has been deleted from the cluster again, or the text says that it could not be."""
+    """A version was not deployed. It was deleted from the cluster again, or the text says why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Target:
     """As scrapyd-client reads them, with what the environment holds filled in."""
 
     def __repr__(self) -> str:
-        """Say nothing of credentials."""
+        """Return a text without the credentials."""
         return f"Target({self.project!r} at {self.url!r})"
 
 
@@ -59,7 +59,7 @@ def read_target(name: str, project: str | None) -> Target:
         raise ConfigurationError(f"scrapy.cfg has no target {name!r}; it has {', '.join(sorted(targets)) or 'none'}")
     options = targets[name]
     for option in ("url", "project", "username", "password", "version"):
-        # A variable that is not set stays as it is written, and would be sent. A password may contain a $.
+        # scrapyd-client sends a variable that is not set as it is written. A password may contain a $.
         unset = (_UNSET.fullmatch if option == "password" else _UNSET.search)(options.get(option, ""))
         if unset:
             raise ConfigurationError(
@@ -97,7 +97,7 @@ def built_egg() -> Iterator[Path]:
     keep = written.exists()
     before = Path.cwd()
     folder = None
-    # Compiled modules, which Python does not look for in an egg, would make it three times as large.
+    # Compiled modules would make the egg three times as large, and Python ignores them in an egg.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         egg, folder = scrapyd_deploy._build_egg(Namespace(include_dependencies=False, debug=False))  # noqa: SLF001
@@ -111,7 +111,7 @@ def built_egg() -> Iterator[Path]:
         if folder is not None:
             rmtree(folder, ignore_errors=True)
         if not keep:
-            # scrapyd-deploy wrote it, as there was none. pyproject.toml says all that it could.
+            # scrapyd-deploy wrote it, as there was none. pyproject.toml makes it unnecessary.
             written.unlink(missing_ok=True)
 
 
@@ -145,7 +145,7 @@ class ClusterApi:
         """Disconnect."""
         self._session.close()
 
-    def ask(
+    def call(
         self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
     ) -> dict[str, Any]:
         """Return a service's answer. Raises DeployError when there is none, and for an error with any HTTP status."""
@@ -178,14 +178,14 @@ class ClusterApi:
 
     def versions(self) -> list[str]:
         """Return the project's versions, the latest last; none for a new project."""
-        if self._target.project not in self.ask("GET", "listprojects.json")["projects"]:
+        if self._target.project not in self.call("GET", "listprojects.json")["projects"]:
             return []
-        return list(self.ask("GET", "listversions.json")["versions"])
+        return list(self.call("GET", "listversions.json")["versions"])
 
-    def lists(self, version: str) -> bool:
+    def has_spiders(self, version: str) -> bool:
         """Return whether a version has spiders."""
         try:
-            return bool(self.ask("GET", "listspiders.json", _version=version)["spiders"])
+            return bool(self.call("GET", "listspiders.json", _version=version)["spiders"])
         except DeployError:
             return False
 
@@ -202,15 +202,15 @@ def deploy(target: Target, version: str, egg: Path) -> list[str]:
         try:
             _upload(node, version, egg, spiders)
         except BaseException as error:
-            remains = _take_away(node, version, unless_whole=before)
+            remains = _delete_again(node, version, unless_listed=before)
             reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
             raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
     return spiders
 
 
 def _upload(node: ClusterApi, version: str, egg: Path, spiders: list[str]) -> None:
-    node.ask("POST", "addversion.json", egg=egg, version=version)
-    found = sorted(node.ask("GET", "listspiders.json", _version=version)["spiders"])
+    node.call("POST", "addversion.json", egg=egg, version=version)
+    found = sorted(node.call("GET", "listspiders.json", _version=version)["spiders"])
     if found != spiders:
         raise DeployError(f"the nodes find other spiders in it ({', '.join(found)}) than it has ({', '.join(spiders)})")
     versions = node.versions()
@@ -220,14 +220,14 @@ def _upload(node: ClusterApi, version: str, egg: Path, spiders: list[str]) -> No
         )
 
 
-def _take_away(node: ClusterApi, version: str, *, unless_whole: bool) -> str:
-    """Delete a version if it is there; return what to add to the error: nothing when it is gone.
+def _delete_again(node: ClusterApi, version: str, *, unless_listed: bool) -> str:
+    """Delete a version if it is there; return a text for the error, which is empty when that worked.
 
     With `unless_whole`, a version whose spiders can still be listed stays.
     """
     try:
-        if version in node.versions() and not (unless_whole and node.lists(version)):
-            node.ask("POST", "delversion.json", version=version)
+        if version in node.versions() and not (unless_listed and node.has_spiders(version)):
+            node.call("POST", "delversion.json", version=version)
             if version in node.versions():
                 return "; and it is still there, so delete it by delversion.json"
     except DeployError as error:

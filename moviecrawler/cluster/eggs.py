@@ -23,7 +23,7 @@ import msgspec
 from moviecrawler.cluster.environment import spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import connect, readable, state_for
+from moviecrawler.cluster.state import connect, decode, state_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -41,8 +41,8 @@ _ERROR_CHARACTERS = 2000
 """Characters of an error that are shown."""
 _UNFINISHED_SUFFIX = ".new.egg"
 """Suffix of a copy that is being written or checked. It must end in .egg for Python to read it as an egg."""
-_UNPACKED_TIMES = 10
-"""Times `egg_max_mb`: the limit of an egg's unpacked size."""
+_UNPACKED_FACTOR = 10
+"""Multiple of `egg_max_mb` that an egg may have when it is unpacked."""
 _UNUSED_COPIES = 20
 """Eggs that a node keeps on its disk unpacked, beside those in use."""
 
@@ -81,7 +81,7 @@ class EggStore:
     def _all(self) -> list[Egg]:
         """Return every version, the latest one last."""
         found = self._state.client.hvals(self._key)
-        eggs = [egg for text in found if (egg := readable(text, Egg)) is not None]
+        eggs = [egg for text in found if (egg := decode(text, Egg)) is not None]
         return sorted(eggs, key=lambda egg: (egg.added_at, egg.version))
 
     def list_projects(self) -> list[str]:
@@ -137,7 +137,7 @@ class EggStore:
         if before is not None:
             self._delete_unused(msgspec.json.decode(before, type=Egg).sha256)
         for old in self.list(project)[: -self._keep]:
-            with suppress(UnknownVersionError):  # another node's deploy was faster
+            with suppress(UnknownVersionError):  # another node has deleted it already
                 self.delete(project, old)
         return egg
 
@@ -159,9 +159,9 @@ class EggStore:
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
     def fetch(self, egg: Egg, in_use: Collection[str] = ()) -> Path:
-        """Return the folder of an egg's files; all but the latest, and those whose SHA-256 is `in_use`, are removed.
+        """Return the folder of an egg's files. Old copies are removed, except those whose SHA-256 is `in_use`.
 
-        Nothing in it is changed later, as Python reads modules from it while its spider runs. Raises BadEggError.
+        Its files never change, as Python reads modules from it while a spider runs. Raises BadEggError.
         """
         path = self._copy(egg.sha256)
         if not path.is_dir():
@@ -191,11 +191,11 @@ class EggStore:
         try:
             with ZipFile(BytesIO(data)) as archive:
                 size = sum(member.file_size for member in archive.infolist())
-                if size > _UNPACKED_TIMES * self._largest:
+                if size > _UNPACKED_FACTOR * self._largest:
                     raise BadEggError(f"the egg unpacks to {size:,} bytes; leave out what is not needed")
                 archive.extractall(folder)
             checked = check(folder)
-            # Another thread, or another node with this folder, may have been faster.
+            # Another thread, or another node that shares this folder, may have done so already.
             with suppress(OSError):
                 folder.rename(self._copy(digest))
         except (
@@ -235,6 +235,6 @@ def list_spiders(egg: Path) -> Spiders:
     except subprocess.TimeoutExpired:
         raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
     if ended.returncode:
-        complaint = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
-        raise BadEggError(f"the egg's spiders can't be listed: {complaint or f'exit code {ended.returncode}'}")
+        output = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
+        raise BadEggError(f"the egg's spiders can't be listed: {output or f'exit code {ended.returncode}'}")
     return [name for name in ended.stdout.splitlines() if name]

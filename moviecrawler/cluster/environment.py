@@ -17,23 +17,27 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.options import NodeOptions
 
-_MEMORY_LOOK_SECONDS = 5
+_MEMORY_CHECK_SECONDS = 5
 """Seconds between two checks of a spider's memory. In Scrapy's 60 seconds it can grow by gigabytes."""
 _NODE = "moviecrawler.cluster"
 """The logger's name of lines that a node writes into a job's log."""
-STARTED = "Start"
-"""A node writes this, and a number, into the log when it starts a job again."""
-START = re.compile(rb"^[-\d]{10} [:\d]{8} \[moviecrawler\.cluster\] INFO: Start (\d{1,9}) of this job", re.MULTILINE)
-"""That line."""
-_END_OF_LOG = 4096
-"""Bytes."""
-_OWN = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
-"""Prefixes of variables that spiders don't get: the node's passwords, and what would replace the egg's settings."""
+START_WORD = "Start"
+"""First word of the line that a node writes into a job's log when it starts the job again; a number follows."""
+START_LINE = re.compile(
+    rb"^[-\d]{10} [:\d]{8} \[moviecrawler\.cluster\] INFO: Start (\d{1,9}) of this job", re.MULTILINE
+)
+"""That line, as a pattern."""
+_LOG_TAIL_BYTES = 4096
+"""Bytes at the end of a log in which its last line is looked for."""
+_NODE_ONLY = ("SCRAPYD_", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT", "NOTIFY_SOCKET")
+"""Prefixes of variables that spiders don't get: the node's passwords, and those that would replace the egg's settings."""
 
 
 def spider_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the node's environment without what is for the node alone. Spiders need the URLs of the stores."""
-    return {name: value for name, value in environ.items() if not name.startswith(_OWN)} | {"PYTHONIOENCODING": "UTF-8"}
+    """Return the node's environment without the node's own variables. Spiders need the URLs of the stores."""
+    return {name: value for name, value in environ.items() if not name.startswith(_NODE_ONLY)} | {
+        "PYTHONIOENCODING": "UTF-8"
+    }
 
 
 def log_path(options: NodeOptions, project: str, spider: str, job: str) -> Path:
@@ -47,7 +51,7 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _prune(path.parent, options.jobs_to_keep)
     if job.start > 1:
-        note(path, f"{STARTED} {job.start} of this job, on {options.node_name}")
+        append_log_line(path, f"{START_WORD} {job.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
     if options.max_pages:
         given["FRONTIER_MAX_PAGES"] = str(options.max_pages)
@@ -55,11 +59,11 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
         given["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
     given |= job.settings
     if options.memory_limit_mb:
-        # A job may lower the limit of its node, and not raise it.
+        # A job may lower its node's limit, but not raise it.
         wanted = int(job.settings.get("MEMUSAGE_LIMIT_MB", options.memory_limit_mb))
         given["MEMUSAGE_LIMIT_MB"] = str(min(wanted, options.memory_limit_mb))
     if "MEMUSAGE_LIMIT_MB" in given:
-        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_LOOK_SECONDS)}
+        given |= {"MEMUSAGE_ENABLED": "1", "MEMUSAGE_CHECK_INTERVAL_SECONDS": str(_MEMORY_CHECK_SECONDS)}
     return {**given, "LOG_FILE": str(path)}
 
 
@@ -72,8 +76,8 @@ def _prune(folder: Path, most: int) -> None:
         path.unlink(missing_ok=True)
 
 
-def note(path: Path, sentence: str) -> None:
-    """Add a line to a job's log, in Scrapy's format. It is left out when the disk is full."""
+def append_log_line(path: Path, sentence: str) -> None:
+    """Append a line to a job's log, in Scrapy's format; or not, when the disk is full."""
     with suppress(OSError), path.open("a", encoding="utf-8") as file:
         file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [{_NODE}] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
@@ -83,7 +87,7 @@ def last_line(path: Path) -> str:
     try:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _END_OF_LOG))
+            file.seek(max(0, file.tell() - _LOG_TAIL_BYTES))
             lines = file.read().decode(errors="replace").strip().splitlines()
     except OSError:
         return ""

@@ -1,4 +1,4 @@
-"""What a job is, what may stand in one, and what its end means. Pure."""
+"""What a job is, what it may contain, and what its end means. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from moviecrawler.cluster.allowed import check_setting
 from moviecrawler.cluster.secrets import holds_secret
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
-How = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
-"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang; that counts
-against the page and not against the job."""
+RunEnd = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_back"]
+"""How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang, which
+counts for the page and not for the job."""
 
 _PROJECT = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 _ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
@@ -33,7 +33,7 @@ _MAX_PRIORITY = 1e15
 """Above it whole numbers are no longer exact."""
 HUNG = "killed, as its event loop stood still"
 _NO_FAULT = {"frontier_unreachable", "frontier_gone"}
-"""Reasons for which a crawl ended through no fault of its own."""
+"""Finish reasons of a crawl that was interrupted from outside: its job is started again."""
 
 
 class UnknownVersionError(MovieCrawlerError):
@@ -41,7 +41,7 @@ class UnknownVersionError(MovieCrawlerError):
 
 
 class BadEggError(MovieCrawlerError):
-    """An egg is damaged or not one: what is wrong with it."""
+    """An egg is damaged, or is no egg; the message says what is wrong."""
 
 
 class QueueFullError(MovieCrawlerError):
@@ -118,7 +118,7 @@ class Report(msgspec.Struct):
 
 
 def check_project(project: str) -> None:
-    """Raise ConfigurationError when no project can have that name."""
+    """Raise ConfigurationError for a name that no project can have."""
     if not _PROJECT.fullmatch(project):
         raise ConfigurationError(
             f"project is {project[:80]!r}; use up to 64 letters, digits, dots, hyphens and underscores"
@@ -126,13 +126,13 @@ def check_project(project: str) -> None:
 
 
 def check_version(version: str) -> None:
-    """Raise ConfigurationError when no version can have that name."""
+    """Raise ConfigurationError for a name that no version can have."""
     if not _VERSION.fullmatch(version):
         raise ConfigurationError(f"version is {version[:80]!r}; use up to 128 letters, digits and . _ + ! @ / ~ -")
 
 
 def check_job(job: Job) -> None:
-    """Raise ConfigurationError for the first thing in a job that is not allowed."""
+    """Raise ConfigurationError for the first part of a job that is not allowed."""
     check_project(job.project)
     if job.version is not None:
         check_version(job.version)
@@ -176,7 +176,7 @@ def _check_value(what: str, name: str, value: str) -> None:
         )
 
 
-def judge(
+def classify_end(
     report: Report | None,
     *,
     signal: int | None,
@@ -185,7 +185,7 @@ def judge(
     cancelled: bool,
     stopped: bool,
     hung: bool = False,
-) -> tuple[How, str]:
+) -> tuple[RunEnd, str]:
     """Return how a run ended, and why.
 
     `report` is None when the process wrote none. One of `signal`, which killed it, and `exit_code` is None. `last_error` is the last
@@ -201,12 +201,12 @@ def judge(
             return "died", HUNG
         if signal is not None:
             return "died", f"killed by signal {signal}"
-        return "finished", f"exit code {exit_code}: {last_error or 'it said nothing'}"[:500]
+        return "finished", f"exit code {exit_code}: {last_error or 'it wrote nothing'}"[:500]
     if stopped and report.reason == "shutdown":
         return "handed_back", "its node was stopped"
     too_large = report.reason == "memusage_exceeded" and report.shared
     if report.reason == "recycled" or too_large:
-        # A job that fetches no page within its limits would be started again for ever.
+        # A job that can fetch no page within its limits would be started again for ever.
         return ("recycled" if report.pages else "died"), report.reason
     if report.reason in _NO_FAULT:
         return "died", report.reason

@@ -17,8 +17,15 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from moviecrawler.cluster.environment import last_line, log_path, memory_of, note, spider_environment, spider_settings
-from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, judge
+from moviecrawler.cluster.environment import (
+    append_log_line,
+    last_line,
+    log_path,
+    memory_of,
+    spider_environment,
+    spider_settings,
+)
+from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, classify_end
 from moviecrawler.cluster.poller import Poller
 from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import NodeInfo, Process, state_for
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moviecrawler.cluster.eggs import EggStore
-    from moviecrawler.cluster.jobs import How, Job
+    from moviecrawler.cluster.jobs import Job, RunEnd
     from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import Beat
     from moviecrawler.heartbeat import Work
@@ -49,15 +56,15 @@ _FETCH_THREADS = 2
 _RETRY_SECONDS = 1.0
 """Seconds until Redis is asked again."""
 _UNSTARTED_SECONDS, _DOUBLINGS = 2.0, 4
-"""Seconds for which a slot takes no job after one that could not be started here. They double with each in a row, so many times at most."""
+"""Seconds for which a slot takes no job after one could not be started here, and how often they double when that happens again."""
 _LEAVE_SECONDS = 5.0
 """Seconds that killed spiders may take to end when the node ends."""
-_DRAIN_LOOK_SECONDS = 0.05
-"""Seconds between two checks of what still runs, while the node ends."""
-_LOOKS = 12
-"""Checks of a spider's heartbeat within `hang_seconds`."""
-_STARTING_TIMES = 10
-"""Times `hang_seconds`: how long a spider may take until its crawl begins, as it may have to prepare stores."""
+_DRAIN_CHECK_SECONDS = 0.05
+"""Seconds between two checks whether jobs still run, while the node drains."""
+_HANG_CHECKS = 12
+"""Checks of a spider's heartbeat in `hang_seconds`."""
+_STARTUP_FACTOR = 10
+"""Multiple of `hang_seconds` that a spider may take until its crawl begins, as it may have to prepare stores."""
 _TRACEBACK_SECONDS = 1.0
 """Seconds between the signal to write a traceback and SIGKILL."""
 _BEAT_SOON_SECONDS = 0.2
@@ -65,11 +72,11 @@ _BEAT_SOON_SECONDS = 0.2
 
 
 class _NotStartedError(Exception):
-    """A job can't be started on this node, through no fault of the job's."""
+    """This node can't start a job, for a reason that has nothing to do with the job."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Held:
+class _HeldJob:
     """A job that this node holds."""
 
     job: Job
@@ -81,7 +88,7 @@ class _Held:
     """That egg's."""
     process: SpiderProcess | None = None
     cancels: int = 0
-    """How many times somebody has asked to cancel it."""
+    """How often its cancellation was requested."""
     stopped: bool = False
     """Whether this node has signalled its process to end."""
     heartbeats: int = 0
@@ -102,17 +109,17 @@ class ClusterLauncher(Service):
         self.eggs = eggs
         self.draining = False
         self.beaten_at: float | None = None
-        """When Redis took the last heartbeat, by the monotonic clock; None before the first."""
+        """When Redis accepted the last heartbeat, by the monotonic clock; None before the first."""
         self._started_at = time.time()
         self._versions = {**{name: version(name) for name in _PACKAGES}, "python": platform.python_version()}
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldJob] = {}
         self._unstarted: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
-        # A heartbeat names the jobs that the node holds, so no job may be settled while one is being sent.
+        # A heartbeat names the jobs that the node holds, so no job's end may be recorded while one is being sent.
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
-        self._looks = LoopingCall(self._look)
+        self._hang_checks = LoopingCall(self._check_hangs)
         self._polls = LoopingCall(self.poller.poll)
-        # Separate threads: fetching an egg may be slow, and a heartbeat must not wait for it.
+        # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
         self._failing = False
@@ -126,14 +133,14 @@ class ClusterLauncher(Service):
         self.poller.on_cancel = self._cancel
         self.poller.on_lease_lost = self._beat_soon
         self._beats.start(self.options.lease_seconds / _BEATS)
-        self._looks.start(self.options.hang_seconds / _LOOKS)
+        self._hang_checks.start(self.options.hang_seconds / _HANG_CHECKS)
         self._polls.start(self.options.poll_interval)
         for slot in range(self.options.max_proc):
             self._vacate(slot)
         journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.options.max_proc)
 
     def stopService(self) -> Deferred[None]:
-        """Take no more jobs, let spiders end within the limits, hand the other jobs back, and leave the cluster."""
+        """Drain: take no more jobs, let spiders end within the limits, hand the other jobs back, and leave the cluster."""
         super().stopService()
         return Deferred.fromCoroutine(self._drain())
 
@@ -149,7 +156,7 @@ class ClusterLauncher(Service):
                 if await self._ended_within(seconds):
                     break
         self._beats.stop()
-        self._looks.stop()
+        self._hang_checks.stop()
         self._polls.stop()
         self._left = True
         try:
@@ -159,10 +166,10 @@ class ClusterLauncher(Service):
         journal.info("Drained")
 
     async def _ended_within(self, seconds: float) -> bool:
-        """Wait until nothing runs here any more; return False when that takes longer."""
+        """Wait until no job runs here; return False when that takes longer."""
         until = time.monotonic() + seconds
         while self._held and time.monotonic() < until:
-            await pause(_DRAIN_LOOK_SECONDS)
+            await pause(_DRAIN_CHECK_SECONDS)
         return not self._held
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
@@ -172,32 +179,32 @@ class ClusterLauncher(Service):
             self.poller.next().addCallback(self._occupy, slot)
 
     def _occupy(self, job: Job, slot: int) -> None:
-        self._held[job.key] = _Held(job=job, started_at=time.time())
+        self._held[job.key] = _HeldJob(job=job, started_at=time.time())
         run = Deferred.fromCoroutine(self._run(self._held[job.key], slot))
         run.addErrback(lambda failure: journal.failure("Running {job} failed", failure, job=job.key))
 
-    async def _run(self, held: _Held, slot: int) -> None:
+    async def _run(self, held: _HeldJob, slot: int) -> None:
         try:
             how, reason = await self._crawl(held)
         except _NotStartedError as error:
             journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
             how, reason = "handed_back", "its node can't start it"
             self._unstarted[slot] += 1
-        except Exception:  # noqa: BLE001 - whatever it is, the slot must become free
+        except Exception:  # noqa: BLE001 - the slot must become free after any error
             journal.failure("Running {job} failed", job=held.job.key)
             how, reason = "died", "its node failed"
-        await self._settle(held, how, reason)
+        await self._record_end(held, how, reason)
         if held.process is not None:
             del self._unstarted[slot]
         elif self._unstarted[slot]:
-            # Another node may be able to start it, and this one later: its disk may be full, or Redis away.
+            # Another node may be able to start it, or this one later: its disk may be full, or Redis unreachable.
             await pause(_UNSTARTED_SECONDS * 2 ** min(self._unstarted[slot] - 1, _DOUBLINGS))
         self._vacate(slot)
 
-    async def _crawl(self, held: _Held) -> tuple[How, str]:
+    async def _crawl(self, held: _HeldJob) -> tuple[RunEnd, str]:
         job, run = held.job, self._fetching.run
         try:
-            check_job(job)  # again: another version, or somebody with access to Redis, may have queued it
+            check_job(job)  # again, as another version of a node, or a client of Redis, may have queued it
             egg = await run(self.eggs.find, job.project, job.version)
             held.sha256, held.version = egg.sha256, egg.version
             path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
@@ -227,10 +234,10 @@ class ClusterLauncher(Service):
         if process.report is None:
             log = log_path(self.options, job.project, job.spider, job.id)
             if last_error:
-                await run(note, log, last_error)
+                await run(append_log_line, log, last_error)
             else:
                 last_error = await run(last_line, log)
-        how, reason = judge(
+        how, reason = classify_end(
             process.report,
             signal=process.signal,
             exit_code=process.exit_code,
@@ -241,15 +248,15 @@ class ClusterLauncher(Service):
         )
         return await self._blame(job, process.work) if reason == HUNG else (how, reason)
 
-    async def _blame(self, job: Job, work: Work | None) -> tuple[How, str]:
-        """Count a hang against the page that the process was at, or against the job when no page is known."""
+    async def _blame(self, job: Job, work: Work | None) -> tuple[RunEnd, str]:
+        """Count a hang for the page that the process was reading, or for the job when the page is unknown."""
         if work is None:
             return "died", HUNG
         reason = f"{HUNG} at {work.url}"
         try:
             times = await self.poller.threads.run(self._count_hang, job, work)
         except (redis.exceptions.RedisError, ConfigurationError) as error:
-            journal.warn("{job}: the hang can't be counted against its page: {error}", job=job.key, error=error)
+            journal.warn("{job}: the hang can't be counted for its page: {error}", job=job.key, error=error)
             return "died", reason
         return ("hung" if times <= MOST_HANGS else "died"), reason
 
@@ -259,8 +266,8 @@ class ClusterLauncher(Service):
             return count_hang(url, redis_parameters(os.environ), FrontierKeys(job.spider, job.run), work.lease)  # type: ignore[arg-type]  # a site's spider is called as the site
         return self.state.count_hang(job, work.url)
 
-    async def _settle(self, held: _Held, how: How, reason: str) -> None:
-        """Record how a job ended, however long it takes to reach Redis."""
+    async def _record_end(self, held: _HeldJob, how: RunEnd, reason: str) -> None:
+        """Record how a job ended; try until Redis can be reached."""
         report = held.process.report if held.process is not None else None
         figures = {} if report is None else {n: getattr(report, n) for n in ("items", "errors", "pages", "bytes")}
         outcome = Outcome(
@@ -291,10 +298,10 @@ class ClusterLauncher(Service):
             else:
                 break
         if not known:
-            journal.warn("{job} had been given to another node by then", job=held.job.key)
+            journal.warn("{job} had already been given to another node", job=held.job.key)
         self._beat_soon()
 
-    def _stop(self, held: _Held, signal: str) -> None:
+    def _stop(self, held: _HeldJob, signal: str) -> None:
         held.stopped = True
         if held.process is not None:
             held.process.send(signal)
@@ -311,10 +318,10 @@ class ClusterLauncher(Service):
 
     # --- Spiders that hang --------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _check_hangs(self) -> None:
         """Kill the spiders whose event loops stand still.
 
-        Checks without a heartbeat are counted, not seconds: a node that stood still itself has not checked.
+        It counts checks without a heartbeat, not seconds: a node whose own event loop stood still made no checks.
         """
         for held in list(self._held.values()):
             if held.process is None or held.process.ended.called or held.hung:
@@ -324,7 +331,7 @@ class ClusterLauncher(Service):
                 held.heartbeats, held.silent = heartbeats, 0
                 continue
             held.silent += 1
-            if held.silent > (_LOOKS if heartbeats else _LOOKS * _STARTING_TIMES):
+            if held.silent > (_HANG_CHECKS if heartbeats else _HANG_CHECKS * _STARTUP_FACTOR):
                 held.hung = True
                 journal.warn(
                     "{job} hangs: its event loop stands still; killing process {pid}, whose traceback follows",
@@ -359,7 +366,7 @@ class ClusterLauncher(Service):
         reactor.callLater(_BEAT_SOON_SECONDS, self.beat)
 
     def beat(self) -> Deferred[None]:
-        """Send a heartbeat with the jobs that this node holds, and do what the answer asks for."""
+        """Send a heartbeat with the jobs that this node holds, and act on the answer."""
         return self._beat_lock.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
             lambda failure: journal.failure("The heartbeat failed", failure)
         )

@@ -18,8 +18,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
-from moviecrawler.cluster.environment import START, log_path
-from moviecrawler.cluster.state import name_of
+from moviecrawler.cluster.environment import START_LINE, log_path
+from moviecrawler.cluster.state import node_name
 from moviecrawler.cluster.threads import Threads
 from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, parameter, send
 
@@ -42,20 +42,20 @@ _START_LINE_BYTES = 1024
 _THREADS = 8
 """Logs that are read at once; others wait."""
 _PART = "part"
-"""Query parameter for what is on the asked node's own disk: the first and last start, with a hyphen; 0-0 for all."""
+"""Query parameter that asks for the node's own part only: the first and last start, with a hyphen; 0-0 for all."""
 
 
-def ask_for_log(url: str, headers: Mapping[str, str], silent_seconds: float = _SILENT_SECONDS) -> requests.Response:
-    """Return another node's answer before its body is read. Raises requests.RequestException."""
+def request_log(url: str, headers: Mapping[str, str], silent_seconds: float = _SILENT_SECONDS) -> requests.Response:
+    """Return another node's response, whose body is not read yet. Raises requests.RequestException."""
     with requests.Session() as session:
-        session.trust_env = False  # by no proxy, and with no other credentials
+        session.trust_env = False  # no proxy of the environment, and no credentials of ~/.netrc
         return session.get(
             url, headers=headers, timeout=(_CONNECT_SECONDS, silent_seconds), allow_redirects=False, stream=True
         )
 
 
 class _Part(NamedTuple):
-    """A part of a job's log: what one node has of consecutive starts."""
+    """A part of a job's log: the lines of consecutive starts on one node."""
 
     node: str
     """Its name."""
@@ -63,10 +63,10 @@ class _Part(NamedTuple):
     """None when it is this node, or a node that is down."""
     first: int
     last: int
-    """0 for all that the node has."""
+    """0 for all starts that the node has."""
 
 
-def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
+def byte_ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
     """Return the byte ranges of some starts in a log. Raises OSError.
 
     Lines before the first line of a start belong to the first start.
@@ -76,7 +76,7 @@ def ranges(path: Path, first: int, last: int) -> list[tuple[int, int]]:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             text = rest + chunk
-            found += [(place + match.start(), int(match[1])) for match in START.finditer(text)]
+            found += [(place + match.start(), int(match[1])) for match in START_LINE.finditer(text)]
             # The chunk may end in the middle of a line, which is read again with the next chunk.
             cut = max(text.rfind(b"\n") + 1, len(text) - _START_LINE_BYTES)
             place, rest = place + cut, text[cut:]
@@ -131,7 +131,7 @@ class JobLog(ClusterResource):
         return NOT_DONE_YET
 
     async def _answer_log(self, request: Request) -> None:
-        sending = _Sending(request, self._threads)
+        sending = _LogStream(request, self._threads)
         code, found = await deferToThread(self.answer, request)
         if sending.ended:
             return
@@ -139,7 +139,7 @@ class JobLog(ClusterResource):
             send(request, self.encode(code, found))
             return
         parts = [_Part(*part) for part in found["parts"]]
-        authorization = self._passed_on(request, "Authorization")
+        authorization = self._forwarded_headers(request, "Authorization")
         if parts[0].last:
             request.setHeader("Content-Type", "text/plain")
             sending.send(self._read(parts, authorization))
@@ -157,7 +157,7 @@ class JobLog(ClusterResource):
                 raise error_response("there is no such log", http.NOT_FOUND)
             return {"parts": [_Part(self.node.name, None, int(first), int(last))]}
         starts = self.node.state.starts(f"{self._project}/{self._job}")
-        names = [name_of(start.node) for start in starts]
+        names = [node_name(start.node) for start in starts]
         if set(names) <= {self.node.name}:
             if not here:
                 raise error_response("there is no such log", http.NOT_FOUND)
@@ -181,18 +181,18 @@ class JobLog(ClusterResource):
         try:
             request.render(file)
         except (OSError, ValueError):
-            # Twisted fails when more than the file's size is asked from its end. HTTP has the whole file sent then.
+            # Twisted fails when a suffix range is longer than the file. HTTP says to send the whole file then.
             for name in (b"range", b"content-range"):
                 request.requestHeaders.removeHeader(name)
                 request.responseHeaders.removeHeader(name)
             request.setResponseCode(http.OK)
             request.render(file)
 
-    async def _send_whole(self, part: _Part, request: Request, sending: _Sending) -> None:
+    async def _send_whole(self, part: _Part, request: Request, sending: _LogStream) -> None:
         """Send all of a log that one other node has, or the bytes of it that are asked for."""
-        headers = self._passed_on(request, "Authorization", "Range")
+        headers = self._forwarded_headers(request, "Authorization", "Range")
         try:
-            response = await self._threads.run(ask_for_log, self._url(part), headers)
+            response = await self._threads.run(request_log, self._url(part), headers)
         except requests.RequestException as error:
             if not sending.ended:
                 sentence = f"the log is on {part.node}, which can't be reached: {error}"
@@ -216,8 +216,8 @@ class JobLog(ClusterResource):
                 elif part.url is None:
                     yield _missing(part, "down")
                 else:
-                    response = ask_for_log(self._url(part), authorization)
-                    # 404: nothing was written there, or the log was pruned.
+                    response = request_log(self._url(part), authorization)
+                    # 404: that node wrote nothing, or has deleted the log.
                     if response.status_code == http.OK:
                         yield from response.iter_content(_CHUNK_BYTES)
                     elif response.status_code != http.NOT_FOUND:
@@ -228,7 +228,7 @@ class JobLog(ClusterResource):
                 yield _missing(part, f"unable to read it: {error}")
 
     def _read_own(self, part: _Part) -> Iterator[bytes]:
-        for begin, end in ranges(self._path, part.first, part.last):
+        for begin, end in byte_ranges(self._path, part.first, part.last):
             with self._path.open("rb") as file:
                 file.seek(begin)
                 while begin < end and (chunk := file.read(min(_CHUNK_BYTES, end - begin))):
@@ -240,7 +240,7 @@ class JobLog(ClusterResource):
         return f"{part.url}/logs/{path}?{_PART}={part.first}-{part.last}"
 
     @staticmethod
-    def _passed_on(request: Request, *names: str) -> dict[str, str]:
+    def _forwarded_headers(request: Request, *names: str) -> dict[str, str]:
         """Return the headers to ask another node with: nodes share their user names and passwords."""
         return {name: value for name in names if (value := request.getHeader(name))}
 
@@ -250,7 +250,7 @@ def _missing(part: _Part, why: str) -> bytes:
 
 
 @implementer(IPushProducer)
-class _Sending:
+class _LogStream:
     """Sends chunks, each read in a thread, no faster than the client takes them."""
 
     def __init__(self, request: Request, threads: Threads) -> None:
@@ -299,7 +299,7 @@ class _Sending:
                 self.resumeProducing()
 
     def _fail(self, failure: Any) -> None:
-        # Content-Length is sent already, so the client sees that the connection ends too early.
+        # Content-Length was sent already, so the client notices the end.
         journal.warn("A log could not be sent to its end: {error}", error=failure.getErrorMessage())
         self.ended = True
         self._request.loseConnection()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Cluster(Collector):
-    """Reads the figures when they are asked for. Each node gives those of the whole cluster."""
+    """Reads the figures at each scrape. Every node gives those of the whole cluster."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -72,7 +72,7 @@ class _Cluster(Collector):
         yield self._alarms()
 
     def _alarms(self) -> Metric:
-        """Return the alarms of the crawls, which are none when spiders share no Redis. Raises AlarmStoreError."""
+        """Return the open alarms of crawls; none when spiders share no Redis. Raises AlarmStoreError."""
         family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
         if self._node.has_frontier:
             with closing(open_alarm_store(os.environ)) as store:

@@ -1,4 +1,4 @@
-"""A node: what its web services and its dashboard work with."""
+"""A node, as its web services and its dashboard use it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
-"""Seconds. A request gets an answer soon, even if it is that Redis is away."""
+"""Seconds. A request gets its answer soon, also when Redis can't be reached."""
 
 
 class Node:
     """This node: its options, its part of the cluster's state, what runs its jobs, and the stores that its services read."""
 
     def __init__(self, options: NodeOptions, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
-        """Take its parts, and read `schedules_file`. Raises ConfigurationError."""
+        """Create it, and read `schedules_file`. Raises ConfigurationError."""
         url = os.environ.get("DATABASE_URL")
         self._database = ShortTransactions(url) if url else None
         self.options = options
@@ -48,7 +48,7 @@ class Node:
     def schedule(self, job: Job) -> None:
         """Queue a job, if its spider exists.
 
-        Raises ConfigurationError for what may not be in a job, UnknownVersionError, QueueFullError and redis.RedisError.
+        Raises ConfigurationError for a job that is not allowed, UnknownVersionError, QueueFullError and redis.RedisError.
         """
         check_job(job)
         if job.spider not in self.eggs.find(job.project, job.version).spiders:

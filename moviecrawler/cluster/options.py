@@ -48,7 +48,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
     max_deaths: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """How often a job whose node or process died is started again. The count begins anew when it was recycled or has run for a day."""
+    """How often a job whose node or process died is started again. The count restarts when the job was recycled or has run for a day."""
     lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = 20.0
     """Seconds without a heartbeat after which a node counts as dead."""
     poll_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
@@ -56,7 +56,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     drain_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 5.0
     """Seconds that spiders may go on when the node is stopped, in case they end by themselves."""
     stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
-    """Seconds that they may then take to end, until they are killed."""
+    """Seconds that they then have until they are killed."""
     cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
     """Seconds that the spider of a cancelled job may take to end, until it is killed; more than stores take to close."""
     hang_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 60.0

@@ -29,7 +29,7 @@ _CHECK_SECONDS = 10
 _RECONNECT_SECONDS = 0.5
 """Seconds until a lost connection is tried again."""
 _MESSAGE_SECONDS = 1.0
-"""Longest time until the listening thread notices that it is to end."""
+"""Longest time until the listening thread notices that it has to end."""
 
 
 class Poller:
@@ -58,7 +58,7 @@ class Poller:
         return waiting
 
     def poll(self) -> None:
-        """Look into the queue, if a slot is free."""
+        """Check the queue, if a slot is free."""
         if self._pulling:
             self._again = True
         elif self._waiting and not self._stopped and self._listener is not None:
@@ -68,14 +68,14 @@ class Poller:
     # --- Life ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take jobs from now on; the node has a lease."""
+        """Start taking jobs, now that the node has a lease."""
         if self._listener is None:
             self._listener = threading.Thread(target=self._listen, name="events", daemon=True)
             self._listener.start()
         self.poll()
 
     def stop(self) -> None:
-        """Take no more."""
+        """Stop taking jobs."""
         self._stopped = True
         self._waiting.clear()
 
@@ -88,7 +88,7 @@ class Poller:
                 if job is not None and self._waiting:
                     self._waiting.popleft().callback(job)
                 elif not self._again:
-                    # A job that came when no slot was free any more goes back: the node does not name it in its heartbeats.
+                    # A job that arrived when no slot was free goes back to the queue, as the node's heartbeats do not name it.
                     return
         except LeaseLostError:
             self.on_lease_lost()
@@ -110,7 +110,7 @@ class Poller:
             try:
                 with client.pubsub(ignore_subscribe_messages=True) as events:
                     events.subscribe(self.state.keys.events)
-                    # Events that were sent before are lost, so the queue is checked once.
+                    # Earlier events are lost, so check the queue once.
                     reactor.callFromThread(self.poll)
                     while not self._stopped:
                         message = events.get_message(timeout=_MESSAGE_SECONDS)

@@ -38,10 +38,10 @@ _MAX_REPORT_BYTES = 64 * 1024
 _KEPT_LINES = 20
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
-"""Seconds for which a child process of the spider may keep the output open after the spider has ended."""
+"""Seconds for which a child process of the spider may keep the output open after the spider's end."""
 
-_EXIT_TIMES, _EXIT_EXTRA_SECONDS = 1.5, 20.0
-"""Times `hang_seconds`, and seconds more, after which a process that hangs ends itself: its node kills it before, if there is one."""
+_EXIT_FACTOR, _EXIT_EXTRA_SECONDS = 1.5, 20.0
+"""A process that hangs ends itself after this multiple of `hang_seconds`, and these seconds more. A node that lives kills it before."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -57,7 +57,7 @@ class SpiderProcess(ProcessProtocol):
         hang_seconds: float,
         hung: Sequence[str] = (),
     ) -> None:
-        """Take what it needs. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
+        """Create it. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
         self.key = job.key
         self.pid: int | None = None
         self.ended: Deferred[None] = Deferred()
@@ -65,7 +65,7 @@ class SpiderProcess(ProcessProtocol):
         """The signal that killed it, if one did."""
         self.exit_code: int | None = None
         self.work: Work | None = None
-        """The page that it was at when it ended."""
+        """The page that it was reading when it ended."""
         self._hung = hung
         self._error_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._report_text = b""
@@ -74,9 +74,9 @@ class SpiderProcess(ProcessProtocol):
             "settings": dict(settings),
             "arguments": job.arguments,
             "hang_seconds": hang_seconds,
-            "exit_seconds": hang_seconds * _EXIT_TIMES + _EXIT_EXTRA_SECONDS,
+            "exit_seconds": hang_seconds * _EXIT_FACTOR + _EXIT_EXTRA_SECONDS,
         }
-        # Everybody on the machine can read these: nothing but what distinguishes processes.
+        # Every user of the machine can read these, so they only tell processes apart.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
         self._environment = {**environment, DESCRIPTOR: str(_HEARTBEAT)}
 
@@ -121,7 +121,7 @@ class SpiderProcess(ProcessProtocol):
 
     @property
     def last_error(self) -> str:
-        """The last that it wrote to standard error; empty when it wrote nothing."""
+        """The last line that it wrote to standard error; empty when there is none."""
         return self._error_lines[-1] if self._error_lines else ""
 
     # --- Twisted's interface ------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class SpiderProcess(ProcessProtocol):
             self._report_text = (self._report_text + data)[:_MAX_REPORT_BYTES]
             return
         for line in data.decode(errors="backslashreplace").splitlines():
-            text = redacted(_plain(line))
+            text = redacted(_printable(line))
             if childFD == _STDERR and text.strip():
                 self._error_lines.append(text)
             journal.info("{job}: {line}", job=self.key, line=text)
@@ -157,5 +157,5 @@ class SpiderProcess(ProcessProtocol):
         self.ended.callback(None)
 
 
-def _plain(line: str) -> str:
+def _printable(line: str) -> str:
     return re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", " ", line[:_MAX_LINE_LENGTH])

@@ -40,11 +40,11 @@ _MAX_PAUSE_SECONDS = 30.0
 """Longest time between two checks of the clock."""
 
 Outcome = Literal["fired", "passed", "busy", "full", "done"]
-"""What `fire.lua` returns."""
+"""The answers of `fire.lua`. `passed`: skipped, as it was missed; `busy`: skipped, as the last job is not over; `done`: another node was first."""
 
 
 class CronScheduler:
-    """Queues the jobs that are due. Any number of nodes may do so at once: each time is handled once. Call it in a thread."""
+    """Queues the jobs that are due, each time once, whatever the number of nodes that do so. Call it in a thread."""
 
     def __init__(
         self,
@@ -54,34 +54,34 @@ class CronScheduler:
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Take what recurs.
+        """Create it.
 
-        `find` returns what is known of a version of a project, or raises UnknownVersionError; `clock` the seconds since 1970, by
-        default those of Redis, which are the same for all nodes.
+        `find` returns a version of a project, or raises UnknownVersionError. `clock` returns the seconds since 1970, by default
+        those of Redis, which are the same for all nodes.
         """
         self.counts: Counter[str] = Counter()
-        """How many times this node has handled, by `Outcome`."""
+        """Number of times that this node handled, by `Outcome`."""
         self._state = state
         self._schedules = schedules
         self._clock = clock or state.now
         self._find = find
-        self._errors: dict[str, str] = {}  # why a schedule's job can't be queued, as the log has it
+        self._errors: dict[str, str] = {}  # by schedule: why its job can't be queued, as it was logged
         common, put, fire = (read_package_file(__package__, f"{name}.lua") for name in ("common", "put", "fire"))
         self._fire = state.client.register_script(f"{common}\nlocal function put()\n{put}\nend\n{fire}")
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Queue what is due; return the seconds until the next check. Raises redis.RedisError."""
         now = self._clock()
         sleep = _MAX_PAUSE_SECONDS
-        for schedule, last in zip(self._schedules, self._dealt_with(now), strict=True):
+        for schedule, last in zip(self._schedules, self._last_handled(now), strict=True):
             due = schedule.due(last, now)
-            if due is not None and not self._deal_with(schedule, last, due):
+            if due is not None and not self._handle(schedule, last, due):
                 sleep = min(sleep, _RETRY_SECONDS)
             else:
                 sleep = min(sleep, schedule.next_tick(now).timestamp() - now)
         return max(sleep, 0.05)
 
-    def _dealt_with(self, now: float) -> list[float]:
+    def _last_handled(self, now: float) -> list[float]:
         """Return the last time of each schedule that was handled; for a new schedule, now."""
         pipe = self._state.client.pipeline(transaction=False)
         for schedule in self._schedules:
@@ -91,27 +91,27 @@ class CronScheduler:
             pipe.hget(key, schedule.when)
         return [float(answer) for answer in pipe.execute()[2::3]]
 
-    def _deal_with(self, schedule: Schedule, last: float, due: Due) -> bool:
-        """Queue the job of a schedule, or skip it by its rule; return False when that has to be tried again."""
+    def _handle(self, schedule: Schedule, last: float, due: Due) -> bool:
+        """Queue the job of a schedule, or skip it by the schedule's rule; return False when that has to be tried again."""
         wanted = not (due.late and schedule.missed == "skip")
         job = schedule.job(due.tick)
         if wanted and not self._exists(schedule, job):
             return False
-        outcome = self._settle(schedule, job, last, due.tick.timestamp(), wanted=wanted)
+        outcome = self._fire_or_skip(schedule, job, last, due.tick.timestamp(), wanted=wanted)
         self.counts[outcome] += 1
         facts = {"name": schedule.name, "at": utc_text(due.tick), "lateness": _lateness(due)}
         match outcome:
             case "fired":
                 journal.info("Schedule {name}: queued job {job} of {at}{lateness}", job=job.id, **facts)
             case "busy":
-                journal.warn("Schedule {name}: passed over {at}, as its last job is not over{lateness}", **facts)
+                journal.warn("Schedule {name}: skipped {at}, as its last job is not over{lateness}", **facts)
             case "passed":
-                journal.warn("Schedule {name}: passed over {at}, which was missed{lateness}", **facts)
+                journal.warn("Schedule {name}: skipped {at}, which was missed{lateness}", **facts)
             case "full":
                 journal.error("Schedule {name}: the job of {at} has to wait, as too many jobs are pending", **facts)
         return outcome != "full"
 
-    def _settle(self, schedule: Schedule, job: Job, last: float, tick: float, *, wanted: bool) -> Outcome:
+    def _fire_or_skip(self, schedule: Schedule, job: Job, last: float, tick: float, *, wanted: bool) -> Outcome:
         state = self._state
         answer: bytes = self._fire(
             keys=[*state.keys.of_scripts, state.keys.schedule(schedule.name)],
@@ -123,7 +123,7 @@ class CronScheduler:
         return answer.decode()  # type: ignore[return-value]
 
     def _exists(self, schedule: Schedule, job: Job) -> bool:
-        """Return whether the job's spider exists; that it does not is logged once."""
+        """Return whether the job's spider exists; log once when it does not."""
         try:
             known = self._find(job.project, job.version).spiders
         except UnknownVersionError as error:
@@ -145,26 +145,26 @@ class Schedules(Service):
 
     def __init__(self, node: Node) -> None:
         self._cron = CronScheduler(node.state, node.schedules, node.eggs.find) if node.schedules else None
-        self._looking: Deferred[None] | None = None
+        self._checking: Deferred[None] | None = None
         self._pausing: Deferred[None] | None = None
 
     def startService(self) -> None:
         super().startService()
         if self._cron is not None:
-            self._looking = Deferred.fromCoroutine(self._look(self._cron))
+            self._checking = Deferred.fromCoroutine(self._check_clock(self._cron))
 
     def stopService(self) -> Deferred[None] | None:
         super().stopService()
         if self._pausing is not None:
             self._pausing.cancel()
-        return self._looking
+        return self._checking
 
-    async def _look(self, cron: CronScheduler) -> None:
+    async def _check_clock(self, cron: CronScheduler) -> None:
         away = False
         while self.running:
             seconds = _RETRY_SECONDS
             try:
-                seconds = await deferToThread(cron.look)
+                seconds = await deferToThread(cron.check)
                 if away:
                     journal.info("Schedules: Redis answers again")
                 away = False
@@ -172,7 +172,7 @@ class Schedules(Service):
                 if not away:
                     journal.warn("Schedules: nothing is queued until Redis can be asked again: {error}", error=error)
                 away = True
-            except Exception:  # noqa: BLE001 - whatever it is, the next times must not be missed
+            except Exception:  # noqa: BLE001 - the next times must not be missed, whatever failed
                 journal.failure("Schedules:")
             if self.running:
                 self._pausing = pause(seconds)
@@ -194,7 +194,7 @@ class ScheduleList(ClusterResource):
         last = None
         if key is not None:
             project, _, job = key.decode().partition("/")
-            last = {"id": job, "project": project, "status": state.where(job, project)}
+            last = {"id": job, "project": project, "status": state.state_of(job, project)}
         return {
             **{name: getattr(schedule, name) for name in ("name", "cron", "timezone", "project", "spider", "missed")},
             "next": schedule.next_tick(now),
@@ -208,4 +208,4 @@ def _text(seconds: float) -> str:
 
 def _lateness(due: Due) -> str:
     late = " late" if due.late else ""
-    return f"{late}, and passed over {due.missed} before it" if due.missed else late
+    return f"{late}, and skipped {due.missed} before it" if due.missed else late

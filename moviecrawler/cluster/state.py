@@ -23,7 +23,7 @@ from moviecrawler.redis_client import connect_blocking, redis_parameters
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.cluster.jobs import How
+    from moviecrawler.cluster.jobs import RunEnd
     from moviecrawler.cluster.options import NodeOptions
 
 journal = Logger()
@@ -37,17 +37,17 @@ _UNCLAIMED_MS = 10_000
 _CANCELLED_MS = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
 _HANGS_KEPT_SECONDS = 7 * 24 * 3600
-"""Seconds."""
+"""Seconds after a page's last hang for which its count is kept."""
 _SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "hung", "recycled", "handed_back", "gave_up")
-"""What the scripts count of jobs."""
+"""Counters of jobs, which the scripts increment."""
 NODE_LOST = "node_lost"
-"""What the scripts count of nodes: those whose heartbeats stopped before they left."""
+"""Counter of nodes whose heartbeats stopped before they left, which the scripts increment."""
 
 
 class LeaseLostError(MovieCrawlerError):
-    """The cluster doesn't know this node, or has found it dead."""
+    """The cluster does not know this node, or took it for dead."""
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def node(self) -> str:
         """The node's name."""
-        return name_of(self.node_id)
+        return node_name(self.node_id)
 
     @property
     def version(self) -> str | None:
@@ -132,7 +132,7 @@ class Beat(NamedTuple):
     """The answer to a heartbeat."""
 
     stop: list[str]
-    """Jobs to stop: they are another node's now, or over."""
+    """Jobs to stop, as another node runs them now, or they are finished."""
     unknown: list[str]
     """Jobs that Redis does not know."""
     cancels: list[tuple[str, str, int]]
@@ -156,7 +156,7 @@ def state_for(options: NodeOptions) -> ClusterState:
 
 
 def connect(options: NodeOptions, **parameters: Any) -> Any:
-    """Return a client that gives up soon. REDIS_PARAMS apply when nodes and spiders share a Redis."""
+    """Return a client with short time-outs. REDIS_PARAMS apply when nodes and spiders share a Redis."""
     usual = {
         "socket_timeout": _ANSWER_SECONDS,
         "socket_connect_timeout": _ANSWER_SECONDS,
@@ -167,7 +167,7 @@ def connect(options: NodeOptions, **parameters: Any) -> Any:
 
 
 def check_server(client: Any) -> None:
-    """Raise ConfigurationError when the server belongs to a Redis Cluster. A server that is away is not judged."""
+    """Raise ConfigurationError when the server belongs to a Redis Cluster. A server that can't be reached passes."""
     with suppress(redis.exceptions.RedisError):
         if client.info("cluster").get("cluster_enabled"):
             raise ConfigurationError(
@@ -193,17 +193,17 @@ class ClusterState:
         return self._scripts[name](keys=self.keys.of_scripts, args=arguments)
 
     def now(self) -> float:
-        """Return the seconds since 1970, by Redis' clock."""
+        """Return the time by Redis' clock, in seconds since 1970."""
         seconds, microseconds = self.client.time()
         return float(seconds + microseconds / 1e6)
 
-    # --- For everybody ------------------------------------------------------------------------------------------------
+    # --- For web services and pages ------------------------------------------------------------------------------------------------
 
     def schedule(self, job: Job, *, once: bool = False) -> bool:
         """Queue a checked job; return False when another one of that id is pending or running.
 
         The same job again changes nothing and returns True, so that a request may be repeated; with `once`, also when it is
-        over. Raises QueueFullError.
+        finished. Raises QueueFullError.
         """
         answer = self._run(
             *("put", job.key, msgspec.json.encode(job), -job.priority),
@@ -218,7 +218,7 @@ class ClusterState:
         answer = self._run("cancel", f"{project}/{job}", signal, self.keys.events, _CANCELLED_MS)
         return answer and str(answer, "ascii")
 
-    def where(self, job: str, project: str | None = None) -> str | None:
+    def state_of(self, job: str, project: str | None = None) -> str | None:
         """Return whether a job is "pending", "running" or "finished"; None when there is no such job. Without a project, of any project."""
         pipe = self.client.pipeline(transaction=False)
         for hash_ in (self.keys.running, self.keys.jobs, self.keys.results):
@@ -235,7 +235,7 @@ class ClusterState:
     def starts(self, key: str) -> list[Start]:
         """Return the starts of a job, in their order; none for a job that was not started, or is forgotten."""
         found = self.client.hget(self.keys.starts, key)
-        return (readable(found, list[Start]) or []) if found else []
+        return (decode(found, list[Start]) or []) if found else []
 
     def knows_jobs_of(self, project: str) -> bool:
         """Return whether a project has jobs, also when all of its versions are deleted."""
@@ -265,7 +265,7 @@ class ClusterState:
         places = self.client.zrange(self.keys.pending, first, _last(first, count))
         keys = _of_project([place[16:] for place in places], project)
         specs = self.client.hmget(self.keys.jobs, keys) if keys else []
-        jobs = [job for spec in specs if spec and (job := readable(spec, Job)) is not None]
+        jobs = [job for spec in specs if spec and (job := decode(spec, Job)) is not None]
         return [JobStatus(job=job, state="pending") for job in jobs]
 
     def running(self, project: str | None = None) -> list[JobStatus]:
@@ -277,7 +277,7 @@ class ClusterState:
         processes = {key: process for node in self.nodes() for key, process in node.processes.items()}
         jobs = []
         for key, spec in zip(keys, self.client.hmget(self.keys.jobs, keys), strict=True):
-            taken, job = readable(records[key], _Taken), readable(spec, Job) if spec else None
+            taken, job = decode(records[key], _Taken), decode(spec, Job) if spec else None
             if taken is not None and job is not None:
                 process = processes.get(key.decode())
                 started = taken.at / 1000
@@ -305,7 +305,7 @@ class ClusterState:
                 if status.job.key == key:
                     return status
         if spec:
-            known = readable(spec, Job)
+            known = decode(spec, Job)
             return None if known is None else JobStatus(job=known, state="pending")
         return _read_result(result) if result else None
 
@@ -319,7 +319,7 @@ class ClusterState:
         nodes = [
             msgspec.structs.replace(found, dead_at=ends[node] / 1000)
             for node, info in infos.items()
-            if (found := readable(info, NodeInfo)) is not None
+            if (found := decode(info, NodeInfo)) is not None
         ]
         return sorted(nodes, key=lambda node: node.id)
 
@@ -336,9 +336,9 @@ class ClusterState:
         if not answer:
             return None
         key, spec, queued_at, start = answer
-        job = readable(spec, Job)
+        job = decode(spec, Job)
         if job is None:
-            # It is dropped: no node can run it, and each would get it again and again, before all others.
+            # No node can run it. If it stayed, each node would get it first, again and again.
             for known in (self.keys.jobs, self.keys.running, self.keys.places, self.keys.deaths):
                 self.client.hdel(known, key)
             return self.take(node)
@@ -370,7 +370,7 @@ class ClusterState:
         spec = msgspec.json.encode(msgspec.structs.replace(job, queued_at=0.0, start=0))
         self._run("adopt", node, job.key, spec, -job.priority)
 
-    def settle(self, node: str, job: Job, how: How, outcome: Outcome) -> bool:
+    def settle(self, node: str, job: Job, how: RunEnd, outcome: Outcome) -> bool:
         """Record how a node's job ended; return False when it is another node's now."""
         options = self.options
         return bool(
@@ -398,7 +398,7 @@ class ClusterState:
         self._run("leave", node, self.keys.events, self.options.finished_to_keep)
 
 
-def name_of(node: str) -> str:
+def node_name(node: str) -> str:
     """Return the name in a node's id."""
     return node.rpartition(":")[0] or node
 
@@ -407,10 +407,10 @@ def name_of(node: str) -> str:
 def _log_damaged(text: bytes, kind: str) -> None:
     """Log once that data in Redis is damaged."""
     shown = redacted(text[:200].decode(errors="replace"))
-    journal.error("Redis holds a damaged {kind}, which is passed over: {text}", kind=kind, text=shown)
+    journal.error("Redis holds a damaged {kind}, which is ignored: {text}", kind=kind, text=shown)
 
 
-def readable(text: bytes, kind: type[T]) -> T | None:
+def decode(text: bytes, kind: type[T]) -> T | None:
     """Return decoded JSON of Redis; None when it is damaged, which is logged once."""
     try:
         return msgspec.json.decode(text, type=kind)
@@ -422,7 +422,7 @@ def readable(text: bytes, kind: type[T]) -> T | None:
 def _read_result(result: bytes) -> JobStatus | None:
     """Return a finished job; None when its data is damaged."""
     first, _, spec = result.partition(b"\n")
-    outcome, job = readable(first, Outcome), readable(spec, Job)
+    outcome, job = decode(first, Outcome), decode(spec, Job)
     if outcome is None or job is None:
         return None
     started = outcome.started_at / 1000

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 reactor: Any = _reactor
-"""Typed as Any: a module stands for the reactor that is installed."""
+"""Typed as Any, as its type is that of a module."""
 
 
 def pause(seconds: float) -> Deferred[None]:
@@ -27,13 +27,13 @@ def pause(seconds: float) -> Deferred[None]:
 
 
 class Threads:
-    """A thread pool of its own, so that its calls wait for no others."""
+    """A thread pool for one kind of calls, so that they do not wait for others."""
 
     def __init__(self, name: str, most: int) -> None:
         self._pool = ThreadPool(0, most, name)
 
     def start(self) -> None:
-        """Start; the threads end after everything else when the event loop ends."""
+        """Start. The threads end when the event loop has ended."""
         self._pool.start()
         reactor.addSystemEventTrigger("after", "shutdown", self._pool.stop)
 

@@ -39,13 +39,13 @@ _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
 
 
 def parameter(request: Request, name: str) -> str | None:
-    """Take the first value of a parameter out of a request; None when it has none."""
+    """Remove a parameter from a request and return its first value; None when it is missing."""
     values = parameters(request, name)
     return values[0] if values else None
 
 
 def required(request: Request, name: str) -> str:
-    """Take the first value of a parameter out of a request, or answer that it is required."""
+    """Remove a parameter from a request and return its first value; answer that it is required when it is missing."""
     value = parameter(request, name)
     if value is None:
         raise error_response(f"'{name}' parameter is required")
@@ -53,7 +53,7 @@ def required(request: Request, name: str) -> str:
 
 
 def parameters(request: Request, name: str) -> list[str]:
-    """Take all values of a parameter out of a request."""
+    """Remove a parameter from a request and return its values."""
     try:
         return [value.decode() for value in (request.args or {}).pop(name.encode(), [])]
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ class ClusterResource(Resource):
 
     isLeaf = True
     waits = True
-    """Whether it is answered in a thread, as it waits for Redis or a disk."""
+    """Whether its answer waits for Redis or a disk, so that it is made in a thread."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class ClusterResource(Resource):
             return http.OK, error_data(str(error))
         except redis.exceptions.RedisError as error:
             return http.SERVICE_UNAVAILABLE, error_data(f"Redis can't be reached: {error}")
-        except Exception as error:  # noqa: BLE001 - the client gets an answer, and the log the traceback
+        except Exception as error:  # noqa: BLE001 - the client gets an answer, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             return http.INTERNAL_SERVER_ERROR, error_data(f"{type(error).__name__}: {error}")
 
@@ -156,18 +156,18 @@ class ClusterResource(Resource):
 
     @cached_property
     def methods(self) -> str:
-        """Return the methods that it takes."""
+        """Return the HTTP methods that are allowed."""
         return ", ".join(["OPTIONS", "HEAD", *(m for m in ("GET", "POST") if hasattr(self, f"render_{m}"))])
 
     def check_project(self, project: str | None) -> None:
-        """Raise the error that a named project is not found when it has neither a version nor a job."""
+        """Raise the answer "not found" for a project that has neither a version nor a job."""
         if project is None or project in self.node.eggs.list_projects() or self.node.state.knows_jobs_of(project):
             return
         raise error_response(f"project '{project}' not found")
 
 
 def is_cross_site(request: Request) -> bool:
-    """Return whether a page of another site made the browser send this. A browser adds our password by itself."""
+    """Return whether a page of another site made a browser send this: a browser adds our password by itself."""
     origin = request.getHeader("Origin")
     if origin is None:
         return request.getHeader("Sec-Fetch-Site") == "cross-site"
@@ -235,7 +235,7 @@ class Status(ClusterResource):
 
     def render_GET(self, request: Request) -> dict[str, Any]:
         job, project = required(request, "job"), parameter(request, "project")
-        state = self.node.state.where(job, project)
+        state = self.node.state.state_of(job, project)
         if state is None:
             self.check_project(project)
         return {"currstate": state}
@@ -330,7 +330,7 @@ class DeleteProject(ClusterResource):
 
 
 class Nodes(ClusterResource):
-    """`nodes.json`: the live nodes, and what each runs."""
+    """`nodes.json`: the live nodes, and the jobs of each."""
 
     def render_GET(self, request: Request) -> dict[str, Any]:
         now = self.node.state.now()
@@ -378,13 +378,13 @@ class Ready(ClusterResource):
         return {}
 
 
-class Refusal(ClusterResource):
-    """The answer to what is not allowed: status 403, and why."""
+class Forbidden(ClusterResource):
+    """Answers with status 403 and the reason."""
 
     def __init__(self, node: Node, why: str) -> None:
         super().__init__(node)
         self._why = why
 
     def answer(self, request: Request) -> tuple[int, Any]:
-        """Refuse."""
+        """Return the reason."""
         return http.FORBIDDEN, error_data(self._why)

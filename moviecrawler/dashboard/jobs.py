@@ -10,7 +10,7 @@ from urllib.parse import quote
 import requests
 
 from moviecrawler.cluster.environment import log_path
-from moviecrawler.cluster.logs import ask_for_log
+from moviecrawler.cluster.logs import request_log
 from moviecrawler.dashboard.pages import Page, PageRequest
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[s
     url = f"{node.url}/logs/{quote(f'{job.project}/{job.spider}/{job.id}.log')}?part=0-0"
     headers = {"Authorization": authorization} if authorization else {}
     try:
-        with ask_for_log(url, {**headers, "Range": f"bytes=-{TAIL_BYTES}"}, _SILENT_SECONDS) as answer:
+        with request_log(url, {**headers, "Range": f"bytes=-{TAIL_BYTES}"}, _SILENT_SECONDS) as answer:
             answer.raise_for_status()
             # A shorter log is sent whole.
             content = next(answer.iter_content(TAIL_BYTES), b"")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, judge
+from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, classify_end
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions
@@ -125,7 +125,7 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
 )
 def test_end_of_a_run_means(told: Report | None, ended: dict[str, Any], expected: str) -> None:
     usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
-    how, reason = judge(told, last_error="no such list", **{**usual, **ended})
+    how, reason = classify_end(told, last_error="no such list", **{**usual, **ended})
     assert how == expected
     if "exit_code" in ended:
         assert reason == "exit code 2: no such list"

@@ -14,7 +14,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import Job, Report
-from moviecrawler.cluster.launcher import ClusterLauncher, _Held
+from moviecrawler.cluster.launcher import ClusterLauncher, _HeldJob
 from moviecrawler.cluster.options import NodeOptions
 from tests.cluster.nodes import toy_egg
 
@@ -53,16 +53,16 @@ def test_slow_start_that_fails_by_itself_is_no_hang(launcher: ClusterLauncher, m
         work=None,
     )
     monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: process)
-    held = _Held(job=JOB, started_at=0.0)
+    held = _HeldJob(job=JOB, started_at=0.0)
     launcher._held[held.job.key] = held
     ends: list[object] = []
     Deferred.fromCoroutine(launcher._crawl(held)).addCallback(ends.append)
     for _ in range(20):  # more looks than a spider at work may be silent for
-        launcher._look()
+        launcher._check_hangs()
     ended.callback(None)
     assert ends == [("finished", "exit code 1: no such table")]
     for _ in range(200):  # while Redis is away, say, the job is still this node's
-        launcher._look()
+        launcher._check_hangs()
     assert (held.hung, signals) == (False, [])
 
 

@@ -83,7 +83,7 @@ def begun(state: ClusterState, *schedules: Schedule, eggs: Eggs | None = None) -
     """Return what has looked a second before three, and its clock."""
     clock = Clock(THREE - 1)
     node = keeper(state, *schedules, clock=clock, eggs=eggs)
-    assert node.look() == pytest.approx(1.0)
+    assert node.check() == pytest.approx(1.0)
     return node, clock
 
 
@@ -236,7 +236,7 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
         for name in ("one", "two")
     ]
     for node in nodes:
-        node.look()
+        node.check()
     assert queued(state) == []
     clock.now = THREE + 1
     ready = threading.Barrier(2)
@@ -244,7 +244,7 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
     def look(node: CronScheduler) -> None:
         ready.wait()
         for _ in range(3):
-            node.look()
+            node.check()
 
     threads = [threading.Thread(target=look, args=(node,)) for node in nodes]
     for thread in threads:
@@ -259,7 +259,7 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
 def test_job_is_what_the_file_says(state: ClusterState, tmp_path: Path) -> None:
     node, clock = begun(state, one(tmp_path, version="1", priority=3.0))
     clock.now = THREE
-    node.look()
+    node.check()
     (pending,) = state.pending()
     job = pending.job
     assert (job.project, job.spider, job.version, job.priority) == (PROJECT, "imdb", "1", 3.0)
@@ -280,7 +280,7 @@ def test_each_job_fetches_anew_unless_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_schedule_that_is_new_fires_nothing_of_the_past(state: ClusterState, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=Clock(THREE + 5)).look()
+    keeper(state, one(tmp_path), clock=Clock(THREE + 5)).check()
     assert queued(state) == []
 
 
@@ -289,17 +289,17 @@ def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Pa
     with capturedLogs() as logged:
         for day in range(3):
             clock.now = THREE + day * DAY
-            node.look()
+            node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
     assert node.counts == {"fired": 1, "busy": 2}
     assert [formatEvent(event) for event in logged] == [
         "Schedule nightly: queued job nightly-20260302T0300Z of 2026-03-02 03:00 UTC",
-        "Schedule nightly: passed over 2026-03-03 03:00 UTC, as its last job is not over",
-        "Schedule nightly: passed over 2026-03-04 03:00 UTC, as its last job is not over",
+        "Schedule nightly: skipped 2026-03-03 03:00 UTC, as its last job is not over",
+        "Schedule nightly: skipped 2026-03-04 03:00 UTC, as its last job is not over",
     ]
     finish_all(state)
     clock.now += DAY
-    node.look()
+    node.check()
     assert queued(state) == ["nightly-20260305T0300Z"]
 
 
@@ -310,29 +310,29 @@ def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, 
     clock.now = THREE + 3 * DAY + HOUR  # four times have passed without a node
     nodes = [node, keeper(state, schedule, clock=clock)]
     for node in nodes:
-        node.look()
+        node.check()
     assert queued(state) == jobs
     clock.now = THREE + 4 * DAY
     finish_all(state)
     for node in nodes:
-        node.look()
+        node.check()
     assert queued(state) == ["nightly-20260306T0300Z"]
 
 
 def test_time_just_missed_still_counts_under_skip(state: ClusterState, tmp_path: Path) -> None:
     node, clock = begun(state, one(tmp_path, missed="skip"))
     clock.now = THREE + 60
-    node.look()
+    node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
 
 
 def test_job_that_was_fired_is_not_fired_again_when_it_is_over(state: ClusterState, tmp_path: Path) -> None:
     node, clock = begun(state, one(tmp_path))
     clock.now = THREE + 1
-    node.look()
+    node.check()
     finish_all(state)
     for each in (node, keeper(state, one(tmp_path), clock=clock)):
-        each.look()
+        each.check()
     assert queued(state) == []
     assert state.counters()["scheduled"] == 1
 
@@ -342,14 +342,14 @@ def test_changed_times_begin_anew_beside_the_old_ones(state: ClusterState, tmp_p
     old, new = one(tmp_path), one(tmp_path, cron="30 2 * * *")
     nodes = [keeper(state, old, clock=clock), keeper(state, new, clock=clock)]
     for node in nodes:
-        node.look()
+        node.check()
     clock.now = THREE - HOUR / 2
     for node in nodes:
-        node.look()
+        node.check()
     finish_all(state)
     clock.now = THREE
     for node in nodes:
-        node.look()
+        node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
     assert state.counters()["scheduled"] == 2
 
@@ -359,12 +359,12 @@ def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: P
     node, clock = begun(state, one(tmp_path, spider="rottentomatoes"), eggs=eggs)
     clock.now = THREE
     with capturedLogs() as logged:
-        assert node.look() == pytest.approx(5)
-        assert node.look() == pytest.approx(5)
+        assert node.check() == pytest.approx(5)
+        assert node.check() == pytest.approx(5)
     (told,) = [formatEvent(event) for event in logged]
     assert "no spider 'rottentomatoes'; there are imdb, metacritic; deploy it" in told
     eggs.spiders.append("rottentomatoes")
-    node.look()
+    node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
 
 
@@ -373,21 +373,21 @@ def test_full_queue_loses_no_firing(redis_url: str, tmp_path: Path) -> None:
     text = "".join(f'[schedules.{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in "ab")
     node, clock = begun(state, *read_schedules(written(tmp_path, text)))
     clock.now = THREE
-    assert node.look() == pytest.approx(5)
+    assert node.check() == pytest.approx(5)
     assert queued(state) == ["a-20260302T0300Z"]
     finish_all(state)
-    node.look()
+    node.check()
     assert queued(state) == ["b-20260302T0300Z"]
 
 
 def test_what_is_remembered_expires(state: ClusterState, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=Clock(THREE)).look()
+    keeper(state, one(tmp_path), clock=Clock(THREE)).check()
     left: Any = state.client.ttl(state.keys.schedule("nightly"))
     assert timedelta(days=34) < timedelta(seconds=left) <= timedelta(days=35)
 
 
 def test_clock_is_redis_own(state: ClusterState, redis_client: redis.Redis, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=None).look()
+    keeper(state, one(tmp_path), clock=None).check()
     seconds: Any = redis_client.time()
     known: Any = redis_client.hvals(state.keys.schedule("nightly"))
     assert float(known[0]) == pytest.approx(seconds[0], abs=30)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import redis
 
-from moviecrawler.cluster.jobs import How, Job, Outcome, QueueFullError
+from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError, RunEnd
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, ClusterState, LeaseLostError, NodeInfo, Process
 from tests.waiting import wait_for
@@ -92,7 +92,7 @@ def test_job_that_is_over_is_queued_anew_unless_once_is_enough(state: ClusterSta
     assert state.counts() == (0, 0, 1)
     assert state.schedule(job())
     assert state.counts() == (1, 0, 0)
-    assert state.where("job1", "movies") == "pending"
+    assert state.state_of("job1", "movies") == "pending"
 
 
 def test_queue_has_a_bound(redis_url: str) -> None:
@@ -109,8 +109,8 @@ def test_ids_of_two_projects_do_not_meet(state: ClusterState) -> None:
     state.schedule(job(1, "other"))
     assert [pending.job.project for pending in state.pending("other")] == ["other"]
     assert state.cancel("one", "job1") == "pending"
-    assert state.where("job1", "one") is None
-    assert state.where("job1") == "pending"
+    assert state.state_of("job1", "one") is None
+    assert state.state_of("job1") == "pending"
 
 
 def test_500_jobs_are_listed_and_drained_in_their_order(redis_url: str) -> None:
@@ -204,7 +204,7 @@ def test_job_that_kills_its_nodes_is_given_up(state: ClusterState) -> None:
     ],
 )
 def test_job_is_given_up_when_it_dies_each_time_and_not_when_it_is_recycled(
-    state: ClusterState, ends: list[How], given_up: bool
+    state: ClusterState, ends: list[RunEnd], given_up: bool
 ) -> None:
     state.beat(info("a"), [])
     state.schedule(job())
@@ -420,5 +420,5 @@ def test_key_of_another_type_is_put_aside(state: ClusterState, redis_client: red
     assert all("which is a list and now called" in what for what in told.damaged)
     assert state.schedule(job())
     assert state.take("a") is not None
-    assert state.where("job1", "movies") == "running"
+    assert state.state_of("job1", "movies") == "running"
     assert redis_client.lrange(f"{state.keys.running}:damaged", 0, -1) == [b"rubbish"]
