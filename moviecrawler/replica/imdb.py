@@ -16,6 +16,7 @@ from moviecrawler.urls import title_url
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moviecrawler.items import OfferKind
     from moviecrawler.replica.facts import Person, ReplicaMovie
     from moviecrawler.replica.movies import Catalogue
     from moviecrawler.replica.traits import Traits
@@ -25,6 +26,13 @@ POSTER_SIZE = (1000, 1500)
 _BOX_OFFICE_SIZE = 10
 _RANKED = 2_000
 """Of so many titles a page tells the rank among the top rated, which goes on beyond the chart."""
+
+WATCH_CATEGORIES: dict[OfferKind, str] = {
+    "free": "FREE",
+    "ads": "FREE WITH ADS",
+    "subscription": "STREAMING",
+    "rent": "RENT/BUY",
+}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -42,19 +50,34 @@ class Pages:
         if index is None:
             return None
         movie = self._catalogue.movie(index)
-        traits = traits_of(self._catalogue, movie)
-        above = {**self._above_the_fold(movie), **_about(traits)}
-        main = {**self._main_column(movie), **self._beside(movie, traits)}
-        props = {"tconst": imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
-        return self._page("/title/[tconst]", _head(movie) + _json_ld_script(_title_json_ld(movie)), props)
+        rank = self._catalogue.top_ranks.get(index)
+        if rank is None and movie.rating is not None and index < _RANKED:
+            # The ranking goes on beyond the chart: 1046 is no place in the Top 250.
+            rank = len(self._catalogue.top) + 1 + index
+        return self.title_page(movie, traits_of(self._catalogue, movie), rank)
+
+    def title_page(
+        self,
+        movie: ReplicaMovie,
+        traits: Traits,
+        rank: int | None,
+        *,
+        series: dict[str, Any] | None = None,
+        episodes: dict[str, Any] | None = None,
+    ) -> Body:
+        """Return the page of any title; `series` is what an episode's says of its place, `episodes` what a series' says of its own."""
+        above = {**self._above_the_fold(movie), **_about(traits), "series": series}
+        main = {**self._main_column(movie, rank), **self._beside(movie, traits), "episodes": episodes}
+        props = {"tconst": movie.imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
+        return self.page("/title/[tconst]", _head(movie) + _json_ld_script(_title_json_ld(movie)), props)
 
     def top(self) -> Body:
         """Return the Top 250."""
-        return self._chart("top", self._catalogue.top)
+        return self.chart("top", [self._catalogue.movie(index) for index in self._catalogue.top])
 
     def popular(self) -> Body:
         """Return the most popular titles."""
-        return self._chart("moviemeter", self._catalogue.popular)
+        return self.chart("moviemeter", [self._catalogue.movie(index) for index in self._catalogue.popular])
 
     def box_office(self) -> Body:
         """Return the weekend's box office, which gives no ranks, years or running times."""
@@ -67,20 +90,22 @@ class Pages:
             gross = _wrapped("total", _money(movie.opening_weekend))
             edges.append({"node": {"gross": gross, "release": {"weeksRunning": 1 + index, "titles": [node]}}})
         props = {"pageData": {"topGrossingReleases": {"edges": edges}}}
-        return self._page("/chart/boxoffice", _canonical("/chart/boxoffice/"), props)
+        return self.page("/chart/boxoffice", _canonical("/chart/boxoffice/"), props)
 
-    def _chart(self, name: str, indexes: Sequence[int]) -> Body:
-        movies = [self._catalogue.movie(index) for index in indexes]
+    def chart(self, name: str, movies: Sequence[ReplicaMovie]) -> Body:
+        """Return a chart of titles in their order."""
         edges = [{"currentRank": rank, "node": _title(movie)} for rank, movie in enumerate(movies, start=1)]
         head = _canonical(f"/chart/{name}/") + _json_ld_script(_chart_json_ld(movies))
-        return self._page(f"/chart/{name}", head, {"pageData": {"chartTitles": {"edges": edges}}})
+        return self.page(f"/chart/{name}", head, {"pageData": {"chartTitles": {"edges": edges}}})
 
-    def _page(self, route: str, head: bytes, props: dict[str, Any]) -> Body:
+    def page(self, route: str, head: bytes, props: dict[str, Any]) -> Body:
+        """Return a page of a route, with what stands in its head and in its data."""
         return _template(route, light=self._light).fill(head, _encode(props)[1:-1])
 
     def _above_the_fold(self, movie: ReplicaMovie) -> dict[str, Any]:
         basics, credits_ = movie.basics, movie.credits
         shown = (
+            ("Creator", "creator", credits_.creators),
             ("Director", "director", credits_.directors),
             ("Writers", "writer", credits_.writers),
             ("Stars", "cast", tuple(person for person, _ in credits_.cast)),
@@ -96,18 +121,15 @@ class Pages:
                     "credits": _credits(people[:3])["credits"],
                 }
                 for text, category, people in shown
+                if people
             ],
             "metacritic": _wrapped("metascore", _wrapped("score", movie.metascore)),
-            "creatorsPageTitle": [],
-            "directorsPageTitle": [_credits(credits_.directors)],
+            "creatorsPageTitle": _departments(credits_.creators),
+            "directorsPageTitle": _departments(credits_.directors),
         }
 
-    def _main_column(self, movie: ReplicaMovie) -> dict[str, Any]:
+    def _main_column(self, movie: ReplicaMovie, rank: int | None) -> dict[str, Any]:
         country, credits_ = movie.basics.country, movie.credits
-        rank = self._catalogue.top_ranks.get(movie.index)
-        if rank is None and movie.rating is not None and movie.index < _RANKED:
-            # The ranking goes on beyond the chart: 1046 is no place in the Top 250.
-            rank = len(self._catalogue.top) + 1 + movie.index
         title = _title(movie)
         cast = [_cast_edge(*part) for part in credits_.cast[:CAST_ON_TITLE_PAGE]]
         return {
@@ -117,16 +139,15 @@ class Pages:
             },
             "ratingsSummary": {"topRanking": _wrapped("rank", rank), **title["ratingsSummary"]},
             "cast": {"total": len(credits_.cast), "edges": cast},
-            "creators": [],
-            "directors": [_credits(credits_.directors)],
-            "writers": [_credits(credits_.writers)],
+            "creators": _departments(credits_.creators),
+            "directors": _departments(credits_.directors),
+            "writers": _departments(credits_.writers),
             "spokenLanguages": {"spokenLanguages": [{"id": country.language_code, "text": country.language}]},
             "countriesDetails": {"countries": [{"id": country.code, "text": country.name}]},
             "productionBudget": _wrapped("budget", _money(movie.budget)),
             "worldwideGross": _wrapped("total", _money(movie.worldwide_gross)),
             "lifetimeGross": _wrapped("total", _money(movie.domestic_gross)),
             "openingWeekendGross": _wrapped("gross", _wrapped("total", _money(movie.opening_weekend))),
-            "series": None,
         }
 
     def _beside(self, movie: ReplicaMovie, traits: Traits) -> dict[str, Any]:
@@ -151,6 +172,7 @@ class Pages:
             },
             "aggregateRatingsBreakdown": {"histogram": {"histogramValues": bars if movie.rating else []}},
             "reviews": {"total": traits.user_reviews},
+            "watchOptionsByCategory": {"categorizedWatchOptionsList": _watch_options(traits)},
         }
 
     def _named(self, index: int) -> dict[str, Any]:
@@ -167,7 +189,22 @@ def _about(traits: Traits) -> dict[str, Any]:
     """Return what the head of the page says of what a title is like."""
     edges = [{"node": {"text": keyword}} for keyword in traits.keywords]
     interests = [{"node": {"primaryText": {"text": interest}}} for interest in traits.interests]
-    return {"keywords": {"total": len(edges), "edges": edges}, "interests": {"edges": interests}}
+    taglines = [{"node": {"text": traits.tagline}}] if traits.tagline else []
+    return {
+        "keywords": {"total": len(edges), "edges": edges},
+        "interests": {"edges": interests},
+        "taglines": {"edges": taglines},
+    }
+
+
+def _watch_options(traits: Traits) -> list[dict[str, Any]]:
+    """Return the offers by category; what can be rented and bought stands once for both."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for offer in traits.offers:
+        if offer.kind != "buy":
+            option = {"provider": {"name": {"value": offer.provider}}, "link": f"{offer.url}?ref_=tt_watch"}
+            found.setdefault(WATCH_CATEGORIES[offer.kind], []).append(option)
+    return [{"categoryName": {"value": name}, "watchOptions": options} for name, options in found.items()]
 
 
 def poster_url(movie: ReplicaMovie) -> str | None:
@@ -179,7 +216,10 @@ def poster_url(movie: ReplicaMovie) -> str | None:
 
 _SIZES = {
     "/title/[tconst]": (790_000, 530_000),
+    "/title/[tconst]/episodes": (350_000, 400_000),
     "/chart/top": (770_000, 370_000),
+    "/chart/toptv": (770_000, 370_000),
+    "/chart/tvmeter": (770_000, 370_000),
     "/chart/moviemeter": (770_000, 370_000),
     "/chart/boxoffice": (450_000, 370_000),
 }
@@ -231,14 +271,14 @@ def _title_json_ld(movie: ReplicaMovie) -> dict[str, Any]:
         "datePublished": movie.release.iso,
         "actor": [_person_json_ld(person) for person, _ in credits_.cast[:3]],
         "director": [_person_json_ld(person) for person in credits_.directors],
-        "creator": [_person_json_ld(person) for person in credits_.writers],
+        "creator": [_person_json_ld(person) for person in (*credits_.creators, *credits_.writers)],
     }
     if basics.original_title is not None:
         found |= {"name": html.escape(basics.original_title), "alternateName": html.escape(basics.title)}
     return found
 
 
-def _chart_json_ld(movies: list[ReplicaMovie]) -> dict[str, Any]:
+def _chart_json_ld(movies: Sequence[ReplicaMovie]) -> dict[str, Any]:
     items = [{"@type": "ListItem", "item": {**_listed_json_ld(m), "genre": ", ".join(m.basics.genres)}} for m in movies]
     return {"@type": "ItemList", "itemListElement": items, "@context": "https://schema.org"}
 
@@ -246,7 +286,7 @@ def _chart_json_ld(movies: list[ReplicaMovie]) -> dict[str, Any]:
 def _listed_json_ld(movie: ReplicaMovie) -> dict[str, Any]:
     basics = movie.basics
     found: dict[str, Any] = {
-        "@type": "Movie",
+        "@type": _TYPES[basics.title_type][1],
         "url": title_url("imdb", movie.imdb_id),
         # The site writes &apos; where html.escape writes &#x27;.
         "name": html.escape(basics.title).replace("&#x27;", "&apos;"),
@@ -283,18 +323,31 @@ def _title(movie: ReplicaMovie) -> dict[str, Any]:
     return {
         "id": movie.imdb_id,
         "titleText": {"text": basics.title},
-        "titleType": {"id": basics.title_type, "text": "Movie" if basics.title_type == "movie" else "TV Movie"},
+        "titleType": {"id": basics.title_type, "text": _TYPES[basics.title_type][0]},
         "originalTitleText": {"text": basics.original_title or basics.title},
         "primaryImage": None if poster is None else {"width": POSTER_SIZE[0], "height": POSTER_SIZE[1], "url": poster},
-        "releaseYear": {"year": basics.year, "endYear": None},
+        "releaseYear": {"year": basics.year, "endYear": basics.end_year},
         "releaseDate": {"day": release.day, "month": release.month, "year": release.year, "country": country},
         "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},
         "runtime": _wrapped("seconds", None if basics.runtime_minutes is None else basics.runtime_minutes * 60),
         "certificate": _wrapped("rating", movie.certificate),
         "titleGenres": {"genres": [{"genre": {"text": genre}} for genre in basics.genres]},
         "plot": _wrapped("plotText", _wrapped("plainText", movie.plot)),
-        "series": None,
     }
+
+
+_TYPES = {
+    "movie": ("Movie", "Movie"),
+    "tvMovie": ("TV Movie", "Movie"),
+    "tvSeries": ("TV Series", "TVSeries"),
+    "tvMiniSeries": ("TV Mini Series", "TVSeries"),
+    "tvEpisode": ("TV Episode", "TVEpisode"),
+}
+"""What the page and its JSON-LD call each type of title."""
+
+
+def _departments(people: Sequence[Person]) -> list[dict[str, Any]]:
+    return [_credits(people)] if people else []
 
 
 def _wrapped(key: str, value: Any) -> dict[str, Any] | None:

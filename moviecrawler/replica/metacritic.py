@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 import html
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from moviecrawler.replica import bulk
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.nuxt import payload_around, shared_values
 from moviecrawler.replica.traits import recommended, traits_of
 from moviecrawler.urls import title_url
 
@@ -34,32 +34,55 @@ _ORDERED_TOGETHER = 10_000
 _encode = msgspec.json.Encoder().encode
 
 
+class Kind(NamedTuple):
+    """What the site calls one kind of titles."""
+
+    type: str
+    path: str
+    """What addresses begin with."""
+    composed: str
+    """In the JSON host's addresses and the payload's keys."""
+    finder_id: int
+    justwatch: str
+    json_ld: str
+    first_id: int
+    """The number of the first title in the site's database."""
+
+
+MOVIE = Kind("movie", "movie", "movies", 2, "movie", "Movie", 2_000_000_000)
+
+
 class Pages:
-    """Metacritic's pages over a catalogue; `light` ones have the same data without the bulk around it."""
+    """Metacritic's pages of a catalogue's movies; `light` ones have the same data without the bulk around it."""
+
+    kind = MOVIE
 
     def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
         self._catalogue = catalogue
         self._light = light
 
-    def movie(self, slug: str) -> Body | None:
-        """Return a movie's page, or None when there is none with exactly this slug."""
-        found = self._movie(slug)
+    def title(self, slug: str) -> Body | None:
+        """Return a title's page, or None when there is none with exactly this slug."""
+        found = self._of_slug(slug)
         if found is None:
             return None
         movie, facts = found
-        page = {"components": self._components(movie, facts)}
-        title, address = html.escape(movie.basics.title), title_url("metacritic", f"movie/{facts.slug}")
+        return self._page(facts.slug, movie, self._components(movie, facts), title_json_ld(movie, facts, self.kind))
+
+    def _page(self, slug: str, movie: ReplicaMovie, components: list[dict[str, Any]], json_ld: dict[str, Any]) -> Body:
+        title, address = html.escape(movie.basics.title), title_url("metacritic", f"{self.kind.path}/{slug}")
         head = (
             f'<title>{title} Reviews - Metacritic</title><link rel="canonical" href="{address}">'
             f'<meta property="og:url" content="{address}"><meta property="og:title" content="{title}">'
             '<script type="application/ld+json">'
         ).encode()
-        payload = _payload(f"loadPage:movies:{facts.slug}:", page, f"/movie/{facts.slug}/", light=self._light)
-        return _page_template(light=self._light).fill(head + _encode(_json_ld(movie, facts)) + b"</script>", *payload)
+        key, path = f"loadPage:{self.kind.composed}:{slug.replace('/', ':')}:", f"/{self.kind.path}/{slug}/"
+        payload = payload_around(key, {"components": components}, path, light=self._light)
+        return _page_template(light=self._light).fill(head + _encode(json_ld) + b"</script>", *payload)
 
     def composed(self, slug: str) -> Body | None:
-        """Return the JSON host's answer for a movie's page, or None when there is no such movie."""
-        found = self._movie(slug)
+        """Return the JSON host's answer for a title's page, or None when there is no such title."""
+        found = self._of_slug(slug)
         if found is None:
             return None
         return _composer_template(light=self._light).fill(b'{"components":' + _encode(self._components(*found))[:-1])
@@ -72,7 +95,7 @@ class Pages:
         """
         return Body(_encode(self._finder(order, limit, offset, host)))
 
-    def _movie(self, slug: str) -> tuple[ReplicaMovie, MetacriticFacts] | None:
+    def _of_slug(self, slug: str) -> tuple[ReplicaMovie, MetacriticFacts] | None:
         index = self._catalogue.index_of_slug("metacritic", slug)
         if index is None:
             return None
@@ -81,23 +104,26 @@ class Pages:
 
     def _components(self, movie: ReplicaMovie, facts: MetacriticFacts) -> list[dict[str, Any]]:
         traits = traits_of(self._catalogue, movie)
-        critics = _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews)
-        users = _summary("user", facts.slug, 10, facts.user_score, facts.user_ratings)
         related = [
             {"type": "movie", "slug": self._facts(index).slug, "title": self._catalogue.basics(index).title}
             # The site recommends the title itself, too.
             for index in (*recommended(self._catalogue, "metacritic", traits), movie.index)
         ]
         return [
-            _component("product", "Product", _product(movie, facts, traits)),
-            {
-                "data": {"totalResults": len(related), "items": related},
-                "meta": {"componentName": "related-carousel", "componentType": "ProductList"},
-            },
-            _component("where-to-watch", "WhereToWatch", _where_to_watch(facts, traits)),
-            _component("critic-score-summary", "MetaScoreSummary", critics),
-            _component("user-score-summary", "MetaScoreSummary", users),
+            component("product", "Product", product(movie, facts, traits, self.kind)),
+            list_component("related-carousel", "ProductList", related),
+            component("where-to-watch", "WhereToWatch", where_to_watch(facts, traits, self.kind)),
+            *score_components(f"/{self.kind.path}/{facts.slug}", facts),
         ]
+
+    def _count(self) -> int:
+        return self._catalogue.count("metacritic")
+
+    def _nth(self, place: int) -> int:
+        return self._catalogue.nth("metacritic", place)
+
+    def _movie(self, index: int) -> ReplicaMovie:
+        return self._catalogue.movie(index)
 
     def _facts(self, index: int) -> MetacriticFacts:
         facts = self._catalogue.metacritic(index)
@@ -106,18 +132,18 @@ class Pages:
         return facts
 
     def _finder(self, order: str, limit: int, offset: int, host: str) -> dict[str, Any]:
-        total = self._catalogue.count("metacritic")
+        total = self._count()
         end = min(offset + min(limit, MOST_FINDER_ROWS), total)
         rows = [self._ordered(order, place) for place in range(offset, end)]
         if rows and end < total and order == "-metaScore":
             following = self._ordered(order, end)
             if self._facts(following).metascore == self._facts(rows[-1]).metascore:
                 rows.append(following)
-        address = f"{host}/finder/metacritic/web?mcoTypeId=2&sortBy={order}&limit={limit}&offset="
+        address = f"{host}/finder/metacritic/web?mcoTypeId={self.kind.finder_id}&sortBy={order}&limit={limit}&offset="
         links: dict[str, Any] = {"self": {"href": f"{address}{offset}"}, "first": {"href": f"{address}0"}}
         if end < total:
             links["next"] = {"href": f"{address}{end}"}
-        items = [_row(self._catalogue.movie(index), self._facts(index)) for index in rows]
+        items = [_row(self._movie(index), self._facts(index), self.kind) for index in rows]
         return {"data": {"totalResults": total, "items": items}, "links": links, "meta": {"componentName": None}}
 
     def _ordered(self, order: str, place: int) -> int:
@@ -128,8 +154,7 @@ class Pages:
     def _block(self, order: str, block: int) -> Sequence[int]:
         """Return the indexes of one block of movies in an order; by popularity in any order that is not known."""
         first = block * _ORDERED_TOGETHER
-        end = min(first + _ORDERED_TOGETHER, self._catalogue.count("metacritic"))
-        indexes = [self._catalogue.nth("metacritic", place) for place in range(first, end)]
+        indexes = [self._nth(place) for place in range(first, min(first + _ORDERED_TOGETHER, self._count()))]
         keys: dict[str, Callable[[MetacriticFacts], Any]] = {
             "-metaScore": lambda facts: -(facts.metascore or 0),
             "-userScore": lambda facts: -(facts.user_score or 0),
@@ -163,7 +188,7 @@ def _page_template(*, light: bool) -> Template:
         b"</head><body>"
         + bulk.markup(markup_size * 9 // 10, "metacritic")
         + b'<script type="application/json" data-nuxt-data="nuxt-app" data-ssr="true" id="__NUXT_DATA__">',
-        _shared_values(light=light)[0],
+        shared_values(light=light)[0],
         b"</script></body></html>",
     )
 
@@ -178,91 +203,42 @@ def _composer_template(*, light: bool) -> Template:
     )
 
 
-_FIRST_SHARED = 4
-
-
-@functools.cache
-def _shared_values(*, light: bool) -> tuple[bytes, int]:
-    """Return the values that every payload has from index 4 on, with the commas around them, and how many they are."""
-    texts = bulk.json_values(300 if light else 120_000, "payload")
-    first_text = _FIRST_SHARED + 5
-    values = [
-        {"version": first_text, "slots": _FIRST_SHARED + 1},
-        list(range(first_text, first_text + len(texts))),
-        ["Reactive", _FIRST_SHARED + 3],
-        {},
-        ["Set"],
-        *texts,
-    ]
-    return b"," + _encode(values)[1:-1] + b",", len(values)
-
-
-def _payload(key: str, page: dict[str, Any], path: str, *, light: bool) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the shared values in the payload of a page."""
-    start = _FIRST_SHARED + _shared_values(light=light)[1]
-    values = flatten({"page": page, "path": path}, start)
-    root = values[0]
-    head = [
-        ["ShallowReactive", 1],
-        {
-            "data": 2,
-            "state": _FIRST_SHARED + 2,
-            "once": _FIRST_SHARED + 4,
-            "_errors": _FIRST_SHARED + 3,
-            "path": root["path"],
-        },
-        ["ShallowReactive", 3],
-        {"fandom-ads-ad-engine-config": _FIRST_SHARED, key: root["page"]},
-    ]
-    return _encode(head)[:-1], _encode(values)[1:]
-
-
-def flatten(value: Any, start: int) -> list[Any]:
-    """Return a value as devalue writes it: all that it consists of in one list, naming one another by index.
-
-    The first of the list has the index `start`. Equal scalars are there once.
-    """
-    flat: list[Any] = []
-    numbers = count(start)
-    scalars: dict[tuple[type, Any], int] = {}
-
-    def place(part: Any) -> int:
-        if not isinstance(part, dict | list):
-            known = scalars.get((type(part), part))
-            if known is not None:
-                return known
-        number = next(numbers)
-        flat.append(None)
-        if isinstance(part, dict):
-            flat[number - start] = {key: place(inner) for key, inner in part.items()}
-        elif isinstance(part, list):
-            flat[number - start] = [place(inner) for inner in part]
-        else:
-            flat[number - start] = part
-            scalars[type(part), part] = number
-        return number
-
-    place(value)
-    return flat
-
-
 # --- The data -------------------------------------------------------------------------------------------------------
 
 
-def _component(name: str, kind: str, item: dict[str, Any]) -> dict[str, Any]:
+def component(name: str, kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a page that shows one thing."""
     return {"data": {"item": item}, "links": {}, "meta": {"componentName": name, "componentType": kind}}
 
 
-def _product(movie: ReplicaMovie, facts: MetacriticFacts, traits: Traits) -> dict[str, Any]:
+def list_component(name: str, kind: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a part of a page that shows a list."""
+    meta = {"componentName": name, "componentType": kind}
+    return {"data": {"totalResults": len(items), "items": items}, "meta": meta}
+
+
+def score_components(path: str, facts: MetacriticFacts, query: str = "") -> list[dict[str, Any]]:
+    """Return the parts that show both scores of what is at a path; a season's stand at its series', with a query."""
+    critics = summary(f"{path}/critic-reviews/{query}", 100, facts.metascore, facts.critic_reviews)
+    users = summary(f"{path}/user-reviews/{query}", 10, facts.user_score, facts.user_ratings)
+    return [
+        component("critic-score-summary", "MetaScoreSummary", critics),
+        component("user-score-summary", "MetaScoreSummary", users),
+    ]
+
+
+def product(movie: ReplicaMovie, facts: MetacriticFacts, traits: Traits, kind: Kind) -> dict[str, Any]:
+    """Return what a page says of its title."""
     credits_ = movie.credits
     crew = [_person(person, "Directed By", []) for person in credits_.directors]
+    crew += [_person(person, "Written By", ["created by"]) for person in credits_.creators]
     crew += [_person(person, "Written By", ["screenplay"]) for person in credits_.writers]
     cast = [
         _person(person, "Cast", character.split(" / ") if character else [])
         for person, character in credits_.cast[:CAST_SHOWN]
     ]
     return {
-        **_listed(movie, facts),
+        **_listed(movie, facts, kind),
         "production": {"companies": [], "officialSite": "", "filmingLocations": [], "cast": cast, "crew": crew},
         "imdbId": movie.imdb_id if facts.names_imdb_id else None,
         "tags": [keyword.replace(" ", "-") for keyword in traits.keywords],
@@ -271,7 +247,7 @@ def _product(movie: ReplicaMovie, facts: MetacriticFacts, traits: Traits) -> dic
     }
 
 
-def _where_to_watch(facts: MetacriticFacts, traits: Traits) -> dict[str, Any]:
+def where_to_watch(facts: MetacriticFacts, traits: Traits, kind: Kind) -> dict[str, Any]:
     """Return JustWatch's offers, whose links lead to a counter first."""
     offers: dict[str, list[dict[str, Any]]] = {name: [] for name in ("free", "rent", "buy", "flatrate", "ads")}
     for offer in traits.offers:
@@ -291,13 +267,13 @@ def _where_to_watch(facts: MetacriticFacts, traits: Traits) -> dict[str, Any]:
     return {
         "hasOffers": bool(traits.offers),
         **offers,
-        "meta": {"fullPath": justwatch_path(facts), "locale": "en_US", "objectType": "movie"},
+        "meta": {"fullPath": justwatch_path(facts, kind), "locale": "en_US", "objectType": kind.type},
     }
 
 
-def justwatch_path(facts: MetacriticFacts) -> str:
-    """Return where JustWatch would have the movie."""
-    return f"/us/movie/{facts.slug}"
+def justwatch_path(facts: MetacriticFacts, kind: Kind) -> str:
+    """Return where JustWatch would have the title."""
+    return f"/us/{kind.justwatch}/{facts.slug}"
 
 
 def _person(person: Person, group_name: str, roles: list[str]) -> dict[str, Any]:
@@ -323,7 +299,8 @@ def unrounded(score: float) -> float:
     return max(0.0, score - 0.25)
 
 
-def _summary(who: str, slug: str, scale: int, score: float | None, reviews: int) -> dict[str, Any]:
+def summary(address: str, scale: int, score: float | None, reviews: int) -> dict[str, Any]:
+    """Return one score, as it stands at an address."""
     given = 0 if score is None else reviews
     liked, neutral, disliked = opinions(score or 0, scale, given)
     return {
@@ -335,7 +312,7 @@ def _summary(who: str, slug: str, scale: int, score: float | None, reviews: int)
         "neutralCount": neutral,
         "negativeCount": disliked,
         "sentiment": None if score is None else SENTIMENT,
-        "url": f"/movie/{slug}/{who}-reviews/",
+        "url": address,
     }
 
 
@@ -352,42 +329,43 @@ def _image(movie: ReplicaMovie) -> dict[str, Any] | None:
     }
 
 
-def _row(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+def _row(movie: ReplicaMovie, facts: MetacriticFacts, kind: Kind) -> dict[str, Any]:
     """Return a row of the finder, where what has no score has 0, and where details have null."""
-    listed = _listed(movie, facts)
+    listed = _listed(movie, facts, kind)
     listed["criticScoreSummary"]["score"] = facts.metascore or 0
     return {**listed, "userScore": {"score": facts.user_score or 0}}
 
 
-def _listed(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
-    basics = movie.basics
+def _listed(movie: ReplicaMovie, facts: MetacriticFacts, kind: Kind) -> dict[str, Any]:
+    basics, address = movie.basics, f"/{kind.path}/{facts.slug}/critic-reviews/"
     return {
-        "id": 2_000_000_000 + movie.index,
-        "type": "movie",
+        "id": kind.first_id + movie.index,
+        "type": kind.type,
         "title": basics.title,
         "slug": facts.slug,
         "premiereYear": facts.year,
         "releaseDate": facts.release.iso,
         "rating": movie.certificate,
         "image": _image(movie),
-        "criticScoreSummary": _summary("critic", facts.slug, 100, facts.metascore, facts.critic_reviews),
+        "criticScoreSummary": summary(address, 100, facts.metascore, facts.critic_reviews),
         "genres": [{"id": None, "name": genre} for genre in basics.genres],
         "description": movie.plot,
         "duration": basics.runtime_minutes,
     }
 
 
-def _json_ld(movie: ReplicaMovie, facts: MetacriticFacts) -> dict[str, Any]:
+def title_json_ld(movie: ReplicaMovie, facts: MetacriticFacts, kind: Kind) -> dict[str, Any]:
+    """Return what JSON-LD says of a title."""
     basics = movie.basics
     found: dict[str, Any] = {
         "@context": "https://schema.org",
-        "@type": "Movie",
+        "@type": kind.json_ld,
         "name": basics.title,
         "dateCreated": f"{facts.release.iso}T00:00:00.000Z",
         "datePublished": facts.release.iso,
         "description": movie.plot or "",
         "contentRating": movie.certificate or "",
-        "url": title_url("metacritic", f"movie/{facts.slug}"),
+        "url": title_url("metacritic", f"{kind.path}/{facts.slug}"),
         "genre": list(basics.genres),
         "actor": [_person_json_ld(person) for person, _ in movie.credits.cast[:CAST_SHOWN]],
         "director": [_person_json_ld(person) for person in movie.credits.directors],

@@ -5,19 +5,21 @@ from __future__ import annotations
 import base64
 import functools
 import html
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from moviecrawler.replica import bulk
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.rottentomatoes_rows import browse_row, tile, worded
 from moviecrawler.replica.traits import has_consensus, recommended, sides_of, traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moviecrawler.items import OfferKind
-    from moviecrawler.replica.facts import Person, Release, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.facts import Person, ReplicaMovie, RottenTomatoesFacts
     from moviecrawler.replica.movies import Catalogue
     from moviecrawler.replica.traits import Side, Traits
 
@@ -28,6 +30,8 @@ IN_THEATERS = 56
 _CRITICS, _AUDIENCE = "Tomatometer", "Popcornmeter"
 _FRESH = 60
 _MILLION = 1_000_000
+_OF_SERIES = "tv_"
+"""What the names of lists of series begin with."""
 _LICENCES: dict[OfferKind, str] = {
     "free": "Free",
     "ads": "Free with ads",
@@ -38,8 +42,21 @@ _LICENCES: dict[OfferKind, str] = {
 _encode = msgspec.json.Encoder().encode
 
 
+class Kind(NamedTuple):
+    """What the site calls one kind of titles."""
+
+    type: str
+    """In its scripts."""
+    json_ld: str
+    database: int
+    """The number before that of the first title in the site's database."""
+
+
+MOVIE = Kind("Movie", "Movie", 770_000_000)
+
+
 class Pages:
-    """Rotten Tomatoes' pages over a catalogue; `light` ones have the same data without the bulk around it."""
+    """Rotten Tomatoes' pages of a catalogue's movies; `light` ones have the same data without the bulk around it."""
 
     def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
         self._catalogue = catalogue
@@ -57,15 +74,33 @@ class Pages:
             return None
         movie, facts = self._catalogue.movie(index), self._facts(index)
         traits = traits_of(self._catalogue, movie)
-        title, address = html.escape(movie.basics.title), title_url("rottentomatoes", f"m/{slug}")
+        props = [f"Released {worded(facts.release)}"]
+        if movie.basics.runtime_minutes is not None:
+            props.append(_hours(movie.basics.runtime_minutes))
+        return self._page(f"m/{slug}", MOVIE, movie, facts, traits, props, title_json_ld(movie, facts))
+
+    def _page(
+        self,
+        site_id: str,
+        kind: Kind,
+        movie: ReplicaMovie,
+        facts: RottenTomatoesFacts,
+        traits: Traits,
+        props: list[str],
+        json_ld: dict[str, Any],
+        more: str = "",
+    ) -> Body:
+        """Return the page of any title. `props`: what stands below its name; `more`: what stands beside the sections of all."""
+        title, address = html.escape(movie.basics.title), title_url("rottentomatoes", site_id)
         head = (
             f'<title>{title} | Rotten Tomatoes</title><link rel="canonical" href="{address}">'
             f'<meta property="og:url" content="{address}"><meta property="og:title" content="{title}">'
             '<script type="application/ld+json">'
         ).encode()
+        sections = self._sections(movie, facts, traits) + more
         return _template("movie", light=self._light).fill(
-            head + _encode(_json_ld(movie, facts)) + b"</script>",
-            _scripts(movie, facts, traits) + self._sections(movie, facts, traits).encode() + _cast(movie).encode(),
+            head + _encode(json_ld) + b"</script>",
+            _scripts(f"/{site_id}", kind, movie, facts, traits, props) + sections.encode() + _cast(movie).encode(),
             _details(movie, facts).encode(),
         )
 
@@ -91,10 +126,10 @@ class Pages:
         )
 
     def browse(self, name: str) -> Body:
-        """Return the first page of a browse list: movies_in_theaters, or all movies by popularity."""
+        """Return the first page of a browse list: movies_in_theaters, tv_series_browse, or all movies by popularity."""
         places, info = self._browse_places(name, 0)
-        movies = [self._at(place) for place in places]
-        tiles = "".join(_tile(*found) for found in movies)
+        movies = [self._at(name, place) for place in places]
+        tiles = "".join(tile(*found) for found in movies)
         script = b'<script id="pageInfo" type="application/json">' + _encode(info) + b"</script>"
         if not movies:
             script += b'<script id="noResults" type="application/json">true</script>'
@@ -107,7 +142,7 @@ class Pages:
     def browse_json(self, name: str, after: str) -> Body:
         """Return what follows a cursor in a browse list. Raises ValueError for a cursor that is none."""
         places, info = self._browse_places(name, int(base64.b64decode(after, validate=True)) + 1)
-        rows = [_browse_row(*self._at(place)) for place in places]
+        rows = [browse_row(*self._at(name, place)) for place in places]
         return Body(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
 
     def _facts(self, index: int) -> RottenTomatoesFacts:
@@ -116,15 +151,24 @@ class Pages:
             raise IndexError(f"Rotten Tomatoes lacks movie {index}")
         return facts
 
-    def _at(self, place: int) -> tuple[ReplicaMovie, RottenTomatoesFacts]:
+    def _at(self, name: str, place: int) -> tuple[str, ReplicaMovie, RottenTomatoesFacts]:
+        """Return the id, the title and the facts at a place of a list."""
+        if name.startswith(_OF_SERIES):
+            about = self._catalogue.series.series(self._series[place]).about
+            assert about.rottentomatoes is not None  # noqa: S101 - the list is of those that the site has
+            return f"tv/{about.rottentomatoes.slug}", about, about.rottentomatoes
         index = self._catalogue.nth("rottentomatoes", place)
-        return self._catalogue.movie(index), self._facts(index)
+        return f"m/{self._facts(index).slug}", self._catalogue.movie(index), self._facts(index)
+
+    @functools.cached_property
+    def _series(self) -> Sequence[int]:
+        return self._catalogue.series.numbers("rottentomatoes")
 
     def _browse_places(self, name: str, first: int) -> tuple[range, dict[str, Any]]:
         """Return the places in popularity that a page of a list shows, and its pageInfo."""
         total = self._catalogue.count("rottentomatoes")
-        if name.startswith("tv_"):
-            total = 0
+        if name.startswith(_OF_SERIES):
+            total = len(self._series)
         elif name.startswith("movies_in_theaters"):
             total = min(total, IN_THEATERS)
         places = range(min(first, total), min(first + BROWSE_ROWS, total))
@@ -165,16 +209,20 @@ def _template(kind: str, *, light: bool) -> Template:
 # --- A movie's page ---------------------------------------------------------------------------------------------------
 
 
-def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) -> bytes:
-    props = [] if movie.certificate is None else [movie.certificate]
-    props.append(f"Released {_worded(facts.release)}")
-    if movie.basics.runtime_minutes is not None:
-        props.append(_hours(movie.basics.runtime_minutes))
-    content = {"title": movie.basics.title, "metadataGenres": list(movie.basics.genres), "metadataProps": props}
+def _scripts(
+    address: str, kind: Kind, movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits, props: list[str]
+) -> bytes:
+    shown = [*([] if movie.certificate is None else [movie.certificate]), *props]
+    content = {
+        "mediaType": kind.type,
+        "title": movie.basics.title,
+        "metadataGenres": list(movie.basics.genres),
+        "metadataProps": shown,
+    }
     sides = sides_of(facts)
-    verified = _audience(facts, sides.get("popcornmeter_verified"), "VERIFIED")
-    everybody = _audience(facts, sides.get("popcornmeter_all"), "ALL")
-    critics = _critics(facts, sides.get("tomatometer"))
+    verified = _audience(address, sides.get("popcornmeter_verified"), "VERIFIED")
+    everybody = _audience(address, sides.get("popcornmeter_all"), "ALL")
+    critics = _critics(address, sides.get("tomatometer"))
     scorecard = {
         "audienceScore": verified if "popcornmeter_verified" in sides else everybody,
         "criticsScore": critics,
@@ -185,12 +233,12 @@ def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) ->
             "audienceAll": everybody,
             "audienceVerified": verified,
             "criticsAll": critics,
-            "criticsTop": _critics(facts, sides.get("tomatometer_top")),
-            "mediaType": "Movie",
+            "criticsTop": _critics(address, sides.get("tomatometer_top")),
+            "mediaType": kind.type,
         },
         "primaryImageUrl": poster_url(movie),
     }
-    curation = {"emsId": traits.ems_id, "rtId": database_id(movie), "type": "movie"}
+    curation = {"emsId": traits.ems_id, "rtId": database_id(movie, kind), "type": kind.type[0].lower() + kind.type[1:]}
     return (
         b'<script id="media-hero-json" data-json="mediaHero" type="application/json">'
         + _encode({"content": content})
@@ -202,14 +250,14 @@ def _scripts(movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) ->
     )
 
 
-def database_id(movie: ReplicaMovie) -> str:
-    """Return the number that stands for a movie in the site's database."""
-    return str(770_000_000 + movie.index)
+def database_id(movie: ReplicaMovie, kind: Kind = MOVIE) -> str:
+    """Return the number that stands for a title in the site's database."""
+    return str(kind.database + movie.index)
 
 
-def _critics(facts: RottenTomatoesFacts, side: Side | None) -> dict[str, Any]:
+def _critics(address: str, side: Side | None) -> dict[str, Any]:
     """Return the critics' score; before there are reviews, it has no `score` at all."""
-    shown = {"reviewsPageUrl": f"/m/{facts.slug}/reviews", "title": _CRITICS}
+    shown = {"reviewsPageUrl": f"{address}/reviews", "title": _CRITICS}
     if side is None:
         return {"certified": False, **shown}
     return {
@@ -221,9 +269,9 @@ def _critics(facts: RottenTomatoesFacts, side: Side | None) -> dict[str, Any]:
     }
 
 
-def _audience(facts: RottenTomatoesFacts, side: Side | None, score_type: str) -> dict[str, Any]:
+def _audience(address: str, side: Side | None, score_type: str) -> dict[str, Any]:
     """Return an audience's score, which is counted in bands only."""
-    shown = {"reviewsPageUrl": f"/m/{facts.slug}/reviews/all-audience", "scoreType": score_type, "title": _AUDIENCE}
+    shown = {"reviewsPageUrl": f"{address}/reviews/all-audience", "scoreType": score_type, "title": _AUDIENCE}
     if side is None:
         return {"certified": False, **shown}
     return {
@@ -253,8 +301,13 @@ def _side(side: Side) -> dict[str, Any]:
 
 def where_to_watch(movie: ReplicaMovie, traits: Traits) -> list[tuple[str, str, str | None]]:
     """Return affiliates with their licences and addresses; what can be rented and bought has one of both."""
-    shown: list[tuple[str, str, str | None]] = [("showtimes", "In theaters", None)] if movie.index < IN_THEATERS else []
+    shown: list[tuple[str, str, str | None]] = [("showtimes", "In theaters", None)] if is_in_theaters(movie) else []
     return shown + [(o.affiliate, _LICENCES[o.kind], o.url) for o in traits.offers if o.kind != "buy"]
+
+
+def is_in_theaters(movie: ReplicaMovie) -> bool:
+    """Return whether a title is shown in theaters now."""
+    return movie.index < IN_THEATERS and movie.basics.title_type in {"movie", "tvMovie"}
 
 
 def _offer(affiliate: str, licence: str, url: str | None) -> str:
@@ -277,13 +330,17 @@ def _cast(movie: ReplicaMovie) -> str:
 def _details(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
     """Return the list of details; what the site does not know has no row."""
     basics, credits_ = movie.basics, movie.credits
-    where = "Streaming" if facts.streaming_only else "Theaters"
+    is_series = basics.title_type.startswith("tv") and basics.title_type != "tvMovie"
+    dated = "Premiere Date" if is_series else f"Release Date ({'Streaming' if facts.streaming_only else 'Theaters'})"
+    wide = "" if is_series or facts.streaming_only else ", Wide"
+    genres = "tv_series_browse" if is_series else "movies_at_home"
     rows: list[tuple[str, list[tuple[str, str | None]]]] = [
+        ("Creator", [(person.name, f"/{person.celebrity}") for person in credits_.creators]),
         ("Director", [(person.name, f"/{person.celebrity}") for person in credits_.directors]),
         ("Screenwriter", [(person.name, f"/{person.celebrity}") for person in credits_.writers]),
-        ("Genre", [(genre, f"/browse/movies_at_home/genres:{genre.lower()}") for genre in basics.genres]),
+        ("Genre", [(genre, f"/browse/{genres}/genres:{genre.lower()}") for genre in basics.genres]),
         ("Original Language", [(basics.country.language, None)]),
-        (f"Release Date ({where})", [(_worded(facts.release) + ("" if facts.streaming_only else ", Wide"), None)]),
+        (dated, [(worded(facts.release) + wide, None)]),
     ]
     if movie.certificate is not None:
         rows.append(("Rating", [(f"{movie.certificate} (Some Language|Mild Peril)", None)]))
@@ -292,7 +349,7 @@ def _details(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
         rows.append(("Box Office (Gross USA)", [(gross, None)]))
     if basics.runtime_minutes is not None:
         rows.append(("Runtime", [(_hours(basics.runtime_minutes), None)]))
-    return "<dl>" + "".join(_detail(*row) for row in rows) + "</dl>"
+    return "<dl>" + "".join(_detail(label, values) for label, values in rows if values) + "</dl>"
 
 
 def _detail(label: str, values: list[tuple[str, str | None]]) -> str:
@@ -308,7 +365,8 @@ def _detail(label: str, values: list[tuple[str, str | None]]) -> str:
     )
 
 
-def _json_ld(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
+def title_json_ld(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
+    """Return what JSON-LD says of a movie."""
     basics, credits_ = movie.basics, movie.credits
     name = basics.title
     if facts.slug.endswith(f"_{facts.release.year}"):
@@ -322,19 +380,20 @@ def _json_ld(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
         "description": f"Discover reviews, ratings, and trailers for {basics.title} on Rotten Tomatoes.",
         "dateCreated": facts.release.iso,
         "genre": list(basics.genres),
-        "actor": [_person_json_ld(person) for person, _ in credits_.cast[:5]],
-        "director": [_person_json_ld(person) for person in credits_.directors],
+        "actor": [person_json_ld(person) for person, _ in credits_.cast[:5]],
+        "director": [person_json_ld(person) for person in credits_.directors],
         # Of the trailer, not of the movie.
         "video": {"@type": "VideoObject", "name": f"{basics.title}: Trailer 1", "duration": "2:28"},
     }
     if movie.certificate is not None:
         found["contentRating"] = movie.certificate
     if facts.tomatometer is not None:
-        found["aggregateRating"] = _rating_json_ld(facts)
+        found["aggregateRating"] = rating_json_ld(facts)
     return found
 
 
-def _rating_json_ld(facts: RottenTomatoesFacts) -> dict[str, Any]:
+def rating_json_ld(facts: RottenTomatoesFacts) -> dict[str, Any]:
+    """Return what JSON-LD says of the critics' score."""
     return {
         "@type": "AggregateRating",
         "bestRating": "100",
@@ -346,48 +405,9 @@ def _rating_json_ld(facts: RottenTomatoesFacts) -> dict[str, Any]:
     }
 
 
-def _person_json_ld(person: Person) -> dict[str, str]:
+def person_json_ld(person: Person) -> dict[str, str]:
+    """Return what JSON-LD says of somebody."""
     return {"@type": "Person", "name": person.name, "sameAs": f"https://www.rottentomatoes.com/{person.celebrity}"}
-
-
-# --- Browse -----------------------------------------------------------------------------------------------------------
-
-
-def _tile(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
-    title = html.escape(movie.basics.title)
-    scores = "".join(
-        f'<rt-text context="label" size="1" slot="{slot}"> {"" if score is None else f"{score}%"} </rt-text>'
-        for slot, score in (("criticsScore", facts.tomatometer), ("audienceScore", facts.popcornmeter))
-    )
-    return (
-        f'<div class="js-tile-link" data-qa="discovery-media-list-item"><tile-dynamic>'
-        f'<a data-qa="discovery-media-list-item-caption" href="/m/{facts.slug}" slot="caption"><score-pairs-deprecated>'
-        f'{scores}</score-pairs-deprecated><span class="p--small" data-qa="discovery-media-list-item-title"> {title} '
-        f'</span><span class="smaller" data-qa="discovery-media-list-item-start-date"> {_opening(facts)} </span></a>'
-        "</tile-dynamic></div>"
-    )
-
-
-def _browse_row(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
-    def percent(score: int | None) -> dict[str, str]:
-        return {} if score is None else {"scorePercent": f"{score}%", "score": str(score)}
-
-    return {
-        "title": movie.basics.title,
-        "mediaUrl": f"/m/{facts.slug}",
-        "type": "Movie",
-        "releaseDateText": _opening(facts),
-        "criticsScore": percent(facts.tomatometer),
-        "audienceScore": percent(facts.popcornmeter),
-    }
-
-
-def _opening(facts: RottenTomatoesFacts) -> str:
-    return f"{'Streaming' if facts.streaming_only else 'Opened'} {_worded(facts.release)}"
-
-
-def _worded(release: Release) -> str:
-    return f"{date(release.year, release.month, release.day or 1):%b %d, %Y}"
 
 
 def _hours(minutes: int) -> str:

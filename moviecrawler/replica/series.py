@@ -1,6 +1,6 @@
 """The replica's series, seasons and episodes: made on demand from (seed, number), as its movies are.
 
-A number is also the series' place in popularity, from 0. What a series is like comes from its place among each 20 (`SHAPES`), so that any 20
+A number is also the series' place in popularity, from 0. What a series is like comes from its place among each 20 (`SHAPES` in `series_facts.py`), so that any 20
 neighbours have one of each. Seasons begin on dates: those that have begun by the catalogue's `today` are there, and running series
 begin another one within a year of `TODAY`.
 """
@@ -26,7 +26,7 @@ from moviecrawler.replica.facts import (
     slugify,
 )
 from moviecrawler.replica.people import some_people
-from moviecrawler.replica.series_facts import SHAPES, Episode, Season, Series, Shape
+from moviecrawler.replica.series_facts import Episode, Season, Series, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,7 @@ _MOSTLY_REVIEWED = 0.75
 """Of its seasons: from there on Rotten Tomatoes gives a series scores of its own."""
 _FORMS = ("The {} Files", "{}", "{} Street", "Inside the {}")
 _EPISODE_FORMS = ("The {} {}", "{} {}", "A {} {}", "{} and {}")
+_CERTIFICATES = ("TV-14", "TV-MA", "TV-PG", None)
 _WELL_KNOWN = 50
 """Series of which every aired episode is rated, and whose finales critics write about."""
 
@@ -103,7 +104,7 @@ class SeriesCatalogue:
         """Return what a site calls a series in its addresses."""
         separator = "-" if site == "metacritic" or number % _GROUP == 1 else "_"
         slug = slugify(self.title(number), separator)
-        return f"{slug}{separator}{self._starts(number)[0].year}" if _shape(number).is_restart else slug
+        return f"{slug}{separator}{self._starts(number)[0].year}" if shape_of(number).is_restart else slug
 
     # --- Which series a site has --------------------------------------------------------------------------------------
 
@@ -115,11 +116,16 @@ class SeriesCatalogue:
         """Return the numbers of the series that a site has, the most popular first."""
         return [number for number in range(self.count) if self.has(site, number)]
 
+    def season_numbers(self, number: int) -> list[int]:
+        """Return the numbers of the seasons that have begun, 0 for the specials."""
+        begun = sum(start <= self.today for start in self._starts(number))
+        return [*([0] if next(self._plan(number), (0, 0))[1] is None else []), *range(1, begun + 1)]
+
     # --- Facts --------------------------------------------------------------------------------------------------------
 
     def title(self, number: int) -> str:
         """Return the title, which a restarted series shares with its first run."""
-        base = number - _shape(number).is_restart
+        base = number - shape_of(number).is_restart
         first, second = divmod((base * _PAIR_STEP + self.seed + _PAIR_SHIFT) % _PAIRS, len(words.NOUNS))
         return _FORMS[base % len(_FORMS)].format(f"{words.ADJECTIVES[first]} {words.NOUNS[second]}")
 
@@ -133,7 +139,7 @@ class SeriesCatalogue:
         """Return everything about a series. Raises IndexError when there is no such number."""
         if not 0 <= number < self.count:
             raise IndexError(f"series {number} of {self.count}")
-        shape, episodes = _shape(number), self._episodes(number)
+        shape, episodes = shape_of(number), self._episodes(number)
         release = Release.on(self._starts(number)[0])
         basics = self._basics(number)
         numbers = sorted({episode.season or 0 for episode in episodes})
@@ -154,8 +160,8 @@ class SeriesCatalogue:
                 credits=Credits((), people[2:3], tuple((person, None) for person in people[3:]), creators=people[:2]),
                 release=release,
                 rating=self.rating(number),
-                certificate=words.CERTIFICATES[number % len(words.CERTIFICATES)],
-                plot=f"The {basics.title.lower()} keep a secret of {words.PLACES[number % len(words.PLACES)]}.",
+                certificate=_CERTIFICATES[number % len(_CERTIFICATES)],
+                plot=f"Everybody in {words.PLACES[number % len(words.PLACES)]} keeps a secret.",
                 has_poster=number % 7 != 0,
                 budget=None,
                 opening_weekend=None,
@@ -200,7 +206,7 @@ class SeriesCatalogue:
         )
 
     def _basics(self, number: int) -> Basics:
-        shape, starts = _shape(number), self._starts(number)
+        shape, starts = shape_of(number), self._starts(number)
         last = starts[-1] + (shape.episodes[-1] - 1) * _BETWEEN_EPISODES
         title = self.title(number)
         return Basics(
@@ -220,7 +226,7 @@ class SeriesCatalogue:
 
     def _starts(self, number: int) -> list[date]:
         """Return when each season begins, also of those that running series begin after TODAY, as far as their ids reach."""
-        shape = _shape(number)
+        shape = shape_of(number)
         if shape.runs:
             coming = TODAY + timedelta(1 + number * 37 % 363)
             most = (_IDS_OF_SERIES - 1 - shape.specials) // shape.episodes[-1]
@@ -231,7 +237,7 @@ class SeriesCatalogue:
 
     def _plan(self, number: int) -> Iterator[tuple[int, int | None, int | None, date]]:
         """Yield ordinal, season, number and date of each episode: the specials first, whose season and number are None."""
-        shape, starts = _shape(number), self._starts(number)
+        shape, starts = shape_of(number), self._starts(number)
         for place in range(shape.specials):
             if (day := starts[place] + _TO_SPECIAL) <= self.today:
                 yield place + 1, None, None, day
@@ -280,7 +286,7 @@ class SeriesCatalogue:
     # --- Scores of the other sites ------------------------------------------------------------------------------------
 
     def _season(self, number: int, season: int, episodes: list[Episode]) -> Season:
-        start, named = episodes[0].air_date, _shape(number).names_seasons and season
+        start, named = episodes[0].air_date, shape_of(number).names_seasons and season
         adjective = words.ADJECTIVES[(number * 3 + season) % len(words.ADJECTIVES)]
         name = f"The {adjective} {words.PLACES[(number + season) % len(words.PLACES)]}" if named else None
         luck = [self._luck(number, season, purpose) for purpose in range(6, 14)]
@@ -415,10 +421,10 @@ class SeriesCatalogue:
         """The Top 250 series' numbers in chart order; fewer when there are fewer."""
         return sorted(range(min(self.count, 1_000)), key=lambda number: (-self.rating(number)[0], number))[:250]
 
-
-def _shape(number: int) -> Shape:
-    """Return what a series is like."""
-    return SHAPES[number % len(SHAPES)]
+    @functools.cached_property
+    def top_ranks(self) -> dict[int, int]:
+        """The rank, from 1, of each number in the Top 250."""
+        return {number: rank for rank, number in enumerate(self.top, start=1)}
 
 
 def _episode_title(number: int, ordinal: int) -> str:

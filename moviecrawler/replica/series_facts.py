@@ -55,6 +55,11 @@ SHAPES: Final = (
 )
 
 
+def shape_of(number: int) -> Shape:
+    """Return what a series is like."""
+    return SHAPES[number % len(SHAPES)]
+
+
 @dataclass(slots=True, frozen=True)
 class Episode:
     """One episode."""

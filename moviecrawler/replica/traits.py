@@ -106,6 +106,28 @@ def traits_of(catalogue: Catalogue, movie: ReplicaMovie) -> Traits:
     )
 
 
+def traits_of_series(catalogue: Catalogue, about: ReplicaMovie) -> Traits:
+    """Return what a series, a season or an episode is like; nothing recommends one, and nothing follows it."""
+    genre = about.basics.genres[0]
+    theme = words.ADJECTIVES[about.index % len(words.ADJECTIVES)]
+    hero, deed = words.HEROES[about.index % len(words.HEROES)], words.DEEDS[about.index % len(words.DEEDS)]
+    return Traits(
+        keywords=(f"{theme} secret".lower(), "set in a harbour"),
+        interests=(f"{theme} {genre}", *about.basics.genres),
+        tagline=f"{hero} {deed} it all, weekly." if about.index % 2 else None,
+        awards=(),
+        similar=(),
+        follows=None,
+        offers=_offers(about, about.index % 8 / 8),
+        consensus=f"A {theme.lower()} run of episodes",
+        histogram=_histogram(about),
+        user_reviews=about.rating[1] // 150 if about.rating else 0,
+        ems_id=str(
+            UUID(int=(catalogue.seed << 32 | int(about.imdb_id[2:])) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128))
+        ),
+    )
+
+
 def recommended(catalogue: Catalogue, site: SlugSite, traits: Traits) -> list[int]:
     """Return the indexes of the movies that a site recommends, which it has all."""
     return [index for index in traits.similar if catalogue.has(site, index)]

@@ -12,7 +12,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
 from moviecrawler.pipelines.validate import check_movie
-from moviecrawler.replica.metacritic import flatten
+from moviecrawler.replica.nuxt import flatten
 from tests.conftest import PROJECT
 from tests.extract.damages import assert_cut_page_says_the_same_or_less
 

@@ -31,6 +31,8 @@ def _imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None:
         return RelatedTitle(relation=relation, site_id=catalogue.imdb_id(index), title=title, connection=connection)
 
     found.keywords, found.interests = list(traits.keywords), list(traits.interests)
+    found.taglines = [traits.tagline] if traits.tagline else []
+    found.offers = [Offer(provider=offer.provider, kind=offer.kind, url=offer.url) for offer in traits.offers]
     wins = sum(won for _, won, _ in traits.awards)
     nominated = sum(nominations for _, _, nominations in traits.awards)
     named = [Award(event=event, wins=w, nominations=n - w) for event, w, n in traits.awards[:1]]
@@ -71,8 +73,8 @@ def _metacritic(
         )
         for offer in traits.offers
     ]
-    path = metacritic.justwatch_path(facts)
-    found.external_ids = {"metacritic": str(2_000_000_000 + movie.index), "justwatch": path}
+    path = metacritic.justwatch_path(facts, metacritic.MOVIE)
+    found.external_ids = {"metacritic": str(metacritic.MOVIE.first_id + movie.index), "justwatch": path}
     for score in found.scores:
         counted = metacritic.opinions(score.value, score.scale, score.count or 0)
         score.liked, score.neutral, score.disliked = counted
