@@ -7,6 +7,10 @@ runtime ½, about the same ¼. Another number in the title, other directors, run
 count -1, runtimes a tenth apart -½; a runtime that only IMDb lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than
 100 -1, unless the director is the same: sites with reviews seldom have such films, and their namesakes are many.
 
+Of series, creators count as directors do, and a year in the run that the other site gives counts ½, as does the same number
+of seasons; numbers far apart count -½. One that began at another time, outside the run, is never accepted without an id: shows
+begin again under the same name, by the same people even.
+
 A pair is accepted from 1½ on, with an id or a title that fits: never on a title alone, never with other directors, never
 when IMDb ids or kinds contradict each other. The weaker the title, the more else must agree; see `_is_sure`.
 """
@@ -66,6 +70,11 @@ _NEAR_RUNTIME = 5
 _SAME_RUNTIME = 2
 """Minutes by which two sites round and count the credits differently."""
 _OTHER_RUNTIMES = frozenset({"cut", "other"})
+_SAME_SEASONS, _OTHER_SEASONS = 0.5, -0.5
+_SEVERAL_SEASONS = 2
+"""From here on the same number says something: most series have one."""
+_SEASONS_APART = 3
+"""From here on the numbers are of two series: sites count specials, halves of seasons, and those to come, each in its own way."""
 _RUNTIME_MISSING = -0.25
 """IMDb knows the runtime of nearly every film that other sites have."""
 _KNOWN, _OBSCURE = 1_000, 100
@@ -107,20 +116,25 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
     same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
     likeness = _likeness(a, b)
     gap, later = _years_apart(a, b)
+    are_series = _are_series(a, b)
+    in_run = are_series and gap is not None and gap > 1 and (_in_run(a, b) or _in_run(b, a))
+    seasons = _seasons_points(a, b) if are_series else None
     same_director = same_person(a.directors, b.directors)
     runtimes = _runtimes(a, b)
     one_sided = _lacks_runtime(a, b)
     votes = next((title.votes for title in (a, b) if title.votes is not None), None)
+    maker = "creator" if are_series else "director"
     points: list[tuple[float, str] | None] = [
         (SAME_ID, "same IMDb id") if same_id else None,
         found,
         (_LIKENESS[likeness[0]], likeness[1]) if likeness else _other_part(a, b),
-        _year_points(a, b, gap, later),
+        (_YEAR_APART, "years of one run") if in_run else _year_points(a, b, gap, later),
         None
         if same_director is None
-        else (_SAME_DIRECTOR, "same director")
+        else (_SAME_DIRECTOR, f"same {maker}")
         if same_director
-        else (_OTHER_DIRECTORS, "other directors"),
+        else (_OTHER_DIRECTORS, f"other {maker}s"),
+        seasons,
         _runtime_points(a, b, runtimes),
         (_RUNTIME_MISSING, "IMDb knows no runtime") if one_sided else None,
         None if same_director else _votes_points(votes),
@@ -137,23 +151,37 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         accepted = score >= (ACCEPTED_FROM if kind not in {None, "contained"} else _SURE_WITHOUT_TITLE)
     else:
         shared = a.names & b.names or (a.further & b.names) | (a.names & b.further)
+        distinctive = any(map(is_distinctive, shared))
         # That the site lists a title is no second reason for it.
-        accepted = score - named >= ACCEPTED_FROM and _is_sure(
-            kind,
-            gap,
-            later,
-            same_director,
-            runtimes,
-            votes,
-            one_sided=one_sided,
-            distinctive=any(map(is_distinctive, shared)),
-            one_word=all(telling_words(name) <= 1 for name in shared),
+        accepted = score - named >= ACCEPTED_FROM and (
+            _is_sure_series(
+                kind,
+                gap,
+                later,
+                same_director,
+                votes,
+                in_run=in_run,
+                same_seasons=None if seasons is None else seasons[0] > 0,
+                distinctive=distinctive,
+            )
+            if are_series
+            else _is_sure(
+                kind,
+                gap,
+                later,
+                same_director,
+                runtimes,
+                votes,
+                one_sided=one_sided,
+                distinctive=distinctive,
+                one_word=all(telling_words(name) <= 1 for name in shared),
+            )
         )
     equal = kind == "equal"
     # A film that is released again may carry the year of that, and be cut anew.
     may_be_again = equal and (same_director or (same_director is None and runtimes in {"same", "near", "similar"}))
     is_other_part = (kind is None and _other_part(a, b) is not None) or (
-        kind in {"part", "contained"} and gap is not None and gap > _LATE_RELEASE
+        kind in {"part", "contained"} and gap is not None and (gap > _LATE_RELEASE or in_run)
     )
     undecided = (score >= REVIEW_FROM and (named >= WIKIDATA or not is_other_part)) or may_be_again
     return Match(
@@ -177,6 +205,8 @@ def contradiction(a: Title, b: Title) -> str | None:
         return f"one is a {a.kind}, one a {b.kind}"
     if a.imdb_id and b.imdb_id and a.imdb_id != b.imdb_id:
         return f"IMDb ids {a.imdb_id} and {b.imdb_id}"
+    if "season" in kinds:
+        return "seasons are told by their series and number"
     # Metacritic's pages of seasons name the IMDb id of the series.
     if None not in {a.kind, b.kind} and (a.season, a.episode) != (b.season, b.episode):
         return "other season or episode"
@@ -243,6 +273,33 @@ def _is_sure(
     return gap <= _LATE_RELEASE or (gap <= _LATEST_RELEASE and (well_known or distinctive))
 
 
+def _is_sure_series(
+    likeness: _Likeness | None,
+    gap: int | None,
+    later: bool | None,
+    same_creator: bool | None,
+    votes: int | None,
+    *,
+    in_run: bool,
+    same_seasons: bool | None,
+    distinctive: bool,
+) -> bool:
+    """Return whether two series without an id are one; `in_run` is whether one's first year is one of those in which the other runs.
+
+    Whoever begins a show again often is who began it, so that a creator says nothing about a year outside the run.
+    """
+    if likeness in {None, "contained"} or same_creator is False or gap is None or same_seasons is False:
+        return False
+    backed = bool(same_creator or same_seasons)
+    if votes is not None and votes < _OBSCURE and not same_creator:
+        return False
+    if likeness != "equal":
+        return gap == 0 and backed
+    if in_run:
+        return backed or distinctive
+    return gap == 0 or (gap == 1 and (backed or later is not False))
+
+
 def _likeness(a: Title, b: Title) -> tuple[_Likeness, str] | None:
     if a.names & b.names:
         return "equal", "same title"
@@ -305,6 +362,29 @@ def _year_points(a: Title, b: Title, gap: int | None, later: bool | None) -> tup
     if gap <= _LATE_RELEASE and later:
         return _DOUBTFUL_YEAR, shown
     return (0.0 if gap <= _LATEST_RELEASE and later else _OTHER_YEAR), shown
+
+
+def _are_series(a: Title, b: Title) -> bool:
+    kinds = {a.kind, b.kind}
+    return "series" in kinds and kinds <= {"series", None}
+
+
+def _in_run(a: Title, b: Title) -> bool:
+    """Return whether a series' first year is one of those in which the other runs. That one still runs only IMDb is sure to say."""
+    if a.year is None or b.year is None or a.year < b.year:
+        return False
+    return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"
+
+
+def _seasons_points(a: Title, b: Title) -> tuple[float, str] | None:
+    if a.seasons is None or b.seasons is None:
+        return None
+    fewer, more = sorted((a.seasons, b.seasons))
+    if fewer == more:
+        return (_SAME_SEASONS, f"both of {more} seasons") if more >= _SEVERAL_SEASONS else None
+    if more - fewer >= _SEASONS_APART and more >= 2 * fewer:
+        return _OTHER_SEASONS, f"{a.seasons} and {b.seasons} seasons"
+    return None
 
 
 def _runtimes(a: Title, b: Title) -> _Runtimes | None:

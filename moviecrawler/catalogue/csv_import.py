@@ -13,12 +13,13 @@ from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, shown
 from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
-from moviecrawler.urls import parse_title_id
+from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from moviecrawler.items import Site
 
 LARGEST_ID = 2**31 - 1
 """What the catalogue's numbers hold."""
@@ -41,6 +42,14 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _whole_title(site: Site, text: str) -> str:
+    site_id = parse_title_id(site, text)
+    part = part_of_series(site, site_id)
+    if part is not None:
+        raise ValueError(f"give the series, {part.series_id}; its seasons and episodes are found by its page")
+    return site_id
+
+
 COLUMNS: dict[str, Callable[[str], Any]] = {
     "imdb_id": lambda text: parse_title_id("imdb", text),
     "tmdb_id": _number,
@@ -49,13 +58,15 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "original_title": str,
     "kind": kind_of,
     "year": lambda text: check_year(_number(text)),
+    "end_year": lambda text: check_year(_number(text)),
     "runtime_minutes": lambda text: check_runtime(_number(text)),
     "popularity": _popularity,
-    "metacritic_id": lambda text: parse_title_id("metacritic", text),
-    "rottentomatoes_id": lambda text: parse_title_id("rottentomatoes", text),
+    "metacritic_id": lambda text: _whole_title("metacritic", text),
+    "rottentomatoes_id": lambda text: _whole_title("rottentomatoes", text),
 }
 """The columns that may be there, in any order, and how each is read. Ids may be given as URLs. An empty cell is no value."""
-_FOUND_BY = ("imdb_id", "tmdb_id")
+_FOUND_BY = ("imdb_id", "tmdb_id", "tmdb_series_id")
+_FOUND_BY_ONE = f"{', '.join(_FOUND_BY[:-1])} or {_FOUND_BY[-1]}"
 _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 
@@ -69,7 +80,7 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
             known = ", ".join(COLUMNS)
             raise ConfigurationError(f"{name} has a column {shown(unknown)}; the columns known are {known}")
         if not set(columns) & set(_FOUND_BY):
-            raise ConfigurationError(f"{name} has no column {' or '.join(_FOUND_BY)}; titles are found by these")
+            raise ConfigurationError(f"{name} has no column {_FOUND_BY_ONE}; titles are found by these")
         return columns
 
     for row, place in read_rows(lines, name, columns_of):
@@ -81,7 +92,7 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
                 except (ValueError, ConfigurationError) as error:
                     raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
         if not values.keys() & set(_FOUND_BY):
-            raise ConfigurationError(f"{place} has no {' or '.join(_FOUND_BY)}")
+            raise ConfigurationError(f"{place} has no {_FOUND_BY_ONE}")
         yield ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)
 
 

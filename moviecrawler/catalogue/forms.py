@@ -38,12 +38,17 @@ class Title:
     runtime: int | None
     """Minutes."""
     directors: list[Name]
+    """Of a series, its creators."""
     votes: int | None
     """On IMDb."""
     kind: TitleKind | None = "movie"
     """None for one that fits every kind."""
     season: int | None = None
     episode: int | None = None
+    end_year: int | None = None
+    """Last year of a series; None while it runs, and where it is not known."""
+    seasons: int | None = None
+    """Their number, of a series."""
 
     @property
     def years(self) -> set[int]:
@@ -65,8 +70,12 @@ def prepare(
     kind: TitleKind | None = "movie",
     season: int | None = None,
     episode: int | None = None,
+    end_year: int | None = None,
+    seasons: int | None = None,
 ) -> Title:
     """Return what is compared of a title; `titles` are its own, `other_titles` those under which it is known too.
+
+    `directors` are the creators of a series, and `seasons` is how many it has.
 
     `release_date` begins with its year. One more than a year from `year` is that of another release, or of a stream, and
     says nothing.
@@ -90,6 +99,8 @@ def prepare(
         kind=kind,
         season=season,
         episode=episode,
+        end_year=end_year,
+        seasons=seasons,
     )
 
 

@@ -101,6 +101,8 @@ class ImdbDatasets(ImdbFiles):
                     original_title=movie.original_title,
                     kind=movie.kind,
                     year=movie.year,
+                    end_year=movie.end_year,
+                    tells_end_year=movie.kind == "series",
                     runtime_minutes=movie.runtime_minutes,
                     popularity=popularity_of_votes(votes or 0),
                 )

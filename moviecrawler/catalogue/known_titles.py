@@ -39,4 +39,6 @@ def known_titles(store: CatalogueStore) -> Iterator[Title]:
                     directors=row.directors or (),
                     votes=votes_of(row),
                     kind=row.kind,
+                    end_year=row.end_year,
+                    seasons=row.season_count,
                 )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _LOAD = read_sql("load.sql")
 _INCOMING = read_sql("incoming.sql")
 _COPY = (
-    "COPY incoming (n, imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes, popularity,"
-    " popularity_source, metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
+    "COPY incoming (n, imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, tells_end_year,"
+    " runtime_minutes, popularity, popularity_source, metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
 )
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """For COPY; a NUL is one thing that no text in Postgres holds."""
@@ -108,6 +108,8 @@ def _copy_line(n: int, row: ImportRow) -> str:
         _escaped(row.original_title),
         row.kind,
         row.year,
+        row.end_year,
+        row.tells_end_year,
         row.runtime_minutes,
         row.popularity,
         row.popularity_source,

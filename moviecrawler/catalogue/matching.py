@@ -3,7 +3,7 @@
 How two titles are compared is told in `catalogue.comparing`. Where more than two look alike, the surest pairs are made
 first, and a pair only when it is ahead of every other pair of one of the two by half a point: of two films that a page
 may be of, neither is taken, and a worse third one even less. Votes decide between namesakes, as a site with reviews
-means the film that people know.
+means the film that people know. Seasons and episodes are not compared: they are one when their series are, and their number is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from moviecrawler.catalogue.comparing import (
+    ACCEPTED_FROM,
     BY_HAND,
     LISTED,
     RIVALS_WITHIN,
@@ -29,7 +30,7 @@ from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare, 
 from moviecrawler.catalogue.normalise import contains, is_latin, names, similar, sound, sounds_similar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from moviecrawler.catalogue.rows import IdSource, Wanted
     from moviecrawler.items import Movie, Site
@@ -111,6 +112,8 @@ def match_keys(movie: Movie, *, asking: bool = False) -> tuple[set[str], list[se
     A title that is `asking` shares one of its keys with nearly each title of whose own keys `compare` may make a match. The
     second are how its names sound, for titles in other scripts, and its directors, for names in which others' stand.
     """
+    if movie.kind == "season":
+        return set(), []  # it is found by its series
     title = title_of(movie)
 
     def dated(keys: Iterable[str], reach: int) -> set[str]:
@@ -147,14 +150,17 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
     """Return one row a title, in the order in which the movies first name it; every movie stands in exactly one row.
 
     A movie that fits two movies of another site about equally well is joined to neither, unless it is by IMDb id, when
-    either is right. The same movies in the same order always give the same rows, in a time that grows about linearly with
+    either is right. Seasons, and episodes whose series are given, are joined by their numbers under one series. The same movies in the same order always give the same rows, in a time that grows about linearly with
     their number.
     """
     listed = list(movies)
-    titles = [title_of(movie) for movie in listed]
-    row_of = list(range(len(titles)))
+    series = {(movie.site, movie.site_id): number for number, movie in enumerate(listed) if movie.kind == "series"}
+    parts = [number for number, movie in enumerate(listed) if _is_part(movie, series)]
+    whole = sorted(set(range(len(listed))).difference(parts))
+    titles = {number: title_of(listed[number]) for number in whole}
+    row_of = list(range(len(listed)))
     rows = [[number] for number in row_of]
-    matches: list[list[Match]] = [[] for _ in titles]
+    matches: list[list[Match]] = [[] for _ in listed]
 
     def may_join(i: int, j: int) -> bool:
         return not any(
@@ -163,12 +169,25 @@ def join(movies: Iterable[Movie]) -> list[JoinedTitle]:
             for b in rows[row_of[j]]
         )
 
-    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
-        kept, lost = sorted((row_of[pair.a], row_of[pair.b]))
+    def put_together(a: int, b: int, match: Match) -> None:
+        kept, lost = sorted((row_of[a], row_of[b]))
         rows[kept] += rows[lost]
-        matches[kept] = sorted([*matches[kept], *matches[lost], pair.match], key=lambda m: -m.score)
+        matches[kept] = sorted([*matches[kept], *matches[lost], match], key=lambda m: -m.score)
         for number in rows[lost]:
             row_of[number] = kept
+
+    for pair in settle(_pairs_of(titles), lambda number: titles[number].site, may_join):
+        put_together(pair.a, pair.b, pair.match)
+    first_of: dict[tuple[int, int | None, int | None], int] = {}
+    for number in parts:
+        part = listed[number]
+        of_series = series.get((part.site, part.series_id))
+        if of_series is None:
+            continue
+        first = first_of.setdefault((row_of[of_series], part.season, part.episode), number)
+        # Of two halves of a season that a site gives one number, the second stays alone.
+        if part.site not in {listed[other].site for other in rows[row_of[first]]}:
+            put_together(first, number, _same_part(part))
     return [
         JoinedTitle(movies={listed[n].site: listed[n] for n in rows[row]}, matches=matches[row])
         for row in sorted(set(row_of))
@@ -238,6 +257,19 @@ class _Rivalry:
         return best
 
 
+def _is_part(movie: Movie, series: Collection[tuple[Site, str | None]]) -> bool:
+    """Return whether a movie is told by its number in its series."""
+    if movie.kind == "season":
+        return True
+    has_place = movie.season is not None and movie.episode is not None
+    return movie.kind == "episode" and has_place and (movie.site, movie.series_id) in series
+
+
+def _same_part(movie: Movie) -> Match:
+    place = f"season {movie.season}" + ("" if movie.episode is None else f", episode {movie.episode}")
+    return Match(score=ACCEPTED_FROM, reasons=[f"same series, {place}"], decision="accepted")
+
+
 def is_rival(match: Match) -> bool:
     """Return whether a pair may be one title, or keep another pair from being so."""
     return match.alike and (match.decision != "refused" or match.score >= RIVAL_FROM)
@@ -246,6 +278,7 @@ def is_rival(match: Match) -> bool:
 def title_of(movie: Movie) -> Title:
     """Return what is compared of a movie."""
     rating = movie.score("imdb") if movie.site == "imdb" else None
+    makers = movie.people("creator" if movie.kind == "series" else "director")
     return prepare(
         movie.site,
         _titles(movie),
@@ -254,11 +287,13 @@ def title_of(movie: Movie) -> Title:
         year=movie.year,
         release_date=movie.release_date,
         runtime=movie.runtime_minutes,
-        directors=[credit.name for credit in movie.people("director") if credit.name],
+        directors=[credit.name for credit in makers if credit.name],
         votes=rating.count if rating else None,
         kind=movie.kind,
         season=movie.season,
         episode=movie.episode,
+        end_year=movie.end_year,
+        seasons=movie.season_count,
     )
 
 
@@ -277,13 +312,15 @@ def _wanted_title(wanted: Wanted, alternative_titles: Collection[str] = ()) -> T
         directors=wanted.directors,
         votes=wanted.votes,
         kind=wanted.kind,
+        end_year=wanted.end_year,
+        seasons=wanted.season_count,
     )
 
 
 # --- Many titles ------------------------------------------------------------------------------------------------------
 
 
-def _pairs_of(titles: Sequence[Title]) -> Iterator[Pair]:
+def _pairs_of(titles: Mapping[int, Title]) -> Iterator[Pair]:
     """Yield each two titles of different sites that may be one, once."""
     compared: set[tuple[int, int]] = set()
     for i, j in _candidates(titles):
@@ -294,9 +331,9 @@ def _pairs_of(titles: Sequence[Title]) -> Iterator[Pair]:
                 yield Pair(i, j, found, weight(found, titles[i], titles[j]))
 
 
-def _candidates(titles: Sequence[Title]) -> Iterator[tuple[int, int]]:
+def _candidates(titles: Mapping[int, Title]) -> Iterator[tuple[int, int]]:
     blocks: dict[str, dict[str, list[int]]] = defaultdict(dict)
-    for number, title in enumerate(titles):
+    for number, title in titles.items():
         for key in set(block_keys(title)):
             blocks[key].setdefault(title.site, []).append(number)
     for block in blocks.values():
@@ -306,15 +343,15 @@ def _candidates(titles: Sequence[Title]) -> Iterator[tuple[int, int]]:
     yield from _candidates_by_sound(titles)
 
 
-def _candidates_by_sound(titles: Sequence[Title]) -> Iterator[tuple[int, int]]:
+def _candidates_by_sound(titles: Mapping[int, Title]) -> Iterator[tuple[int, int]]:
     """Yield titles of which one is written in Latin letters and the other is not, and that begin alike."""
     foreign: dict[str, list[int]] = defaultdict(list)
-    for number, title in enumerate(titles):
+    for number, title in titles.items():
         for key in sound_keys(title, latin=False):
             foreign[key].append(number)
     if not foreign:
         return
-    for number, title in enumerate(titles):
+    for number, title in titles.items():
         for key in sound_keys(title, latin=True):
             others = [other for other in foreign.get(key, ()) if titles[other].site != title.site]
             if len(others) <= LARGEST_BLOCK:

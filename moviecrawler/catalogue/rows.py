@@ -27,7 +27,7 @@ its record is taken for this title's (`catalogue.matching.join`). `page`: its ow
 
 @dataclass(slots=True, kw_only=True)
 class ImportRow:
-    """What a source knows of one title. Found by `imdb_id`, or by `tmdb_id` where the source has no IMDb ids.
+    """What a source knows of one title. Found by `imdb_id`, or by one of TMDB's ids where the source has no IMDb ids.
 
     A row with `imdb_id`, `title` and `kind` adds a title that is not known yet; any other only completes a known one.
     """
@@ -40,6 +40,10 @@ class ImportRow:
     original_title: str | None = None
     kind: TitleKind | None = None
     year: int | None = None
+    end_year: int | None = None
+    """Last year of a series."""
+    tells_end_year: bool = False
+    """Whether a series without `end_year` still runs, as IMDb's datasets say; else the source just doesn't tell."""
     runtime_minutes: int | None = None
     popularity: float | None = None
     """0 to 100, from `lanes.popularity_of_votes` or `lanes.popularity_of_tmdb`, or given; one decimal."""
@@ -62,7 +66,12 @@ class Wanted:
     kind: TitleKind | None = None
     year: int | None = None
     runtime_minutes: int | None = None
+    end_year: int | None = None
+    """Last year of a series; None while it runs."""
+    season_count: int | None = None
+    """Seasons of a series, as IMDb's datasets have them."""
     directors: list[str] = field(default_factory=list)
+    """Of a series, its creators."""
     other_titles: list[str] = field(default_factory=list)
     """Under which it is known too."""
     votes: int | None = None

@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from moviecrawler.catalogue.rows import Sighting
 from moviecrawler.catalogue.slugs import slug_key
 from moviecrawler.database.connection import Database, as_json, storable
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from moviecrawler.catalogue.rows import IdSource, Sighting
+    from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Site
 
 Reading = Literal["lists", "sitemap"]
@@ -31,9 +33,12 @@ class Sightings(Database):
 
         The titles of a list of what is popular today are boosted, the first ones most. IMDb's are added when they are not
         known; which titles the other sites' are is found out when these are looked for there.
+        A season or an episode stands for its series: where that is says its own place.
         `pages` is by how many the list pages grow that are still to be read, -1 for the last one.
         """
-        seen = list({sighting.site_id: sighting for sighting in sightings}.values())
+        seen = list(
+            {each.site_id: each for each in (_of_whole_title(site, sighting) for sighting in sightings)}.values()
+        )
         with self.transaction() as cursor:
             if trending:
                 cursor.execute("SELECT lock_titles()")
@@ -78,7 +83,7 @@ SIGHT = """
 INSERT INTO sightings AS s (site, site_id, key, title, year, source, seen_at)
 SELECT %(site)s, r.site_id, r.key, r.title, r.year, %(source)s, %(now)s
 FROM jsonb_to_recordset(%(rows)s) AS r (site_id text, key text, title text, year integer)
-ON CONFLICT (site, site_id) DO UPDATE SET title = coalesce(excluded.title, s.title), year = coalesce(excluded.year, s.year),
+ON CONFLICT (site, site_id) DO UPDATE SET key = excluded.key, title = coalesce(excluded.title, s.title), year = coalesce(excluded.year, s.year),
     seen_at = excluded.seen_at,
     -- What the site lists is no longer a guess; least() passes over nulls.
     source = coalesce(least(nullif(s.source, 'guess'), nullif(excluded.source, 'guess')), 'guess')
@@ -113,6 +118,11 @@ def sighted(site: Site, seen: Sequence[Sighting], source: IdSource, now: datetim
         {**each._asdict(), "key": slug_key(each.site_id), "n": n} for n, each in enumerate(map(storable_sighting, seen))
     ]
     return {"site": site, "rows": as_json(rows), "source": source, "now": now}
+
+
+def _of_whole_title(site: Site, sighting: Sighting) -> Sighting:
+    part = part_of_series(site, sighting.site_id)
+    return sighting if part is None else Sighting(part.series_id)
 
 
 def storable_sighting(sighting: Sighting) -> Sighting:

@@ -40,12 +40,16 @@ def slug_key(site_id: str) -> str:
 
     >>> slug_key("m/the_thing_2011"), slug_key("movie/the-thing"), slug_key("m/1021244-thing"), slug_key("tv/rocky-ii")
     ('film thing', 'film thing', 'film thing', 'series rocky2')
+    >>> slug_key("tv/rocky-ii/season-1")
+    'part rocky2'
     """
-    folder, _, slug = site_id.partition("/")
-    slug = _NUMBER_IN_FRONT.sub("", anyascii(unquote(slug.partition("/")[0])).casefold())
+    folder, _, path = site_id.partition("/")
+    slug, _, part = path.partition("/")
+    slug = _NUMBER_IN_FRONT.sub("", anyascii(unquote(slug)).casefold())
     slug = _YEAR_BEHIND.sub("", slug)
     words = normalise(re.sub(r"[-_]+", " ", slug)).replace(" ", "")
-    return f"{'series' if folder == 'tv' else 'film'} {words}"
+    # A season's page is no series', and found by nobody who looks for one.
+    return f"{'part' if part else 'series' if folder == 'tv' else 'film'} {words}"
 
 
 def title_slug_keys(wanted: Wanted) -> set[str]:

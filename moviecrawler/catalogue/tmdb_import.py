@@ -1,10 +1,12 @@
-"""What is watched now: the popularity of films from TMDB's daily export of its ids (https://developer.themoviedb.org/docs/daily-id-exports).
+"""What is watched now: the popularity of films and series from TMDB's daily exports of its ids (https://developer.themoviedb.org/docs/daily-id-exports).
 
-The export names no IMDb ids: its rows only complete titles of which the catalogue knows TMDB's id, from Wikidata.
+There is one of films and one of series. They name no IMDb ids: their rows only complete titles of which the catalogue knows
+TMDB's id, from Wikidata.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -27,100 +29,133 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.fetching import Fetcher
 
+logger = logging.getLogger(__name__)
+
 HOME = "https://files.tmdb.org/p/exports"
 _DAYS_BACK = 7
 """How old an export may be: today's is there from 8:00 UTC on."""
 _LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 20
-_EXPORT = re.compile(r"^movie_ids_\d\d_\d\d_\d{4}\.json\.gz(?:\..+)?$")
+_EXPORT = re.compile(r"^(movie|tv_series)_ids_\d\d_\d\d_\d{4}\.json\.gz(?:\..+)?$")
+_EXPORTS = ("movie", "tv_series")
+"""What the names of the two exports begin with."""
 
 
 class Exported(msgspec.Struct):
-    """A line of the export."""
+    """A line of an export. Films have an `original_title`, series an `original_name`."""
 
     id: int
-    original_title: str
     popularity: float
+    original_title: str | None = None
+    original_name: str | None = None
     adult: bool = False
     video: bool = False
     """A compilation, a concert or the like, not a film."""
 
 
-def file_name(day: date) -> str:
+def file_name(day: date, export: str = "movie") -> str:
     """Return the name of a day's export.
 
     >>> from datetime import date
-    >>> file_name(date(2026, 11, 5))
-    'movie_ids_11_05_2026.json.gz'
+    >>> file_name(date(2026, 11, 5)), file_name(date(2026, 11, 5), "tv_series")
+    ('movie_ids_11_05_2026.json.gz', 'tv_series_ids_11_05_2026.json.gz')
     """
-    return f"movie_ids_{day:%m_%d_%Y}.json.gz"
+    return f"{export}_ids_{day:%m_%d_%Y}.json.gz"
 
 
 def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], object]) -> Iterator[Exported]:
-    """Yield the films of an export's decompressed blocks, cut anywhere, without adult ones and without `video`s.
+    """Yield the films or series of an export's decompressed blocks, cut anywhere, without adult ones and without `video`s.
 
     A damaged line's error is handed to `on_error`. Raises ExtractionError when the data ends inside a line.
     """
     decoder = msgspec.json.Decoder(Exported)
     for number, line in enumerate(lines_of(blocks, "export", HOME, _LONGEST_LINE), start=1):
         try:
-            film = decoder.decode(line)
+            title = decoder.decode(line)
         except msgspec.DecodeError as error:
             on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
             continue
-        if not 0 < film.id <= LARGEST_ID:
-            on_error(ExtractionError("export", HOME, f"line {number}: id {film.id}"))
-        elif not film.adult and not film.video:
-            yield film
+        if not 0 < title.id <= LARGEST_ID:
+            on_error(ExtractionError("export", HOME, f"line {number}: id {title.id}"))
+        elif title.original_title is None and title.original_name is None:
+            on_error(ExtractionError("export", HOME, f"line {number}: neither original_title nor original_name"))
+        elif not title.adult and not title.video:
+            yield title
 
 
 class TmdbExport(FileSource):
-    """The films of TMDB's export."""
+    """The films and series of TMDB's exports."""
 
     name = "tmdb"
 
     def __init__(self, origin: str, data_dir: Path, *, day: date, fetcher: Fetcher | None = None) -> None:
-        """Read the file `origin` (.json.gz or .json), or fetch the newest export up to `day` from below the URL `origin`."""
+        """Read the file `origin` (.json.gz or .json), or fetch the newest exports up to `day` from below the URL `origin`."""
         super().__init__(origin.rstrip("/"), fetcher)
         self._folder = data_dir / "tmdb"
         self._day = day
-        self._path = None if self._fetcher else Path(origin)
+        self._paths = [] if self._fetcher else [Path(origin)]
 
     def version(self) -> str:
-        """Return what changes when the export does; see `FileSource`."""
-        if self._path is None:
-            self._path = self._fetch()
-        self.check_there([self._path], f"an export such as {file_name(self._day)}")
-        return version_of([self._path])
+        """Return what changes when the exports do; see `FileSource`."""
+        self._fetch_once()
+        names = " or ".join(file_name(self._day, export) for export in _EXPORTS)
+        self.check_there(self._paths, f"an export such as {names}")
+        return version_of(self._paths)
 
     def rows(self) -> Iterator[ImportRow]:
-        """Yield the films in the export's order; see `FileSource`."""
-        if self._path is None:
-            self._path = self._fetch()
-        self.measure([self._path])
-        with self.reading(self._path) as file:
+        """Yield the films in the exports' order, and then the series; see `FileSource`."""
+        self._fetch_once()
+        self.measure(self._paths)
+        for path in self._paths:
+            yield from self._rows_of(path)
+
+    def _rows_of(self, path: Path) -> Iterator[ImportRow]:
+        with self.reading(path) as file:
             is_gzip = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             blocks = gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
-            for film in read_export(blocks, self.count_damage):
+            for title in read_export(blocks, self.count_damage):
+                is_series = title.original_title is None
+                name = title.original_name if is_series else title.original_title
                 yield ImportRow(
-                    tmdb_id=film.id,
-                    original_title=film.original_title.replace("\0", "") or None,
-                    popularity=popularity_of_tmdb(film.popularity),
+                    tmdb_id=None if is_series else title.id,
+                    tmdb_series_id=title.id if is_series else None,
+                    original_title=(name or "").replace("\0", "") or None,
+                    popularity=popularity_of_tmdb(title.popularity),
                     popularity_source="tmdb",
                 )
 
-    def _fetch(self) -> Path:
-        """Fetch the newest export that there is, and forget older ones."""
+    def _fetch_once(self) -> None:
+        """Fetch the newest exports. A mirror may have one of the two only."""
+        if self._paths:
+            return
+        missing = []
+        for export in _EXPORTS:
+            path = self._fetch(export)
+            if path is None:
+                missing.append(
+                    f"{self._origin} has no {file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
+                )
+            else:
+                self._paths.append(path)
+        if not self._paths:
+            raise DownloadError(missing[0])
+        for message in missing:
+            logger.warning("%s; it is left out", message)
+
+    def _fetch(self, export: str) -> Path | None:
+        """Fetch the newest of such exports that there is, and forget older ones; None when there is none."""
         assert self._fetcher is not None  # noqa: S101 - checked at the start
         for days in range(_DAYS_BACK + 1):
-            path = self._folder / file_name(self._day - timedelta(days=days))
+            path = self._folder / file_name(self._day - timedelta(days=days), export)
             try:
                 self._fetcher.download(f"{self._origin}/{path.name}", path)
             except MissingFileError:
+                path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
                 continue
             for other in self._folder.iterdir():
-                if _EXPORT.match(other.name) and not other.name.startswith(path.name):
+                of = _EXPORT.match(other.name)
+                if of and of[1] == export and not other.name.startswith(path.name):
                     other.unlink(missing_ok=True)
             return path
-        raise DownloadError(f"{self._origin} has no {file_name(self._day)}, nor one of the {_DAYS_BACK} days before")
+        return None

@@ -54,6 +54,8 @@ def _wanted(row: Any, rivals: list[Wanted]) -> Wanted:
         original_title=row.original_title,
         kind=row.kind,
         year=row.year,
+        end_year=row.end_year,
+        season_count=row.season_count,
         runtime_minutes=row.runtime_minutes,
         directors=row.directors,
         other_titles=row.other_titles,

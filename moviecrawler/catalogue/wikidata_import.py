@@ -1,6 +1,7 @@
 """The ids of one film on several sites, from Wikidata.
 
-P345 is IMDb's, P1258 Rotten Tomatoes', P1712 Metacritic's; P4947 is TMDB's of a film, P4983 that of a series.
+P345 is IMDb's, P1258 Rotten Tomatoes', P1712 Metacritic's; P4947 is TMDB's of a film, P4983 that of a series. TV.com's (P1267)
+is not asked for: that site has closed, and none of the others names it.
 
 Read from its query service, or from a CSV that was saved there (BY_HAND_QUERY). The service is an API for programs, but its
 robots.txt disallows it to robots, so it is asked only where the operator has switched ROBOTSTXT_OBEY off. A query that runs
@@ -23,7 +24,7 @@ from moviecrawler.catalogue.matching import WIKIDATA
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.urls import parse_title_id
+from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -138,16 +139,24 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[Link]:
 
 
 def _valid(column: str, value: str) -> str | None:
-    """Return an id in this project's form; None for what names no title: a person, a game, a studio, nothing."""
+    """Return an id in this project's form; None for what names no title: a person, a game, a studio, nothing.
+
+    A season's is that of its series, as IMDb has no id of a season: whoever gave it meant a series of one season.
+    """
     value = value.strip()
     if not value.isprintable() or len(value) > _LONGEST_ID:
         return None
     if column.startswith("tmdb"):
         return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
+    site = _SITES.get(column, "imdb")
     try:
-        return parse_title_id("imdb" if column == "imdb" else _SITES[column], value)
+        site_id = parse_title_id(site, value)
     except ConfigurationError:
         return None
+    part = part_of_series(site, site_id)
+    if part is None:
+        return site_id
+    return part.series_id if part.kind == "season" else None
 
 
 class WikidataCrosswalk(FileSource):

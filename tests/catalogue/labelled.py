@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from moviecrawler.catalogue.rows import IdSource, Wanted
-from moviecrawler.items import Credit, Movie, Site, TitleKind
+from moviecrawler.items import Credit, Movie, Role, Site, TitleKind
 
 
 @dataclass(slots=True, kw_only=True)
 class Side:
-    """What one site shows of a film."""
+    """What one site shows of a film, or of a series, whose creator stands for the director."""
 
     title: str
     year: int | None
@@ -28,6 +28,8 @@ class Side:
     original: str | None = None
     votes: int | None = None
     release_date: str | None = None
+    end_year: int | None = None
+    seasons: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Pair:
             kind=side.kind,
             year=side.year,
             runtime_minutes=side.runtime,
+            end_year=side.end_year,
+            season_count=side.seasons,
             directors=[side.director] if side.director else [],
             votes=side.votes,
         )
@@ -68,8 +72,14 @@ class Pair:
             release_date=side.release_date,
             runtime_minutes=side.runtime,
             imdb_id=side.imdb_id,
-            credits=[Credit(name=side.director, role="director", position=1)] if side.director else [],
+            end_year=side.end_year,
+            season_count=side.seasons,
+            credits=[Credit(name=side.director, role=self.role, position=1)] if side.director else [],
         )
+
+    @property
+    def role(self) -> Role:
+        return "creator" if self.theirs.kind == "series" else "director"
 
 
 def listed(text: str) -> list[str]:
@@ -403,6 +413,41 @@ def series(w: World) -> Pair:
     return pair(w, film, w.shown(film, director=None, runtime=w.random.choice((None, 50))))
 
 
+def show(w: World) -> Side:
+    """Return a series that ran for some years, as IMDb has it."""
+    began = w.random.randrange(1960, 2015)
+    seasons = w.random.randrange(1, 9)
+    return replace(w.film(), kind="series", year=began, end_year=began + seasons - 1, seasons=seasons, runtime=45)
+
+
+def series_by_a_later_year(w: World) -> Pair:
+    """A site that shows the year of the newest season, and what backs it."""
+    film = show(w)
+    film.seasons = w.random.randrange(3, 9)
+    film.end_year = (film.year or 0) + film.seasons
+    year = w.random.randrange((film.year or 0) + 2, film.end_year + 1)
+    page = w.shown(film, year=year, end_year=None)
+    page.seasons, page.director = w.random.choice(
+        ((film.seasons, None), (film.seasons, film.director), (None, film.director))
+    )
+    if w.chance(0.3):
+        film.end_year = None  # it runs
+    return pair(w, film, page)
+
+
+def mini_series(w: World) -> Pair:
+    film = show(w)
+    film.end_year, film.seasons = film.year, 1
+    return pair(w, film, w.shown(film, director=None, end_year=w.random.choice((None, film.year))))
+
+
+def special(w: World) -> Pair:
+    """A comedian's hour: a film on one site, no film and no series on the other."""
+    film = w.film()
+    film.kind = w.random.choice(("movie", "video"))
+    return pair(w, film, w.shown(film, director=film.director, kind="other"))
+
+
 def short(w: World) -> Pair:
     film = replace(w.film(), kind="short", runtime=w.random.randrange(6, 30))
     return pair(w, film, w.shown(film, kind="movie"))
@@ -592,6 +637,35 @@ def film_and_series(w: World) -> Pair:
     return two(w, film, w.shown(film, kind="series", director=None))
 
 
+def begun_again(w: World) -> Pair:
+    """A show of the same name, years after the first had ended."""
+    film = show(w)
+    year = (film.end_year or 0) + w.random.randrange(2, 30)
+    page = replace(w.shown(film), year=year, end_year=None, director=w.someone_else(film.director))
+    page.seasons = w.random.choice((None, film.seasons, w.random.randrange(1, 9)))
+    return two(w, film, page)
+
+
+def begun_again_by_the_same(w: World) -> Pair:
+    pair = begun_again(w)
+    return replace(pair, theirs=replace(pair.theirs, director=pair.ours.director, year=(pair.theirs.year or 0) + 3))
+
+
+def season_with_a_name(w: World) -> Pair:
+    """Each season of an anthology has a name, and is listed beside the series."""
+    film = show(w)
+    page = w.shown(film, title=f"{film.title}: {w.random.choice(SUBTITLES)}", end_year=None, seasons=None)
+    page.kind = w.random.choice(("season", "series"))
+    page.year = (film.year or 0) + w.random.randrange(2, 5)
+    return two(w, film, page)
+
+
+def season_of_a_series(w: World) -> Pair:
+    """A season of the same title, and of the same year as its series."""
+    film = show(w)
+    return two(w, film, w.shown(film, title=w.one_of(film.title, f"{film.title}: Season 1"), kind="season"))
+
+
 def other_id(w: World) -> Pair:
     film = w.film()
     return two(w, film, w.shown(film, imdb_id=w.film().imdb_id, runtime=w.random.randrange(78, 170)))
@@ -684,11 +758,22 @@ OTHER: dict[Callable[[World], Pair], float] = {
 }  # fmt: skip
 
 
-def labelled_pairs(seed: int, count: int) -> list[Pair]:
+SAME_SERIES: dict[Callable[[World], Pair], float] = {series: 4, series_by_a_later_year: 4, mini_series: 2, special: 2}
+OTHER_SERIES: dict[Callable[[World], Pair], float] = {
+    begun_again: 4, begun_again_by_the_same: 1, season_with_a_name: 3, season_of_a_series: 2, film_and_series: 1,
+}  # fmt: skip
+
+
+def labelled_pairs(
+    seed: int,
+    count: int,
+    cases_of_same: dict[Callable[[World], Pair], float] = SAME,
+    cases_of_other: dict[Callable[[World], Pair], float] = OTHER,
+) -> list[Pair]:
     """Return `count` pairs, half of them one film."""
     world = World(seed)
     made: list[Pair] = []
-    for cases, number in ((SAME, count - count // 2), (OTHER, count // 2)):
+    for cases, number in ((cases_of_same, count - count // 2), (cases_of_other, count // 2)):
         for case in world.random.choices(list(cases), weights=list(cases.values()), k=number):
             labelled = replace(case(world), case=case.__name__)
             if labelled.same and labelled.theirs.year is not None and world.chance(0.1):

@@ -57,7 +57,7 @@ def test_a_title_keeps_the_spaces_and_marks_of_its_script(tmp_path: Path) -> Non
         (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
         (b"imdb_id,title\rtt0000001,Dune\r", "new-line character seen in unquoted field"),
         ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
-        (b"", "has no column imdb_id or tmdb_id"),
+        (b"", "has no column imdb_id, tmdb_id or tmdb_series_id"),
     ],
 )
 def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:

@@ -186,6 +186,7 @@ FILMS = [
     {"adult": False, "id": 11, "original_title": "Star Wars", "popularity": 90.1, "video": False},
 ]
 EXPORT = "".join(json.dumps(film) + "\n" for film in FILMS).encode()
+SERIES_EXPORT = b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
 
 
 def test_films_of_the_export_complete_titles_by_their_tmdb_id(tmp_path: Path) -> None:
@@ -216,6 +217,31 @@ def test_the_newest_export_is_fetched_and_older_ones_forgotten(
     assert {path.name for path in (tmp_path / "tmdb").iterdir()} == {
         file_name(DAY) + end for end in ("", ".etag", ".lock")
     }
+
+
+def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
+    server: FileServer, fetcher: Fetcher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    salt = ImportRow(
+        tmdb_series_id=11,
+        original_title="Salt Harbour",
+        popularity=popularity_of_tmdb(4.1),
+        popularity_source="tmdb",
+    )
+    server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT)
+    source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    alone = source.version()
+    assert [row.tmdb_id for row in source.rows()] == [3924, 11]
+    assert "tv_series_ids_11_05_2026.json.gz" in caplog.text  # a mirror may have films only
+    server.files["/p/" + file_name(DAY, "tv_series")] = gzip.compress(SERIES_EXPORT)
+    source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    assert source.version() != alone
+    assert list(source.rows())[2:] == [salt]
+    assert source.position == source.total
+    (tmp_path / "tv.json").write_bytes(SERIES_EXPORT + b'{"id":13,"popularity":1}\n')
+    source = TmdbExport(str(tmp_path / "tv.json"), tmp_path, day=DAY)
+    assert list(source.rows()) == [salt]
+    assert source.damaged == 1
 
 
 def test_no_export_for_a_week_is_told(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
@@ -280,7 +306,11 @@ def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("", "no column"),
-        ("title,year\nSalt,2001\n", "no column imdb_id or tmdb_id"),
+        ("title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
+        (
+            "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n",
+            "line 2: rottentomatoes_id is 'tv/salt/s02': give the series, tv/salt",
+        ),
         ("imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
         ("imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
         ("imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),

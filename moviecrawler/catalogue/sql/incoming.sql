@@ -8,6 +8,8 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming (
     original_title    text,
     kind              title_kind,
     year              integer,
+    end_year          integer,
+    tells_end_year    boolean NOT NULL,
     runtime_minutes   integer,
     popularity        real,
     popularity_source popularity_source NOT NULL,

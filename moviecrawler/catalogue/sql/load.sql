@@ -10,9 +10,9 @@ WITH given AS (
     SELECT DISTINCT ON (imdb_id) * FROM incoming
     WHERE imdb_id IS NOT NULL AND title IS NOT NULL AND kind IS NOT NULL ORDER BY imdb_id, n DESC
 ), upserted AS (
-    INSERT INTO titles AS t (imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes,
+    INSERT INTO titles AS t (imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, runtime_minutes,
         popularity, popularity_source, votes_popularity)
-    SELECT imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, runtime_minutes, coalesce(popularity, 0),
+    SELECT imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, runtime_minutes, coalesce(popularity, 0),
         CASE WHEN popularity IS NOT NULL THEN popularity_source END,
         CASE WHEN popularity_source = 'votes' THEN popularity END
     FROM given ORDER BY n
@@ -40,6 +40,17 @@ SELECT l.title_id, s.site, l.popularity, CASE WHEN s.site = 'imdb' THEN l.imdb_i
     CASE WHEN s.site = 'imdb' THEN 'given'::id_source END, s.site = 'imdb'
 FROM loaded l CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
 WHERE l.is_new;
+
+-- By itself, as a series that has begun to run again has no last year any more.
+WITH given AS (
+    SELECT DISTINCT ON (imdb_id) imdb_id, end_year FROM incoming
+    WHERE imdb_id IS NOT NULL AND (tells_end_year OR end_year IS NOT NULL) ORDER BY imdb_id, n DESC
+), changed AS (
+    UPDATE titles t SET end_year = g.end_year FROM given g
+    WHERE t.imdb_id = g.imdb_id AND t.end_year IS DISTINCT FROM g.end_year
+    RETURNING t.title_id, t.imdb_id, t.popularity
+)
+INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 
 -- What only completes a title that is known.
 WITH given AS (
@@ -73,10 +84,15 @@ WITH given AS (
 INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 
 WITH given AS (
-    SELECT DISTINCT ON (t.title_id) t.title_id, i.popularity, i.popularity_source
-    FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id
-    WHERE i.imdb_id IS NULL AND i.popularity IS NOT NULL
-    ORDER BY t.title_id, i.n DESC
+    SELECT DISTINCT ON (title_id) title_id, popularity, popularity_source
+    FROM (
+        SELECT t.title_id, i.n, i.popularity, i.popularity_source FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id
+        WHERE i.imdb_id IS NULL AND i.popularity IS NOT NULL
+        UNION ALL
+        SELECT t.title_id, i.n, i.popularity, i.popularity_source FROM incoming i JOIN titles t ON t.tmdb_series_id = i.tmdb_series_id
+        WHERE i.imdb_id IS NULL AND i.popularity IS NOT NULL
+    ) f
+    ORDER BY title_id, n DESC
 ), changed AS (
     UPDATE titles t
     SET tmdb_popularity = CASE WHEN g.popularity_source = 'tmdb' THEN g.popularity ELSE t.tmdb_popularity END,

@@ -5,7 +5,9 @@ FROM titles t
 CROSS JOIN LATERAL (
     SELECT o.title_id FROM titles o
     WHERE lower(o.title) = lower(t.title) AND o.title_id <> t.title_id AND o.imdb_id IS NOT NULL
-        AND (o.kind = 'series') = (t.kind = 'series') AND abs(o.year - t.year) <= 4
+        AND (o.kind = 'series') = (t.kind = 'series')
+        -- One series may begin in the run of another.
+        AND (abs(o.year - t.year) <= 4 OR t.kind = 'series' AND o.year IS NOT NULL AND t.year IS NOT NULL)
         AND NOT EXISTS (SELECT FROM title_sites s WHERE s.title_id = o.title_id AND s.site = %(site)s AND s.id_verified)
     ORDER BY o.popularity DESC, o.title_id LIMIT %(most)s
 ) o
