@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which says in one sentence what is wrong with its arguments or settings before it starts."""
+"""`scrapy crawl`, which checks its arguments and settings before it starts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Command(CrawlCommand):
 
 
 def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
-    """Return whether a crawl did what it was asked to.
+    """Return whether a crawl did all of its work.
 
     It ended by itself, read its lists, was not stopped by its site, stored what it found, and accounts for every title that
     it asked for.

@@ -1,4 +1,4 @@
-"""`scrapy deadletters`: requests that were set aside, and what to do with them."""
+"""`scrapy deadletters`: requests that were set aside, to be shown, queued again or dropped."""
 
 from __future__ import annotations
 

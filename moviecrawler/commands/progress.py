@@ -1,4 +1,4 @@
-"""`scrapy progress`: how far the crawls that share a Redis are."""
+"""`scrapy progress`: the progress of the crawls that share a Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Command(LazyCommand):
 
     work = "progress.Progress"
     arguments = "[--json] [--once] [--all] [--site SITE] [--run RUN]"
-    summary = "Show how far the crawls of all nodes are"
+    summary = "Show the progress of the crawls of all nodes"
     options = (
         option("--json", action="store_true", help="one JSON object, once"),
         option("--once", action="store_true", help="don't follow"),

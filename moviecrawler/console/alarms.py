@@ -1,4 +1,4 @@
-"""`scrapy alarms`: what stands, what has happened, and saying that something is as it should be."""
+"""`scrapy alarms`: open alarms, their history, and ending one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from moviecrawler.clock import utc_now, utc_text
-from moviecrawler.console.output import Console, print_json, take_no_argument
+from moviecrawler.console.output import Console, check_no_arguments, print_json
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.texts import printable
@@ -22,7 +22,7 @@ class Alarms(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Show; exit code 1 when alarms stand or can't be read, 2 when the arguments are wrong."""
-        take_no_argument(args)
+        check_no_arguments(args)
         with closing(open_alarm_store(self.settings)) as store:
             self._show(store, opts)
 

@@ -67,7 +67,7 @@ class Catalogue(Console):
     """Works on the database that DATABASE_URL names."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do what the first argument says; exit code 1 when it can't be done."""
+        """Run the action that the first argument names; exit code 1 when it fails."""
         if not args or args[0] not in _ACTIONS:
             raise ConfigurationError(f"name one of {', '.join(_ACTIONS)}")
         action, *names = args

@@ -1,4 +1,4 @@
-"""What all commands share. Scrapy imports every module of `commands/` for any command, so this module imports little."""
+"""The base of all commands. Scrapy imports every module of `commands/` for each command, so this module imports little."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LazyCommand(ScrapyCommand):
             parser.add_argument(*names, **parameters)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Import the work and do it."""
+        """Import the class that does the work, and run it."""
         module, _, name = self.work.partition(".")
         work = getattr(import_module(f"moviecrawler.console.{module}"), name)
         self.exitcode = work(self).exit_code(args, opts)

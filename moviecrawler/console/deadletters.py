@@ -1,4 +1,4 @@
-"""`scrapy deadletters`: requests that were set aside, and what to do with them."""
+"""`scrapy deadletters`: requests that were set aside, to be shown, queued again or dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeadLetters(Console):
     """Prints dead letters, queues them again or forgets them: those named, or all of a site or a run."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do it; exit code 1 when Redis can't be asked or one can't be queued, 2 when an argument or a setting is wrong."""
+        """Run the action; exit code 1 when Redis can't be reached or a request can't be queued, 2 when an argument or a setting is wrong."""
         action, *ids = args or ["list"]
         if action not in _ACTIONS:
             raise ConfigurationError(f"{action!r} is none of {', '.join(_ACTIONS)}")
@@ -33,7 +33,7 @@ class DeadLetters(Console):
             raise ConfigurationError(f"{action} takes the ids of dead letters, or --all instead")
         if not self.settings.get("REDIS_URL"):
             raise ConfigurationError("REDIS_URL is not set; only a crawl on a shared Redis has dead letters")
-        budgets(self.settings)  # complains of wrong settings
+        budgets(self.settings)  # raises ConfigurationError for wrong settings
         asyncio.run(self._run(action, set(ids), opts))
 
     async def _run(self, action: str, wanted: set[str], opts: argparse.Namespace) -> None:
@@ -79,7 +79,7 @@ def _line(letter: DeadLetter) -> str:
 
 
 def _whole(letter: DeadLetter) -> str:
-    """Return all that is known, a fact a line."""
+    """Return all facts, one a line."""
     facts: dict[str, Any] = {"id": letter.id, "site": letter.site, "run": letter.run, "set aside": _when(letter)}
     facts["reason"] = letter.reason
     facts |= letter.request or {"entry": letter.entry}

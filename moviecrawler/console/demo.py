@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from moviecrawler.catalogue.scoreboard import render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies
-from moviecrawler.console.output import Console, take_no_argument
+from moviecrawler.console.output import Console, check_no_arguments
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.replica.process import ReplicaProcess
@@ -34,7 +34,7 @@ class Demo(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the demo; exit code 1 when a spider failed."""
-        take_no_argument(args)
+        check_no_arguments(args)
         if opts.titles < 1:
             raise ConfigurationError(f"--titles is {opts.titles}; give at least 1")
         folder = Path(self.settings["DATA_DIR"]) / "demo"
@@ -96,7 +96,7 @@ async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, 
 
 
 def _show(name: str, figures: dict[str, Any], bar: tqdm[Any] | None) -> None:
-    """Show the figures of a line that Progress printed: on the bar, or as a line of their own at the end."""
+    """Show the figures that the extension Progress printed: on the bar, or in one line at the end."""
     ended = {key: n for key, n in figures.items() if key not in {"spider", "asked", "finished"} and n}
     if bar is not None:
         bar.total, bar.n = figures["asked"], sum(ended.values())

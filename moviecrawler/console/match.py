@@ -32,7 +32,7 @@ class Match(Console):
             print_json(line)
 
     def _catalogue(self) -> Iterator[Title]:
-        # A list against a list needs no database, and no client of one.
+        # Matching two lists needs no database, and no client of one.
         from moviecrawler.catalogue.known_titles import known_titles  # noqa: PLC0415
         from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What all commands share when they run: settings, exit codes, errors, and printing."""
+"""The base of the classes that do the work of commands: settings, exit codes, errors and printing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Console:
             try:
                 self.run(args, opts)
             except BrokenPipeError:
-                raise  # see `printing`
+                raise  # handled by `printing`
             except ConfigurationError as error:
                 raise UsageError(printable(str(error)), print_help=False) from error
             except (MovieCrawlerError, OSError) as error:
@@ -50,7 +50,7 @@ class Console:
         return self.exitcode
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do the work. Raises ConfigurationError for a wrong argument, and other errors of this project or OSError for exit code 1."""
+        """Do the work. Raises ConfigurationError for a wrong argument, and MovieCrawlerError or OSError for exit code 1."""
         raise NotImplementedError
 
     def fail(self, sentence: str) -> None:
@@ -59,8 +59,8 @@ class Console:
         self.exitcode = 1
 
 
-def take_no_argument(args: Sequence[str]) -> None:
-    """Raise ConfigurationError when there is one."""
+def check_no_arguments(args: Sequence[str]) -> None:
+    """Raise ConfigurationError when there is an argument."""
     if args:
         raise ConfigurationError(f"takes no argument {args[0]!r}")
 
@@ -91,7 +91,7 @@ def printing(*, encoding: str | None = None, errors: str | None = None, newline:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # Otherwise the interpreter complains when it flushes the rest at its end.
+        # Otherwise the interpreter prints an error when it flushes the rest at its end.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`scrapy progress`: how far the crawls are that share a Redis."""
+"""`scrapy progress`: the progress of the crawls that share a Redis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tqdm import tqdm
 
-from moviecrawler.console.output import Console, print_json, take_no_argument
+from moviecrawler.console.output import Console, check_no_arguments, print_json
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.report import asking, budgets, read_current_runs, read_runs
 from moviecrawler.frontier.runs import Rate, RunReport, details_of, line_of, name_of, per_minute
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _REFRESH_SECONDS = 1.0
 """Seconds between two updates on a terminal."""
 _FOLLOW_SECONDS = 30.0
-"""Seconds for which unfinished crawls without a worker are followed: workers may be restarting."""
+"""Seconds for which unfinished crawls are followed while they have no worker, as workers may be restarting."""
 _NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
 
 
@@ -38,8 +38,8 @@ class Progress(Console):
     """
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Show; exit code 1 when Redis can't be asked, 2 when a setting is missing or wrong."""
-        take_no_argument(args)
+        """Show it; exit code 1 when Redis can't be reached, 2 when a setting is missing or wrong."""
+        check_no_arguments(args)
         if not self.settings.get("REDIS_URL"):
             raise ConfigurationError("REDIS_URL is not set; a crawl without it shows its own progress")
         with suppress(KeyboardInterrupt):
@@ -51,7 +51,7 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
     rates: dict[tuple[str, ...], Rate] = {}
     async with asking(settings) as client:
 
-        async def look() -> list[RunReport]:
+        async def read() -> list[RunReport]:
             if opts.all or opts.run is not None:
                 reports = await read_runs(client, opts.site, opts.run, by_site)
             else:
@@ -62,17 +62,17 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
             return reports
 
         if opts.json:
-            print_json({"runs": [_run(report, rates) for report in await look()]})
+            print_json({"runs": [_run(report, rates) for report in await read()]})
         elif opts.once:
-            _print_lines(await look(), rates)
+            _print_lines(await read(), rates)
         elif sys.stdout.isatty():
             bars = _Bars(rates)
             try:
-                await _follow(look, bars.show, _REFRESH_SECONDS)
+                await _follow(read, bars.show, _REFRESH_SECONDS)
             finally:
                 bars.close()
         else:
-            await _follow(look, lambda reports: _print_lines(reports, rates), settings.getfloat("LOGSTATS_INTERVAL"))
+            await _follow(read, lambda reports: _print_lines(reports, rates), settings.getfloat("LOGSTATS_INTERVAL"))
 
 
 def _update(rates: dict[tuple[str, ...], Rate], report: RunReport) -> None:
@@ -83,11 +83,11 @@ def _update(rates: dict[tuple[str, ...], Rate], report: RunReport) -> None:
         rates.setdefault(name, Rate(report.started_at)).update(count, report.active_until)
 
 
-async def _follow(look: Callable[[], Any], show: Callable[[list[RunReport]], None], every: float) -> None:
+async def _follow(read: Callable[[], Any], show: Callable[[list[RunReport]], None], every: float) -> None:
     """Show the reports repeatedly, until every crawl is finished or has had no worker for a while."""
     seen = -math.inf
     while True:
-        reports: list[RunReport] = await look()
+        reports: list[RunReport] = await read()
         show(reports)
         now = asyncio.get_running_loop().time()
         if any(report.workers for report in reports):

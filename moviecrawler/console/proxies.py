@@ -1,4 +1,4 @@
-"""`scrapy proxies`: how well each proxy serves each site, and trying them."""
+"""`scrapy proxies`: how each site answers through each proxy, and checking the proxies."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Proxies(Console):
     """A table of proxies; `clear` ends quarantines, and `check` asks for one URL through every proxy."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do one of the three; exit code 1 when Redis can't be asked, or when a proxy does not get an answer."""
+        """Run one of the three; exit code 1 when Redis can't be reached, or when a proxy gets no answer."""
         action, *rest = args or ["show"]
         self._site_pools = SitePools.from_settings(self.settings)
         if action == "show":
             asyncio.run(self._show(as_json=opts.json))
         elif action == "clear":
-            asyncio.run(self._clear(self._named(rest), everything=not rest))
+            asyncio.run(self._clear(self._select(rest), everything=not rest))
         elif action == "check" and rest and urlsplit(rest[0]).scheme in {"http", "https"}:
-            asyncio.run(self._check(rest[0], self._named(rest[1:]), as_json=opts.json))
+            asyncio.run(self._check(rest[0], self._select(rest[1:]), as_json=opts.json))
         else:
             raise ConfigurationError("give nothing, `clear`, or `check` and a URL")
 
-    def _named(self, names: list[str]) -> list[tuple[ProxyPool, Proxy]]:
+    def _select(self, names: list[str]) -> list[tuple[ProxyPool, Proxy]]:
         """Return the proxies of these names, or of these pools; all when there are none."""
         configured = configured_proxies(self._site_pools)
         known = [(pool, proxy) for pool, proxy in configured if not names or {proxy.name, pool.name} & set(names)]
@@ -98,7 +98,7 @@ class Proxies(Console):
         async with asking(self.settings) as client:
             for site, reports in (await read_proxies(client, self._site_pools)).items():
                 for one in reports:
-                    # Also those that only other nodes have, when all are meant.
+                    # Without names, also those that only other nodes have.
                     if one.quarantine is not None and (everything or one.id in ids):
                         await clear_quarantines(client, site, [one.id])
                         print(f"{one.name} may be used for {site} again")
@@ -106,7 +106,7 @@ class Proxies(Console):
     # --- Check ---------------------------------------------------------------------------------------------------------
 
     async def _check(self, url: str, proxies: list[tuple[ProxyPool, Proxy]], *, as_json: bool) -> None:
-        """Ask for a URL once through each proxy, some at a time, where its robots.txt allows that."""
+        """Fetch a URL once through each proxy, some at a time, if robots.txt allows it."""
         agent = self.settings["USER_AGENT"]
         places = asyncio.Semaphore(_CHECKS_AT_ONCE)
         timeout = aiohttp.ClientTimeout(total=min(_MAX_CHECK_SECONDS, self.settings.getfloat("DOWNLOAD_TIMEOUT")))
@@ -122,7 +122,7 @@ class Proxies(Console):
             async def try_one(pool: ProxyPool, proxy: Proxy) -> None:
                 async with places:
                     began = time.monotonic()
-                    status, outcome, _ = await _ask(session, url, pool, proxy)
+                    status, outcome, _ = await _fetch(session, url, pool, proxy)
                 seconds = time.monotonic() - began
                 if outcome != "answered":
                     self.exitcode = 1
@@ -139,16 +139,16 @@ class Proxies(Console):
     async def _robots(
         self, session: aiohttp.ClientSession, url: str, proxies: Iterable[tuple[ProxyPool, Proxy]]
     ) -> Protego | None:
-        """Return the site's robots.txt from the first proxy that gets one; None when the site has none, or nobody does."""
+        """Return the site's robots.txt from the first proxy that gets an answer; None when the site has none, or no proxy gets an answer."""
         for pool, proxy in proxies:
-            status, outcome, body = await _ask(session, url, pool, proxy)
+            status, outcome, body = await _fetch(session, url, pool, proxy)
             if status is not None and outcome == "answered" and status < _SERVER_ERROR:
                 return Protego.parse(body.decode("utf-8-sig", "replace")) if status == 200 else None  # noqa: PLR2004 - OK
         return None
 
 
 def _row(name: str, kind: str, site: str | None, report: ProxyReport | None = None) -> dict[str, Any]:
-    """Return what is printed of a proxy and a site; `site` is None where it has been used for none."""
+    """Return the row of a proxy and a site; `site` is None for a proxy that was not used."""
     figures, quarantine = (report.figures, report.quarantine) if report is not None else (Figures(), None)
     resting = quarantine if report is not None and report.state != "well" else None
     return {
@@ -180,11 +180,11 @@ def _cells(row: dict[str, Any], now: float) -> tuple[str, ...]:
     )
 
 
-async def _ask(
+async def _fetch(
     session: aiohttp.ClientSession, url: str, pool: ProxyPool, proxy: Proxy
 ) -> tuple[int | None, str, bytes]:
-    """Return an answer's status, what it is in a few words, and its body. No words of a proxy's own are shown."""
-    if not pool.takes(url):
+    """Return an answer's status, its outcome in a few words of our own, and its body."""
+    if not pool.accepts(url):
         return None, "this pool takes https only", b""
     route = pool.route(proxy)
     auth = None

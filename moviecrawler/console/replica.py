@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from moviecrawler.console.output import Console, take_no_argument
+from moviecrawler.console.output import Console, check_no_arguments
 from moviecrawler.replica.app import serve
 from moviecrawler.replica.options import parse_options
 
@@ -18,5 +18,5 @@ class Replica(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve. Raises ConfigurationError for options that can't be."""
-        take_no_argument(args)
+        check_no_arguments(args)
         asyncio.run(serve(parse_options(opts)))

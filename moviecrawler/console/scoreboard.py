@@ -13,7 +13,7 @@ import msgspec
 
 from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
-from moviecrawler.console.output import Console, print_json, printing, take_no_argument
+from moviecrawler.console.output import Console, check_no_arguments, print_json, printing
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.postgres import read_scoreboard
 
@@ -32,7 +32,7 @@ class Scoreboard(Console):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the rows; exit code 1 when there are none."""
-        take_no_argument(args)
+        check_no_arguments(args)
         if opts.limit is not None and opts.limit < 1:
             raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:

@@ -21,7 +21,7 @@ class Concern(NamedTuple):
     """Something that needs attention."""
 
     short: str
-    """A part of the sentence at the top."""
+    """Its part of the sentence at the top of the page."""
     more: str
     """The details."""
     todo: str
@@ -39,9 +39,9 @@ def concerns(
     pending: int,
     slots: int | None,
 ) -> list[Concern]:
-    """Return what needs attention, the most urgent first.
+    """Return the concerns, the most urgent first.
 
-    `troubles` are sentences about stores that are away. `slots` counts those of nodes that take jobs; None when it is unknown.
+    `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that take jobs; None when it is unknown.
     """
     found = [
         Concern("a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/nodes")
@@ -61,7 +61,7 @@ def concerns(
         for card in cards
         if card.stopped is not None and not card.trying
     ]
-    # An open circuit is among the concerns above, with its end.
+    # The concerns above have the open circuits already.
     stopped = {f"blocks/{card.site}" for card in cards if card.stopped is not None}
     found += [
         Concern(

@@ -28,11 +28,11 @@ class Card:
     seconds_left: float | None
     """Time until its crawls are done, at this rate."""
     stopped: str | None
-    """Why it is not crawled now."""
+    """Why it is not crawled now; None when it is."""
     stopped_until: float | None
     """Seconds since 1970."""
     trying: bool
-    """Whether the next request finds out if it answers again."""
+    """Whether the next request will show if the site answers again."""
 
 
 def card(site: Site, counts: Counts | None, frontier: Frontier | None) -> Card:

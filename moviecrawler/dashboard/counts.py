@@ -1,4 +1,4 @@
-"""Counting the catalogue from time to time, so that no page has to: 3,000,000 rows take a second, too long for a page."""
+"""Counts the catalogue in the background: 3,000,000 rows take a second, too long for a page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.keys import Keys
     from moviecrawler.database.short_transactions import ShortTransactions
 
-_MIN_REST_SECONDS = 5.0
-"""Least time between two counts."""
-_REST_TIMES = 20
-"""Times the duration of a count: the pause until the next one."""
-_MAX_REST_SECONDS = 600.0
+_MIN_PAUSE_SECONDS = 5.0
+"""Shortest pause between two counts."""
+_PAUSE_FACTOR = 20
+"""Pause until the next count, as a multiple of the duration of the last."""
+_MAX_PAUSE_SECONDS = 600.0
 """Longest pause between two counts."""
 _MAX_COUNT_SECONDS = 60.0
-"""Limit of a count. After twice that time another node counts, if the first one died."""
+"""Time-out of a count. After twice that time another node counts, in case the first one died."""
 _KEPT_SECONDS = 86_400
 """Seconds for which the last count is kept."""
 
@@ -56,12 +56,12 @@ def count_if_due(client: Any, keys: Keys, database: ShortTransactions, node: str
     try:
         counts = count(database)
     except BaseException:
-        client.set(keys.counting, node, px=round(_MIN_REST_SECONDS * 1000))
+        client.set(keys.counting, node, px=round(_MIN_PAUSE_SECONDS * 1000))
         raise
-    rest = min(_MAX_REST_SECONDS, max(_MIN_REST_SECONDS, _REST_TIMES * counts.took))
+    pause = min(_MAX_PAUSE_SECONDS, max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * counts.took))
     pipe = client.pipeline()
     pipe.set(keys.counts, msgspec.json.encode(counts), ex=_KEPT_SECONDS)
-    pipe.set(keys.counting, node, px=math.ceil(rest * 1000))
+    pipe.set(keys.counting, node, px=math.ceil(pause * 1000))
     pipe.execute()
     return True
 

@@ -37,9 +37,9 @@ class Crawls(Page):
 
     def _all(self, request: PageRequest) -> dict[str, Any]:
         state = self.sources.state
-        pending_at = request.whole("pending", 1, _LAST_PAGE, 1)
-        finished_at = request.whole("finished", 1, _LAST_PAGE, 1)
-        before = request.whole("before", 1, _LATEST, 0) or None
+        pending_at = request.whole_number("pending", 1, _LAST_PAGE, 1)
+        finished_at = request.whole_number("finished", 1, _LAST_PAGE, 1)
+        before = request.whole_number("before", 1, _LATEST, 0) or None
         frontier = request.attempt(self.sources.frontier)
         earlier, further = request.attempt(self.sources.earlier_runs, before, _ROWS, otherwise=([], None))
         counts = request.attempt(state.counts)

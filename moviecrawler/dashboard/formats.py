@@ -1,4 +1,4 @@
-"""How figures, times and amounts are written on the pages. Pure; what there is not is a dash."""
+"""How figures, times and amounts are written on the pages. Pure. A missing value is written as a dash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from moviecrawler.clock import utc_text
 
 NONE = "\N{EN DASH}"
-"""Stands for a figure that nobody knows, which is not 0."""
+"""Stands for an unknown figure, which is not 0."""
 _KIB = 1024
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _FEW = 10
@@ -35,7 +35,7 @@ def plain(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a part of 1 in percent; nearly all is not all, and a little is not nothing.
+    """Return a share in percent. Only a share of 1 is written as 100 %, and only 0 as 0 %.
 
     >>> share(0.5), share(0.9999), share(1.0), share(0.0001), share(0.0)
     ('50 %', '99.9 %', '100 %', '0.1 %', '0 %')
@@ -102,7 +102,7 @@ def iso(at: float | datetime | None) -> str:
 
 
 def joined(parts: list[str]) -> str:
-    """Return parts of a sentence with commas, and a word before the last one.
+    """Return parts of a sentence, with commas and an "and" between them.
 
     >>> joined(["a"]), joined(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -120,7 +120,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def safe_url(url: str) -> str | None:
-    """Return a URL that may be a link's: what a page of others gave could be a script.
+    """Return a URL if it may be linked to. A URL from a site's page could be a script.
 
     >>> safe_url("https://www.imdb.com/"), safe_url("javascript:alert(1)"), safe_url("http://[")
     ('https://www.imdb.com/', None, None)

@@ -1,4 +1,4 @@
-"""The page of jobs that Scrapyd's clients read, and the end of a job's log, from whatever node has it."""
+"""The page of jobs that Scrapyd's clients read, and the end of a job's log, from the node that has it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Jobs(Page):
 def log_tail(sources: Sources, status: JobStatus, authorization: str | None) -> tuple[str, str]:
     """Return the last lines of a job's log, and a sentence on why there are none.
 
-    Nodes share their user names and passwords, so another node is asked by what this one was asked with.
+    Nodes share their user names and passwords, so `authorization` is valid on other nodes, too.
     """
     job = status.job
     path = log_path(sources.options, job.project, job.spider, job.id)
-    # Other nodes may have earlier parts of the log; its end is on the node that ran the job last.
+    # The end of a log is on the node that ran the job last.
     if status.node in {"", sources.node_name}:
         with suppress(OSError), path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -80,7 +80,7 @@ def _remote_tail(node: NodeInfo, job: Job, authorization: str | None) -> tuple[s
             content = next(answer.iter_content(TAIL_BYTES), b"")
             return _lines(content, whole=answer.status_code == requests.codes.ok), ""
     except requests.RequestException as error:
-        return "", f"Its log is on {node.name}, which does not give it: {error}"
+        return "", f"Its log is on {node.name}, which did not send it: {error}"
 
 
 def _lines(content: bytes, *, whole: bool) -> str:

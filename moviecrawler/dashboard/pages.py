@@ -1,4 +1,4 @@
-"""What all pages share: rendering in threads, security headers, forms, and sentences for stores that are away."""
+"""What all pages share: rendering in threads, security headers, forms, and sentences on stores that can't be reached."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ NOTICES = {
     "no-proxy": "The proxy was not in quarantine any more.",
     "released": "The proxy may be used again.",
 }
-"""Sentences that a page shows after an action, by name: a link can name one, and can't put its own text into the page."""
+"""Sentences that a page shows after an action, by name: a link names one, so that it can't put its own text into a page."""
 
 
 class RefusedError(MovieCrawlerError):
-    """A request can't be done: a sentence, and an HTTP status."""
+    """A request is refused, with a sentence and an HTTP status."""
 
     def __init__(self, sentence: str, code: int = http.BAD_REQUEST) -> None:
         super().__init__(sentence)
@@ -83,24 +83,24 @@ class PageRequest:
 
     method: str
     path: tuple[str, ...]
-    """Below the page's own."""
+    """The parts of the path below the page's own."""
     here: str
     """The page's own path, without the prefix of a reverse proxy."""
     base: str
-    """That prefix."""
+    """The prefix of a reverse proxy."""
     values: Mapping[str, str]
     """The first value of each parameter."""
     authorization: str | None = field(repr=False)
     """The Authorization header; a secret."""
     cross_site: bool
     troubles: list[str] = field(default_factory=list)
-    """Sentences about stores that could not be asked."""
+    """Sentences on stores that could not be reached."""
 
     def value(self, name: str) -> str:
-        """Return a parameter, without white space around it; empty when there is none."""
+        """Return a parameter, stripped; empty when it is missing."""
         return self.values.get(name, "").strip()
 
-    def whole(self, name: str, least: int, most: int, default: int) -> int:
+    def whole_number(self, name: str, least: int, most: int, default: int) -> int:
         """Return a whole number. Raises RefusedError."""
         text = self.value(name)
         if not text:
@@ -109,8 +109,8 @@ class PageRequest:
             raise RefusedError(f"{name} is {text[:40]!r}; give a whole number from {least} to {most:,}")
         return int(text)
 
-    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # of a default, mypy knows no type
-        """Return what a function does; something else when a store is away or not set, which the page then says."""
+    def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
+        """Return a function's result; `otherwise`, and a sentence on the page, when its store can't be reached or is not configured."""
         try:
             return function(*arguments)
         except redis.exceptions.RedisError as error:
@@ -124,7 +124,7 @@ class PageRequest:
 
 
 class Page(Resource):
-    """A page. `show` gathers the variables of its template; `act` does what a form asks for. Both run in threads."""
+    """A page. `show` gathers the variables of its template; `act` carries out a form. Both run in threads."""
 
     isLeaf = True
     template: ClassVar[str]
@@ -141,7 +141,7 @@ class Page(Resource):
         raise NotImplementedError
 
     def act(self, request: PageRequest) -> tuple[str, str]:
-        """Do what a form asks for; return the path to redirect to, and a name of `NOTICES` to show there. Raises RefusedError."""
+        """Carry out a form; return the path to redirect to, and the name in `NOTICES` of the sentence to show there. Raises RefusedError."""
         raise RefusedError(f"there is nothing to send to {request.here}", http.NOT_ALLOWED)
 
     def template_of(self, request: PageRequest) -> str:
@@ -167,7 +167,7 @@ class Page(Resource):
             return self._refused(request, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
         except MovieCrawlerError as error:
             return self._refused(request, str(error), http.BAD_REQUEST)
-        except Exception as error:  # noqa: BLE001 - the client gets a sentence, and the log the traceback
+        except Exception as error:  # noqa: BLE001 - the client gets a sentence, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
             return self._refused(request, sentence, http.INTERNAL_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""The proxies: which each site is asked through, and how the site answers. User names and passwords are left out."""
+"""The page of proxies: how each site answers through each of them. User names and passwords are left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Proxies(Page):
     here: ClassVar[str] = "/proxies"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
-        page = request.whole("page", 1, 1_000_000, 1)
+        page = request.whole_number("page", 1, 1_000_000, 1)
         try:
             site_pools = SitePools.from_settings(self.sources.settings)
         except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""The quality of extraction: coverage of fields, alarms, pages that could not be read or only in part, and matches to review."""
+"""The page on the quality of extraction: alarms, coverage of fields, pages that could not be read or only in part, matches to review."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ERRORS = read_sql("unreadable_pages.sql")
 _DAYS = 30
 """Days of coverage that are shown."""
 _ERRORS_OF = timedelta(days=7)
-_MOST_ERRORS = 5000
-_MOST_PARTIAL = 50
+_MAX_ERRORS = 5000
+_MAX_PARTIAL = 50
 _ROWS = 25
 _EVENTS = 20
 
@@ -51,7 +51,7 @@ class Coverage:
 
 
 class Unreadable(NamedTuple):
-    """Pages that could not be read, as a field is missing. None is what only a database knows."""
+    """Pages that could not be read, as a field is missing. Fields that only a database has are None without one."""
 
     site: str
     field: str
@@ -110,7 +110,7 @@ class Quality(Page):
             "coverage": coverage,
             "days": _DAYS,
             "errors": errors,
-            "partial": sorted(partial, key=lambda one: -one.number)[:_MOST_PARTIAL],
+            "partial": sorted(partial, key=lambda one: -one.number)[:_MAX_PARTIAL],
             "error_days": _ERRORS_OF.days,
             "samples": request.attempt(sources.samples, otherwise=()),
             "reviews": review[:_ROWS],
@@ -140,7 +140,7 @@ class Quality(Page):
 
     def _errors(self) -> list[Unreadable]:
         with self.sources.node.database.transaction() as cursor:
-            cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MOST_ERRORS})
+            cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MAX_ERRORS})
             return [Unreadable(*row) for row in cursor.fetchall()]
 
     def _errors_counted(self, today: date) -> list[Unreadable]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
 _BOOSTED = 100
-"""A priority above all others."""
+"""Priority above all others."""
 
 
-def is_place(text: str) -> bool:
+def is_item_id(text: str) -> bool:
     """Return whether a text has the form of an item's id."""
     return _ID.fullmatch(text) is not None
 
@@ -62,7 +62,7 @@ async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> boo
     site, site_id = item.title
     seed = {"url": title_url(site, site_id), "priority": _BOOSTED}
     await push_seed(client, start_urls[site], msgspec.json.encode(seed))
-    # In this order: a process that dies in between loses nothing. Two clients at once have it fetched twice.
+    # In this order, a process that dies in between loses nothing, and two clients at once have it fetched twice.
     await forget_rejected(client, id_)
     keys = Keys(site, item.run)
     if item.url and await client.hdel(keys.failed, fingerprint(Request(item.url, meta={"site": site}))):

@@ -22,7 +22,7 @@ SCORES = {
     "tomatometer": "Tomatometer",
     "popcornmeter": "Popcornmeter",
 }
-"""As their sites call them."""
+"""Names of scores, as their sites call them."""
 FINER_SCORES = {
     "tomatometer_top": "Tomatometer, top critics",
     "popcornmeter_all": "Popcornmeter, all",

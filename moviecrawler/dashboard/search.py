@@ -1,4 +1,4 @@
-"""Searching for titles, and reading all that is known of one. Each query uses an index."""
+"""Finding titles, and reading all that the database has on one. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SCORES = read_sql("scores_of_titles.sql")
 _POPULAR = read_sql("popular_titles.sql")
 _SIMILAR = read_sql("similar_titles.sql")
 _FIRST = (1e9, 0)
-_MOST_WORDS = 10
+_MAX_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]+")
-FOUND_AT_MOST = 1000
-"""Matches that are ranked, when more match."""
-_LOOKED_AT = 1000
-"""Most popular titles that are searched separately, so that they are found among any number of matches."""
+MAX_RANKED = 1000
+"""Most matches that are ranked."""
+_POPULAR_SEARCHED = 1000
+"""Number of the most popular titles, which are searched separately, so that they are found among any number of matches."""
 
 
 class Found(NamedTuple):
@@ -50,7 +50,7 @@ def tsquery(text: str) -> str | None:
     True
     """
     folded = "".join(c for c in unicodedata.normalize("NFKD", text) if not 0x300 <= ord(c) <= 0x36F)  # noqa: PLR2004 - combining marks
-    words = _PUNCTUATION.sub(" ", folded.replace("\x00", " ")).split()[:_MOST_WORDS]
+    words = _PUNCTUATION.sub(" ", folded.replace("\x00", " ")).split()[:_MAX_WORDS]
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
@@ -70,7 +70,7 @@ def search(database: ShortTransactions, text: str, first: int, limit: int) -> li
             query = tsquery(text)
             if query is None:
                 return []
-            arguments = {"query": query, "text": text, "most": FOUND_AT_MOST, "popular": _LOOKED_AT}
+            arguments = {"query": query, "text": text, "most": MAX_RANKED, "popular": _POPULAR_SEARCHED}
             cursor.execute(_SEARCH, {**arguments, "first": first, "limit": limit})
         return _with_scores(cursor, cursor.fetchall())
 

@@ -57,14 +57,14 @@ class Root(Resource):
 
 
 class Upkeep(Service):
-    """Starts and stops the dashboard's threads, and counts the catalogue when no other node has done so lately."""
+    """Starts and stops the dashboard's threads, and has the catalogue counted when no other node did so lately."""
 
     name = "dashboard"
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._working = True
-        self._call = LoopingCall(self._look)
+        self._can_count = True
+        self._call = LoopingCall(self._check)
 
     def startService(self) -> None:
         super().startService()
@@ -77,22 +77,22 @@ class Upkeep(Service):
         if self._sources.node.has_database:
             self._sources.node.database.interrupt()
 
-    def _look(self) -> Deferred[Any]:
-        looking: Deferred[Any] = self._sources.threads.run(self._do)
+    def _check(self) -> Deferred[Any]:
+        looking: Deferred[Any] = self._sources.threads.run(self._work)
         looking.addErrback(lambda failure: journal.failure("The dashboard's upkeep failed", failure))
         return looking
 
-    def _do(self) -> None:
-        """Do what is due, in a thread."""
+    def _work(self) -> None:
+        """Count the catalogue if it is due, and update the rates of crawls; in a thread."""
         sources = self._sources
         try:
             if sources.node.has_database and count_if_due(
                 sources.state.client, sources.state.keys, sources.node.database, sources.node_name
             ):
-                self._working = True
+                self._can_count = True
         except (AwayError, redis.exceptions.RedisError) as error:
-            if self._working:
+            if self._can_count:
                 journal.warn("The catalogue can't be counted: {error}; the node tries again", error=str(error))
-            self._working = False
+            self._can_count = False
         with suppress(AwayError, ConfigurationError, redis.exceptions.RedisError):
-            sources.frontier()  # keeps the rates up to date
+            sources.frontier()

@@ -1,4 +1,4 @@
-"""Where the pages read their figures. Every call blocks, so call it in a thread."""
+"""Reads the figures of the pages from Redis and Postgres. Every call blocks, so call it in a thread."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sources:
         self.threads = Threads("dashboard", _THREADS)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
-        # As spiders get it: from the environment, and not from another settings file.
+        # Spiders get it from the environment, not from another settings file.
         self.settings.set("REDIS_URL", os.environ.get("REDIS_URL", ""), "cmdline")
         self._alarm_store: AlarmStore | None = None
         self._rates: dict[tuple[str, str], Rate] = {}

@@ -1,4 +1,4 @@
-"""The stores: how fast each writes, which items it rejected, and the dead letters."""
+"""The page of stores: how fast each writes, which items it rejected, and the dead letters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from moviecrawler.dashboard.formats import safe_url
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
-from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_place, page_of_rejected
+from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_item_id, page_of_rejected
 from moviecrawler.extensions.rejected_items import KEPT
 from moviecrawler.extensions.store_stats import SILENT_SECONDS
 from moviecrawler.frontier.dead_letters import Place, drop, page_of_dead_letters
@@ -46,7 +46,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which page of dead letters and of items is shown: the place before it; empty for the first page."""
+    """Which page of each list is shown, as the last entry before it; empty for the first page."""
 
     dead_letters: str = ""
     items: str = ""
@@ -144,7 +144,7 @@ class Stores(Page):
 
     def _act_on_item(self, request: PageRequest, action: str) -> str:
         item = request.value("item")
-        if not is_place(item):
+        if not is_item_id(item):
             raise RefusedError("there is no such item")
         start_urls = self.sources.start_urls()
 
@@ -164,7 +164,7 @@ def _where(request: PageRequest) -> Where:
         _ = where.dead_letters and Place.parse(where.dead_letters)
     except ValueError:
         raise RefusedError("there is no such page of dead letters") from None
-    if where.items and not is_place(where.items):
+    if where.items and not is_item_id(where.items):
         raise RefusedError("there is no such page of items")
     return where
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from moviecrawler.clock import utc_now
 from moviecrawler.dashboard.formats import NONE, number, safe_url
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
-from moviecrawler.dashboard.search import FOUND_AT_MOST, Found, Title, popular, read_title, search, similar
+from moviecrawler.dashboard.search import MAX_RANKED, Found, Title, popular, read_title, search, similar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _ROWS = 50
-_LAST = FOUND_AT_MOST // _ROWS
+_LAST = MAX_RANKED // _ROWS
 _MOST_ID = 2**62
 _SIMILAR = 8
 _SHOWN = 8
@@ -43,7 +43,7 @@ class Titles(Page):
 
     def _list(self, request: PageRequest) -> dict[str, Any]:
         text = request.value("q")[:200]
-        page = request.whole("page", 1, _LAST, 1)
+        page = request.whole_number("page", 1, _LAST, 1)
         ask: Callable[[], Any] = lambda: popular(self.sources.node.database, _after(request), _ROWS + 1)  # noqa: E731 - one of two
         if text:
             ask = lambda: search(self.sources.node.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Spidermon actions that notify people: by a webhook, and by mail.
+"""Spidermon actions for a webhook and for mail.
 
 Spidermon has actions for Slack, Telegram, Discord and Sentry. Its action for mail needs `scrapy.mail`, which is deprecated, and
 sends passwords without TLS.
@@ -32,14 +32,14 @@ class DeliveryError(MovieCrawlerError):
 
 
 class OneByOneAction(Action):  # type: ignore[misc]  # Spidermon has no types
-    """Sends a message for each notification. When it is run again, it goes on with the one that failed."""
+    """Sends a message for each notification. When it runs again, it continues with the one that failed."""
 
     data: Any
     sent = 0
-    """Notifications that were delivered."""
+    """Number of notifications that were delivered."""
 
     def send_all(self, send: Callable[[Notification], object]) -> None:
-        """Send what is not sent yet; raise for the first that was not taken."""
+        """Send the remaining notifications; raise the error of the first that fails."""
         for notification in self.data.notifications[self.sent :]:
             send(notification)
             self.sent += 1
@@ -102,5 +102,5 @@ class SendMail(OneByOneAction):
         except smtplib.SMTPResponseException as error:
             raise DeliveryError(f"SMTP status {error.smtp_code}") from None
         finally:
-            with suppress(OSError):  # as all of SMTP's are
+            with suppress(OSError):  # all errors of smtplib are OSErrors
                 client.quit()

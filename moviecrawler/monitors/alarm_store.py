@@ -1,4 +1,4 @@
-"""Alarms, their history and what is known of pages, in the Redis that nodes share or else in a file on this machine."""
+"""Alarms, their history, and the baselines of pages: in the Redis that nodes share, or in a file on this machine."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "d
 What = Literal["opened", "recovered", "accepted"]
 
 FILE = "alarms.sqlite3"
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 """Events that are kept."""
 KEPT_SECONDS = 400 * 86_400
-"""Seconds after the last page of a site until what is known of its pages expires."""
+"""Seconds after the last page of a site until its baselines expire."""
 _SILENT = "silent "
-"""Before a field's name in `keys.coverage`."""
+"""Prefix of a field's name in `keys.coverage`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """Something that an operator must know. Times are in seconds since 1970."""
+    """A problem that an operator must know of. Times are in seconds since 1970."""
 
     name: str
     """`<kind>/<site>`, for some kinds with a subject: `coverage/imdb/year`."""
@@ -46,7 +46,7 @@ class Alarm:
     """One sentence, with figures."""
     since: float
     seen_at: float
-    """When any node last saw that it stands."""
+    """When a node last found that it stands."""
     told_at: float = 0.0
     """When the last message about it was sent; 0 when none was delivered yet."""
 
@@ -164,9 +164,9 @@ class AlarmStore:
         return list(filter(None, (_decoded(text, Event) for text in self._hashes.events(limit))))
 
     def _add(self, event: Event) -> None:
-        self._hashes.add_event(_encoded(event), MOST_EVENTS)
+        self._hashes.add_event(_encoded(event), MAX_EVENTS)
 
-    # --- What is known of pages ---------------------------------------------------------------------------------------
+    # --- Baselines of pages ---------------------------------------------------------------------------------------
 
     def baselines(self, site: str) -> Baselines:
         """Return which places pages of a site have."""
@@ -187,7 +187,7 @@ class AlarmStore:
         return {field: example for field, text in found.items() if (example := _decoded(text, Example)) is not None}
 
     def learn(self, site: str, day: str, seen: Seen) -> None:
-        """Add pages to what is known of a site, and to the counts of a day (ISO 8601)."""
+        """Add pages to the baselines of a site, and to the counts of a day (ISO 8601)."""
 
         def change(found: list[dict[str, str]]) -> None:
             places, latest, examples, coverage = found
@@ -207,7 +207,7 @@ class AlarmStore:
         self._hashes.update(names, change, KEPT_SECONDS)
 
     def _forget(self, site: str, field: str) -> None:
-        """Forget which pages have the place of a field: later pages may have it or not."""
+        """Delete the baselines of a field: later pages may have its place or not."""
 
         def change(found: list[dict[str, str]]) -> None:
             places, latest = found

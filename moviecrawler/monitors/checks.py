@@ -1,4 +1,4 @@
-"""Which figures of a crawl are an alarm. Pure."""
+"""Decides which figures of a crawl are an alarm. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_PAGES = 20
 _WINDOW_PAGES = 200
 """Fewest latest pages or answers that a share is taken of, once there are so many."""
 _DEVIATIONS = 3
-"""Standard deviations above the allowed share: more is no chance."""
+"""Standard deviations above the allowed share from which on chance is ruled out."""
 _FAILED_TRIES = 3
 """Failures of a store in a row, without a batch written, that are an alarm."""
 _DEAD_LETTER_SECONDS = 600.0

@@ -18,7 +18,7 @@ _WORDS = {"opened": "Alarm", "reminder": "Alarm still stands", "recovered": "Rec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """One message about one alarm."""
+    """A message about an alarm."""
 
     status: Literal["opened", "reminder", "recovered"]
     alarm: Alarm

@@ -1,4 +1,4 @@
-"""Whether pages still have the place of each field: pure figures, without a clock or a store.
+"""Detects fields whose place is missing on a site's pages. Pure: without a clock or a store.
 
 A page has the place of a field when it gives a value there or states that there is none; otherwise it is silent of the field.
 Values do not count: pages of unscored titles have the places of all scores. Pages are alike when they have the same page kind and
@@ -49,7 +49,7 @@ _LATEST_PAGES = 16
 _MISSING_AMONG_LATEST, _PRESENT_AMONG_LATEST = 4, 1
 GONE_AFTER_PAGES = 30
 """Title pages in a row that can't be read, or that are silent of every score: the site has changed its pages."""
-_MOST_GROUPS = 64
+_MAX_GROUPS = 64
 BASELINE_PAGES = 1000.0
 """The most pages that a baseline stands for: with more, the older ones count less and less."""
 
@@ -75,7 +75,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Seen:
-    """What some pages add to what is known of a site."""
+    """What some pages add to the baselines of a site."""
 
     pages: int = 0
     having: Counter[str] = field(default_factory=Counter)
@@ -89,7 +89,7 @@ class Seen:
     """Field → the latest page that was silent of it."""
 
     def update(self, later: Seen) -> None:
-        """Add what was seen later."""
+        """Add later pages."""
         self.pages += later.pages
         self.having.update(later.having)
         self.silent.update(later.silent)
@@ -110,7 +110,7 @@ def merge(baseline: Baseline, more: Baseline) -> Baseline:
 
 
 def group_of(movie: Movie) -> str:
-    """Return the name of the pages that a page is like: `<page kind>|<title kind>|<released or not>`. The page kind is the first part of its path.
+    """Return the group of a page: `<page kind>|<title kind>|<released or not>`. The page kind is the first part of its path.
 
     A title whose release date and year can't be read is taken for released, as most are.
     """
@@ -182,10 +182,10 @@ class Places:
         self.partial = 0
         """Pages that were silent of a field whose place pages alike have."""
         self.unread = 0
-        """Title pages in a row that could not be read, until now."""
+        """Current number of title pages in a row that could not be read."""
 
     def continue_from(self, other: Places) -> None:
-        """Take over the counts of an object that knew nothing of earlier pages."""
+        """Take over the counts of an object that was created without the baselines of earlier pages."""
         self.pages, self.partial, self.unread = other.pages, other.partial, other.unread
         self.having, self.silent, self.examples = other.having, other.silent, other.examples
         self._unsaved = other._unsaved
@@ -197,7 +197,7 @@ class Places:
         new = Seen(1, Counter(dict.fromkeys(shown, 0)), Counter(silent), examples=dict.fromkeys(silent, example))
         new.having.update(having)
         group = group_of(movie)
-        if group in self._baselines or len(self._baselines) < _MOST_GROUPS:
+        if group in self._baselines or len(self._baselines) < _MAX_GROUPS:
             for name in shown | {name for name in having | silent if name.count(".") > 1}:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
                 self._look(group, name, sign, example, new)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _PAUSE_SECONDS = (0.0, 1.0, 2.0)
 """Seconds before each try."""
 _RETRY_SECONDS = 20.0
-"""Time after which nothing is tried again: a crawl that ends waits for this. An action of Spidermon's may take 60 seconds."""
+"""Time after which nothing is tried again, as a crawl that ends waits for this. A single action of Spidermon may take 60 seconds."""
 
 
 class AlarmMonitor(Monitor):  # type: ignore[misc]  # Spidermon has no types
@@ -93,7 +93,7 @@ def notify(
     for name in ("urllib3", "slack_sdk"):
         logging.getLogger(name).setLevel(logging.ERROR)
     stands = any(one.status != "recovered" for one in notifications)
-    # Sentry is for what is wrong.
+    # Sentry gets problems only.
     left = [_action(crawler, one) for one in receivers if stands or one.setting != "SPIDERMON_SENTRY_DSN"]
     failed, began = [], time.monotonic()
     for pause in _PAUSE_SECONDS:
@@ -116,7 +116,7 @@ def notify(
         left = [one.item for one in failed]
     for one in failed:
         logger.warning("%s could not notify people (%s); it is tried again", one.item.name, _reason(one.error))
-    # Spidermon's own actions send all of them in one message.
+    # Spidermon's own actions send all notifications in one message, so they have no `sent`.
     return notifications[min((getattr(action, "sent", 0) for action in left), default=len(notifications)) :]
 
 

@@ -1,4 +1,4 @@
-"""Cookies, which would tell a site that two proxies are one: each proxy has a jar, and a circuit's is thrown away with it."""
+"""A cookie jar for each proxy, as shared cookies would show a site that two proxies belong together. A circuit's is deleted with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class CookieJars:
-    """Names the jar of each proxy, for `cookiejar` in a request's `meta`, and empties those that are not used any more."""
+    """Names the jar of each proxy, for `cookiejar` in a request's `meta`, and deletes those that are no longer used."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.names: dict[str, str] = {}
@@ -27,7 +27,7 @@ class CookieJars:
         return jar
 
     def release(self, proxy: Proxy, jar: str) -> None:
-        """Forget the jar of a request that has ended, if its proxy has another one since: the answer has filled it again."""
+        """Delete the jar of a request that ended, if its proxy has another one by now, as the answer has filled it again."""
         if self.names[proxy.id] != jar:
             self._forget(jar)
 

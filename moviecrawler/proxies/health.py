@@ -1,4 +1,4 @@
-"""How well each proxy serves one site. What one site makes of a proxy says nothing of another's."""
+"""The health of proxies for one site; each site has its own, as one site may refuse a proxy that another accepts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Literal
 from rotating_proxies.expire import exp_backoff
 
 MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
-"""However often a proxy was refused, and whatever Retry-After says."""
+"""Longest quarantine, whatever Retry-After says."""
 FORGIVEN_AFTER_SECONDS = 24 * 3600.0
-"""After the end of a quarantine; the next refusal then counts as the first again."""
+"""Seconds after the end of a quarantine from which on the next refusal counts as the first one."""
 MAX_FAILURES_IN_A_ROW = 1
-"""Failed connections of a proxy before the one that quarantines it: a single one may be an accident."""
+"""Failed connections in a row that a proxy may have; one more quarantines it."""
 
 _MONOTONIC_ZERO = time.time() - time.monotonic()
-"""The time at which the monotonic clock stood at 0. A machine's clock that is corrected while we run must not make a quarantine
-end, or last for years."""
+"""The time at which the monotonic clock was 0. Quarantines go by that clock, as a correction of the machine's clock must not end or
+prolong them."""
 
 State = Literal["well", "quarantined", "recovering"]
 """`recovering`: its quarantine is over, and it has not yet shown that the site answers it again."""
@@ -26,7 +26,7 @@ State = Literal["well", "quarantined", "recovering"]
 
 @dataclass(slots=True)
 class Figures:
-    """What became of the requests that went out through a proxy."""
+    """Outcomes of the requests that were sent through a proxy."""
 
     successes: int = 0
     failures: int = 0
@@ -46,7 +46,7 @@ class Figures:
 
     @property
     def requests(self) -> int:
-        """How many have ended."""
+        """Number of requests that ended."""
         return self.successes + self.failures + self.bans
 
     @property
@@ -56,7 +56,7 @@ class Figures:
 
     @property
     def success_share(self) -> float:
-        """Above 0 and at most 1; a proxy that nothing is known of is given credit."""
+        """Above 0 and at most 1; 1 for an unknown proxy."""
         return (self.successes + 2) / (self.requests + 2)
 
 
@@ -81,13 +81,13 @@ def state_of(quarantine: Quarantine | None, now: float) -> State:
 
 
 class Health:
-    """What is known of the proxies of one site: from this process and, once `merge` is called, from others.
+    """The health of the proxies of one site, by this process and, once `merge` is called, by others.
 
-    It decides by the time `now` that it is given. `shift` is by how much the clock that processes share is ahead of ours.
+    Decisions go by the argument `now`. `shift` is the lead of the shared clock over ours, in seconds.
     """
 
     def __init__(self, quarantine: float, proxies: int) -> None:
-        """Take how long the first quarantine is (s), and how many proxies there are."""
+        """Create it. `quarantine` is the length of the first quarantine in seconds, `proxies` their number."""
         self._base = quarantine
         self._many = min(3, proxies)
         self._published: defaultdict[str, Figures] = defaultdict(Figures)  # of all processes
@@ -100,18 +100,18 @@ class Health:
         self.is_shared = False
         """Whether other processes use the same proxies, so that they have to be asked before a probe."""
         self.wanted_probes: set[str] = set()
-        """Proxies that would be probed if no other process does."""
+        """Proxies that this process wants to probe."""
         self.granted_probes: dict[str, float] = {}
-        """Until when this process may probe each."""
+        """Proxy → until when this process may probe it."""
 
     def now(self) -> float:
-        """Return the time by the clock that all processes share."""
+        """Return the time by the shared clock, in seconds since 1970."""
         return _MONOTONIC_ZERO + time.monotonic() + self.shift
 
     # --- What is known -------------------------------------------------------------------------------------------------
 
     def figures(self, proxy_id: str) -> Figures:
-        """Return what became of a proxy's requests."""
+        """Return the figures of a proxy's requests."""
         if proxy_id not in self._unpublished:
             return self._published.get(proxy_id) or Figures()
         return self._published[proxy_id] + self._unpublished[proxy_id]
@@ -121,12 +121,12 @@ class Health:
         return state_of(self.quarantines.get(proxy_id), now)
 
     def proven(self, proxy_id: str) -> bool:
-        """Return whether the site has answered a proxy, lately or at all, so that more than one request may be risked."""
+        """Return whether the site has answered through a proxy since its last quarantine, so that it may get several requests at once."""
         quarantine = self.quarantines.get(proxy_id)
         return quarantine.served if quarantine is not None else self.figures(proxy_id).successes > 0
 
     def may_probe(self, proxy_id: str, now: float) -> bool:
-        """Return whether this process is the one to try a proxy that is recovering; if not, ask to be."""
+        """Return whether this process may try a recovering proxy; if not, request it."""
         if not self.is_shared or self.granted_probes.get(proxy_id, 0.0) > now:
             return True
         self.wanted_probes.add(proxy_id)
@@ -134,7 +134,7 @@ class Health:
 
     @property
     def in_trouble(self) -> bool:
-        """Whether several proxies have failed in a row, and none has got an answer."""
+        """Whether several proxies have failed since the last answer through any."""
         return len(self._failing) >= self._many
 
     # --- What happens --------------------------------------------------------------------------------------------------
@@ -151,17 +151,17 @@ class Health:
             self._set(proxy_id, replace(quarantine, served=True))
 
     def refused(self, proxy_id: str) -> None:
-        """Count a refusal by the site. `quarantine` says what follows for the proxy."""
+        """Count a refusal by the site. Call `quarantine` as well, unless the proxy gets another address."""
         self._unpublished[proxy_id] += Figures(bans=1)
         self._failures_in_a_row.pop(proxy_id, None)
 
     def failed(
         self, proxy_id: str, reason: str, now: float, *, sites_fault: bool, certain: bool, renewed: bool = False
     ) -> bool:
-        """Count a failed connection; return whether it was one too many, so that the proxy is in quarantine now.
+        """Count a failed connection; return whether it quarantined the proxy.
 
-        `certain` is a failure that is the proxy's without doubt. `sites_fault` is whether the site is to blame when several
-        proxies fail in a row: then none of them is. `renewed` is whether the proxy has another address now.
+        `certain`: the failure is certainly the proxy's. `sites_fault`: when several proxies fail in a row, the site is the cause, and
+        none of them is quarantined. `renewed`: the proxy has another address now.
         """
         self._unpublished[proxy_id] += Figures(failures=1)
         self._failing.add(proxy_id)
@@ -176,9 +176,9 @@ class Health:
         return self.quarantine(proxy_id, reason, now)
 
     def quarantine(self, proxy_id: str, reason: str, now: float, least: float = 0.0) -> bool:
-        """Use a proxy no more, for `least` seconds or longer; return whether that changes anything.
+        """Quarantine a proxy for at least `least` seconds; return whether that changes anything.
 
-        A quarantine that lasts already gets no longer, unless by `least`: the request was sent before it began.
+        A current quarantine is only prolonged to `least`, as the request was sent before the quarantine began.
         """
         before = self.quarantines.get(proxy_id)
         if before is not None and now < before.until:
@@ -202,11 +202,11 @@ class Health:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether other processes have to know something at once."""
+        """Whether there is something that other processes must know at once."""
         return bool(self._changed or self.wanted_probes)
 
     def take_unpublished(self) -> tuple[dict[str, Figures], dict[str, Quarantine]]:
-        """Return what other processes don't know, and count it as published."""
+        """Return what is not published yet, and mark it as published."""
         figures, self._unpublished = self._unpublished, defaultdict(Figures)
         for proxy_id, more in figures.items():
             self._published[proxy_id] += more
@@ -222,7 +222,7 @@ class Health:
         self._changed |= quarantines.keys() & self.quarantines.keys()
 
     def merge(self, figures: dict[str, Figures] | None, quarantines: dict[str, Quarantine]) -> bool:
-        """Take over what all processes know, None for no news; return whether a quarantine has changed."""
+        """Replace figures (unless None) and quarantines by those of all processes; return whether a quarantine changed."""
         if figures is not None:
             self._published = defaultdict(Figures, figures)
         ours = {proxy_id: self.quarantines[proxy_id] for proxy_id in self._changed if proxy_id in self.quarantines}

@@ -1,7 +1,7 @@
-"""Through which proxy each request is sent, on the sites for which the operator has switched that on.
+"""Sends requests through proxies, for the sites for which the operator has switched that on.
 
-The middleware stands where bodies are decompressed and redirects are not yet followed, so that it sees how every attempt
-ended. To the middlewares on the engine's side it hands on answers only; a refusal never gets that far.
+The middleware's place is where bodies are decompressed and redirects are not followed yet, so that it sees how each attempt
+ended. It passes answers only to the middlewares on the engine's side, and never a refusal.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TRIED, _HISTORY = "exits_tried", "attempts"
-"""In a request's `meta`: the names of the proxies of its earlier attempts, and how those ended."""
+"""Keys of a request's `meta`: the proxies of its earlier attempts, and how those ended."""
 _ATTEMPT_META = ("proxy", "_auth_proxy", "_scheme_proxy", "download_slot", "cookiejar")
-"""What stands in `meta` only while an attempt is on its way."""
+"""Keys of `meta` that are set only while an attempt is under way."""
 _OK, _PROXY_AUTHENTICATION = 200, 407
 _GATEWAY_TROUBLE = frozenset({502, 504})
-"""Statuses by which a proxy, or a site behind one, says that nothing came back."""
+"""Statuses of a proxy, or of a site behind one, for "no answer"."""
 _MAX_RENEWALS = 2
-"""Refusals in a row of a proxy that gets another address after each; with the next one it is quarantined."""
+"""Refusals in a row after which a proxy gets another address; the next one quarantines it."""
 _FREE_CHECK_SECONDS = 1.0
-"""Between two checks whether a proxy has become free, when nothing says so."""
+"""Seconds between two checks for a free proxy, beside the notifications."""
 _CLOSE_SECONDS = 15.0
-"""At the end, for what a pool has still to do."""
+"""Seconds for background work of pools when the crawl ends."""
 _MIN_STOP_SECONDS = 60.0
-"""For which a site is left alone when all proxies are dead."""
+"""Shortest time, in seconds, for which a site is not asked when all proxies are dead."""
 
 
 class AttemptsFailedError(IgnoreRequest):
-    """A request was sent as often as it may be, in vain; the message says how each attempt ended."""
+    """A request failed as often as it may be sent; the message says how each attempt ended."""
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class _Attempt:
 
 
 class ProxyMiddleware:
-    """Sends each request of a rotating site through a proxy of its pools, and none through those that the site refuses.
+    """Sends each request of a rotating site through a proxy that the site does not refuse.
 
     A refusal quarantines (proxy, site), for all processes, and the request is sent through another proxy; when all proxies are
     quarantined, the site is stopped as it is without rotation. Requests of other sites pass untouched.
@@ -103,10 +103,10 @@ class ProxyMiddleware:
         self.traffic = Traffic(crawler.stats)
         self.cookie_jars = CookieJars(crawler)
         self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
-        self.most_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
+        self.max_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
-        # Requests to these are the site's, also when they don't say so, as those for robots.txt.
+        # Requests to these hosts are the site's, also when their `meta` does not say so, such as those for robots.txt.
         self._netlocs = {
             urlsplit(crawler.settings[name]).netloc.lower() for name, one in HOME_SETTINGS.items() if one == site
         }
@@ -129,7 +129,7 @@ class ProxyMiddleware:
         pools = SitePools.from_settings(crawler.settings)
         site: Any = getattr(crawler.spider, "site", None)
         if site not in pools.orders:
-            raise NotConfigured  # without a reason, which Scrapy would warn of: not to rotate is no mistake
+            raise NotConfigured  # without a reason, which Scrapy would log as a warning
         middleware = cls(crawler, pools, site)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
@@ -147,12 +147,12 @@ class ProxyMiddleware:
         self._changed.set()
         self._changed = asyncio.Event()
         if self.shared is not None and self.health.is_urgent:
-            self.shared.hurry()
+            self.shared.exchange_soon()
 
     # --- Start and end -------------------------------------------------------------------------------------------------
 
     async def spider_opened(self) -> None:
-        """Make sure that the pools can be used, and learn what other processes know. Raises CloseSpider."""
+        """Check that the pools can be used, and read what other processes know. Raises CloseSpider."""
         blocks = self.crawler.get_downloader_middleware(SiteBlockMiddleware)
         assert blocks is not None  # noqa: S101 - settings.py has it
         self.blocks = blocks
@@ -175,7 +175,7 @@ class ProxyMiddleware:
             raise CloseSpider("identity_unreachable") from None
 
     async def spider_closed(self) -> None:
-        """Tell other processes the rest, and log the totals."""
+        """Publish the rest to other processes, and log the totals."""
         if self.shared is not None:
             await self.shared.close()
         if self._tasks:
@@ -183,10 +183,10 @@ class ProxyMiddleware:
         for line in self.traffic.totals():
             self._log(logging.INFO, "%s", line)
 
-    # --- Out -----------------------------------------------------------------------------------------------------------
+    # --- Requests -----------------------------------------------------------------------------------------------------------
 
     async def process_request(self, request: Request) -> None:
-        """Choose the proxy, waiting while all that may be used are busy. Raises SiteStopped or AttemptsFailedError."""
+        """Choose the proxy; wait while all usable ones are busy. Raises SiteStopped or AttemptsFailedError."""
         request.meta.pop(PROXY_META, None)
         request.meta.pop(POOL_META, None)
         site = request.meta.get("site") or request.meta.get(ROBOTS_OF)
@@ -201,7 +201,7 @@ class ProxyMiddleware:
         request.meta[POOL_META] = proxy.pool
         if route.url is not None:
             host = urlparse_cached(request).hostname or ""
-            # The delay and the concurrency of the site's host, for each proxy.
+            # Each proxy has the delay and the concurrency of the site's host to itself.
             slot = f"{host} via {proxy.name}"
             if host in self._slots:
                 self.crawler.engine.downloader.per_slot_settings[slot] = self._slots[host]
@@ -230,12 +230,12 @@ class ProxyMiddleware:
                 raise SiteStopped("the crawl is ending")
             changed = self._changed
             if self.shared is not None and self.health.wanted_probes:
-                self.shared.hurry()
+                self.shared.exchange_soon()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FREE_CHECK_SECONDS):
                     await changed.wait()
 
-    # --- Back ----------------------------------------------------------------------------------------------------------
+    # --- Responses ----------------------------------------------------------------------------------------------------------
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return an answer, or the request for another attempt. Raises SiteStopped or AttemptsFailedError."""
@@ -258,12 +258,12 @@ class ProxyMiddleware:
             return await self._failed(attempt, response, f"{response.status}")
         if response.status in self.error_statuses:
             self._end(attempt, response, "error", f"{response.status}")
-            return await self._again(attempt, f"{response.status}", wait=True)
+            return await self._retry(attempt, f"{response.status}", wait=True)
         self._answered(attempt, response)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError in place of what a proxy said."""
+        """Return the request for another attempt. Raises SiteStopped or AttemptsFailedError, so that a proxy's own words are never shown."""
         attempt = self._attempts.pop(request, None)
         if attempt is None:
             return None
@@ -284,12 +284,12 @@ class ProxyMiddleware:
         why: str,
         reached: bool = True,
     ) -> None:
-        """Account for an attempt, and take everything off the request that was there for it."""
+        """Count an attempt, and remove from the request what was set for it."""
         request = attempt.request
         self._log(
             logging.INFO,
             "attempt %d/%d %s %s via %s → %s",
-            *(attempt.number, self._most(request), request.method, request.url, attempt.proxy.name, why),
+            *(attempt.number, self._max_attempts(request), request.method, request.url, attempt.proxy.name, why),
         )
         self.traffic.count(self.site, attempt.proxy.pool, outcome, request if reached else None, response)
         for header in (b"Proxy-Authorization", b"Cookie"):
@@ -302,11 +302,11 @@ class ProxyMiddleware:
 
     def _answered(self, attempt: _Attempt, response: Response) -> None:
         proxy = attempt.proxy
-        # Whom a site refuses its pages, it may well give its robots.txt.
+        # A site may send its robots.txt to a proxy that it refuses pages.
         if "site" in attempt.request.meta:
             self.health.succeeded(proxy.id, attempt.request.meta.get("download_latency", 0.0), attempt.sent_at)
             self._renewals.pop(proxy.id, None)
-            # A missing page says nothing of whether the site's pages are as they should be.
+            # A missing page does not show that the site's pages are as expected.
             if response.status == _OK:
                 self._last_refusal = None
                 self._unexpected_pages.clear()
@@ -325,7 +325,7 @@ class ProxyMiddleware:
             self._quarantine(attempt, why, refusal.pause_seconds if asked else 0.0)
         await self._sample(attempt, response, refusal)
         self._stop_if_exhausted(attempt.request)
-        return await self._again(attempt, why)
+        return await self._retry(attempt, why)
 
     async def _unexpected(self, attempt: _Attempt, response: Response, refusal: Refusal) -> Request:
         proxy = attempt.proxy
@@ -334,17 +334,17 @@ class ProxyMiddleware:
         self._unexpected_by_proxy[proxy.id].add(attempt.request.url)
         why = f"{response.status} unexpected: {refusal.reason}"
         self._end(attempt, response, refusal.kind, why)
-        if len(self._unexpected_by_proxy[proxy.id]) >= self.most_unexpected:
+        if len(self._unexpected_by_proxy[proxy.id]) >= self.max_unexpected:
             del self._unexpected_by_proxy[proxy.id]
             self._last_refusal = refusal
             self._quarantine(attempt, why, 0.0)
         await self._sample(attempt, response, refusal)
-        if min(len(self._unexpected_pages), len(set(self._unexpected_pages.values()))) >= self.most_unexpected:
-            # From as many places: it is not theirs.
+        if min(len(self._unexpected_pages), len(set(self._unexpected_pages.values()))) >= self.max_unexpected:
+            # From that many proxies, the site is the cause.
             why = f"{refusal.reason} from {len(set(self._unexpected_pages.values()))} proxies in a row"
             raise SiteStopped(self.blocks.stop(self.site, attempt.request, why, THROTTLE_PAUSE))
         self._stop_if_exhausted(attempt.request)
-        return await self._again(attempt, why, wait=True)
+        return await self._retry(attempt, why, wait=True)
 
     async def _failed(
         self, attempt: _Attempt, response: Response | None, why: str, *, certain: bool = False
@@ -357,14 +357,14 @@ class ProxyMiddleware:
         if self.health.failed(proxy.id, why, now, sites_fault=sites_fault, certain=certain, renewed=renewed):
             self._log_quarantine(attempt)
         self._stop_if_exhausted(attempt.request)
-        return await self._again(attempt, why, wait=self.health.in_trouble)
+        return await self._retry(attempt, why, wait=self.health.in_trouble)
 
     # --- What follows --------------------------------------------------------------------------------------------------
 
     def _renew(self, attempt: _Attempt) -> bool:
-        """Give a proxy that got no answer another address, if it can have one; return whether it may go on at once."""
+        """Give a proxy that got no answer another address, if it can have one; return whether it may be used at once."""
         if attempt.pool.route(attempt.proxy) != attempt.route:
-            return True  # it has another one since
+            return True  # it got another one meanwhile
         if not attempt.pool.renew(attempt.proxy):
             return False
         self._renewals[attempt.proxy.id] += 1
@@ -384,14 +384,14 @@ class ProxyMiddleware:
         )
         self._wake()
         if self.rotator.is_exhausted(now, attempt.pool.name):
-            self._in_background(attempt.pool.exhausted())
+            self._in_background(attempt.pool.on_exhausted())
 
     def _stop_if_exhausted(self, request: Request) -> None:
         if self.rotator.is_exhausted(self.health.now()):
             raise SiteStopped(self._stop(request))
 
     def _stop(self, request: Request) -> str:
-        """Stop the site, for which no proxy is left; return why. Where others may have proxies, stop only this worker."""
+        """Stop the site, as no proxy is left; return why. Stop this worker only, where others may have proxies."""
         pools = ", ".join(pool.name for pool in self.order)
         pause = min((one.until for one in self.health.quarantines.values()), default=0.0) - self.health.now()
         why = f"no proxy is left of {pools}"
@@ -406,16 +406,16 @@ class ProxyMiddleware:
             self._closing = asyncio.get_running_loop().create_task(closing)
         return self._ended
 
-    async def _again(self, attempt: _Attempt, why: str, *, wait: bool = False) -> Request:
-        """Return the request for another attempt, after a wait where the site is in trouble. Raises AttemptsFailedError."""
+    async def _retry(self, attempt: _Attempt, why: str, *, wait: bool = False) -> Request:
+        """Return the request for another attempt, after a pause if `wait`. Raises AttemptsFailedError."""
         assert self.crawler.spider is not None  # noqa: S101 - set before the first request
         request = attempt.request
         history = [*request.meta.get(_HISTORY, ()), f"{attempt.proxy.name} → {why}"]
         retry = get_retry_request(
             request,
             spider=self.crawler.spider,
-            reason=why.partition(":")[0],  # the name of a stat: without how many bytes an unexpected page had
-            max_retry_times=self._most(request) - 1,
+            reason=why.partition(":")[0],  # it names a stat, so without the number of bytes of an unexpected page
+            max_retry_times=self._max_attempts(request) - 1,
             give_up_log_level=logging.DEBUG,
         )
         if retry is None:
@@ -426,8 +426,8 @@ class ProxyMiddleware:
             await self.backoff.wait(retry)
         return retry
 
-    def _most(self, request: Request) -> int:
-        """Return how many attempts a request has."""
+    def _max_attempts(self, request: Request) -> int:
+        """Return how many attempts a request may have."""
         own: int = request.meta.get("max_retry_times", self.options.attempts) + 1
         return min(self.options.attempts, own)
 

@@ -1,4 +1,4 @@
-"""What is a ban, through the two hooks by which scrapy-rotating-proxies asks."""
+"""Decides what is a ban, by the two hooks of scrapy-rotating-proxies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAILURES: dict[type[Exception], str] = {
     ConnectError: "no connection",
     OSError: "connection broken",
 }
-"""What can go wrong between us and a site, in words that hold nothing of what a proxy said."""
+"""Failures between us and a site, in words of our own, as a proxy's message could hold credentials."""
 
 
 class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotating-proxies has no types
@@ -61,7 +61,7 @@ class SiteBanPolicy(BanDetectionPolicy):  # type: ignore[misc]  # scrapy-rotatin
 
 
 UNKNOWN_REFUSAL = Refusal("refusal", "the ban policy says so", USUAL_PAUSE)
-"""Of an answer that only the operator's policy takes for a ban."""
+"""The refusal of an answer that only the operator's own policy calls a ban."""
 
 
 def load_policy(settings: BaseSettings) -> SiteBanPolicy:

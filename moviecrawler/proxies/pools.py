@@ -1,4 +1,4 @@
-"""Proxies, the pools that hold them, and the route to each. This machine's own address is a proxy, too: the one without any."""
+"""Proxies, their pools, and the route to each. The direct connection counts as a proxy, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Kind = Literal["direct", "datacenter", "residential", "tor"]
 """`direct` is this machine's own address."""
 
 
-_SECRET = 4
-"""Characters from which on a part of the credentials is taken out of a text: a shorter one would be found everywhere."""
+_MIN_SECRET_CHARACTERS = 4
+"""Shortest part of credentials that is removed from texts; shorter ones would be found by chance."""
 
 
 class ProxyPoolError(MovieCrawlerError):
@@ -24,34 +24,34 @@ class ProxyPoolError(MovieCrawlerError):
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """One place that requests come from. Nothing in it is secret: it may be logged, counted and put into Redis."""
+    """An address that requests are sent from. Nothing in it is secret: it may be logged, counted and stored in Redis."""
 
     name: str
     """For people: the pool's name and the place in it, such as `datacenter:3`."""
     pool: str
     kind: Kind
     id: str
-    """What its health is kept under. It is the same on every node, whatever the order of the pool there, for proxies that
-    all nodes share; what only one node or process has, such as a circuit, has that in its id."""
+    """Key of its health. A proxy of a list has the same id on every node, whatever its place in the list; the id of a proxy of one
+    node or process, such as a circuit, names that node or process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a request gets to its proxy."""
+    """How a request reaches its proxy."""
 
     url: str | None
-    """Scheme, host and port, without credentials; None for no proxy of ours, so that the environment's still applies."""
+    """Scheme, host and port, without credentials; None for a direct connection, for which http_proxy of the environment still applies."""
     authorization: bytes | None = field(default=None, repr=False)
     """The value of Proxy-Authorization."""
 
     @property
     def secrets(self) -> tuple[bytes, ...]:
-        """What must not be seen anywhere: the credentials, in both forms."""
+        """The credentials, in both forms: they must be shown nowhere."""
         if self.authorization is None:
             return ()
         encoded = self.authorization.removeprefix(b"Basic ")
         user, _, password = base64.b64decode(encoded).partition(b":")
-        return tuple(secret for secret in (encoded, password, user) if len(secret) >= _SECRET)
+        return tuple(secret for secret in (encoded, password, user) if len(secret) >= _MIN_SECRET_CHARACTERS)
 
 
 class ProxyPool(ABC):
@@ -63,29 +63,29 @@ class ProxyPool(ABC):
         self.proxies = proxies
 
     def check(self, setting: str, home: str) -> None:  # noqa: B027 - most pools can ask any site
-        """Raise ConfigurationError when a site's scheme and host, which a setting names, can't be asked through this pool."""
+        """Raise ConfigurationError when a site's home, which a setting names, can't be asked through this pool."""
 
     async def open(self, home: str) -> None:  # noqa: B027 - the first request finds out whether a proxy is there
-        """Make sure that a site can be asked. Raises ProxyPoolError."""
+        """Check that a site can be reached. Raises ProxyPoolError."""
 
     @abstractmethod
     def route(self, proxy: Proxy) -> Route:
         """Return the route to a proxy as it is now. Opens nothing."""
 
-    def takes(self, url: str) -> bool:  # noqa: ARG002 - Tor takes fewer
+    def accepts(self, url: str) -> bool:  # noqa: ARG002 - Tor accepts fewer
         """Return whether a URL can be asked through this pool."""
         return True
 
     def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - Tor can
-        """Give a proxy that a site has refused another address; return whether it has one."""
+        """Give a refused proxy another address; return whether it got one."""
         return False
 
-    async def exhausted(self) -> None:  # noqa: B027 - most pools can do nothing about it
-        """Act on a site having refused every proxy of the pool."""
+    async def on_exhausted(self) -> None:  # noqa: B027 - most pools can do nothing about it
+        """React to a site having refused every proxy of the pool."""
 
 
 class DirectPool(ProxyPool):
-    """This machine's own address, which is another one on every node."""
+    """The direct connection, whose address is a different one on each node."""
 
     def __init__(self, node: str) -> None:
         super().__init__(DIRECT, "direct", (Proxy(DIRECT, DIRECT, "direct", f"{DIRECT}@{node}"),))
@@ -96,7 +96,7 @@ class DirectPool(ProxyPool):
 
 
 class ListedPool(ProxyPool):
-    """Proxies that are each one address, or one way into a provider's gateway."""
+    """Proxies of a list: single addresses, or accounts of a provider's gateway."""
 
     def __init__(self, name: str, kind: Kind, routes: dict[Proxy, Route]) -> None:
         super().__init__(name, kind, tuple(routes))

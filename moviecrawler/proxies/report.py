@@ -1,4 +1,4 @@
-"""How well each proxy serves each site: what `scrapy proxies` and the dashboard show."""
+"""The health of each proxy for each site, as `scrapy proxies` and the dashboard show it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def configured_proxies(site_pools: SitePools) -> Iterator[tuple[ProxyPool, Proxy
 async def read_proxies(client: Any, site_pools: SitePools | None) -> dict[Site, list[ProxyReport]]:
     """Return the proxies that each site was asked through, or may be by PROXY_ORDER, those in quarantine first.
 
-    Without a client nothing is known of how they do. Raises redis.RedisError.
+    Without a client there are no figures. Raises redis.RedisError.
     """
     pools = site_pools.pools if site_pools is not None else {}
     known = {proxy.id: (pool, proxy) for pool in pools.values() for proxy in pool.proxies}
@@ -78,7 +78,7 @@ def _report(
     figures: Figures,
     quarantine: Quarantine | None,
 ) -> ProxyReport:
-    # What only other nodes have, or had, such as their own addresses, is at least in a pool of that name.
+    # A proxy of another node's list, or another node's own address, is of the pool that its id names.
     pool, proxy = known or (pools.get(id_.partition("@")[0].partition(":")[0]), None)
     address = ""
     if isinstance(pool, ListedPool) and proxy is not None:

@@ -1,4 +1,4 @@
-"""Which proxy has its turn: the proxies of a site's pools, each with its share of the requests."""
+"""Chooses the next proxy from a site's pools, each with its share of the requests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from moviecrawler.proxies.pools import Proxy, ProxyPool
 
 Unusable = Literal["busy", "recovering", "tried", "quarantined"]
-"""Why a proxy can't be used now, in the order of what is most worth waiting for."""
+"""Why a proxy can't be used now."""
 _WORTH_WAITING: list[Unusable] = ["busy", "recovering", "tried", "quarantined"]
+"""The reasons, the shortest wait first."""
 NoProxy = Literal["wait", "exhausted", "none"]
-"""`wait`: one will be free, or is being tried. `exhausted`: the site has refused all, or they are dead. `none`: no pool of the
-site takes such a request."""
+"""`wait`: a proxy will be free, or is being tried. `exhausted`: all are refused or dead. `none`: no pool of the site accepts such a
+request."""
 
 
 @dataclass(slots=True, order=True)
@@ -25,19 +26,19 @@ class _Place:
     """A proxy's place in the round."""
 
     turn: float
-    """The lowest is next. A proxy whose requests all succeed moves on by 1 with each."""
+    """The lowest is next. Each request adds 1 for a proxy whose requests all succeed, and more for others."""
     number: int
     proxy: Proxy = field(compare=False)
     in_flight: int = field(default=0, compare=False)
     run_left: int = field(default=0, compare=False)
-    """How many more requests of its run it gets before another has its turn."""
+    """Requests left in its run, before the next proxy is used."""
 
 
 class RoundRobin:
     """The proxies of one pool, for one site."""
 
     def __init__(self, pool: ProxyPool, health: Health, *, run: int, concurrency: int) -> None:
-        """Take for how many requests in a row a proxy is used, and how many of them may be in flight at once."""
+        """Create it. `run` is the number of requests in a row for which a proxy is used, `concurrency` how many may be in flight at once."""
         self.pool = pool
         self._health = health
         self._run = run
@@ -66,8 +67,8 @@ class RoundRobin:
                 passed.append((place, why))
         for place, why in passed:
             if chosen is not None:
-                # It has missed its turn: if all that did were next together, it would be no round robin. A quarantined one is
-                # looked at again when its next turn would be, and not each time.
+                # It missed its turn and joins at the end of the round. A quarantined one is skipped until its next turn, so that
+                # it is not examined at every request.
                 place.turn = max(place.turn, self._turn) + (why == "quarantined")
             heapq.heappush(self._round, place)
         if chosen is None:
@@ -119,10 +120,9 @@ class ProxyRotator:
     def take(self, url: str, now: float, tried: Collection[str] = (), only: str | None = None) -> Proxy | NoProxy:
         """Return the proxy to send a request through, which is in use until `release`.
 
-        It is none that the request was sent through before, unless there is no other. `only` names the one pool to take it
-        from.
+        Names in `tried` are used only when there is no other proxy. `only` names the one pool to choose from.
         """
-        pools = [one for name, one in self._pools.items() if one.pool.takes(url) and (only is None or only == name)]
+        pools = [one for name, one in self._pools.items() if one.pool.accepts(url) and (only is None or only == name)]
         if not pools:
             return "none"
         reasons: set[Unusable] = set()
@@ -130,7 +130,7 @@ class ProxyRotator:
             for pool in pools:
                 found = pool.take(now, not_again)
                 if found == "busy":
-                    return "wait"  # the next pool is for when this one can't be used
+                    return "wait"  # the next pool is used only when this one can't be
                 if not isinstance(found, str):
                     return found
                 reasons.add(found)

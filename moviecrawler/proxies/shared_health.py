@@ -1,4 +1,4 @@
-"""Exchanging what is known of proxies with other processes, through Redis, several times a second."""
+"""Shares the health of proxies with other processes through Redis, several times a second."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _INTERVAL_SECONDS = 0.4
-"""Between two exchanges; what others have to know at once does not wait for the next one."""
+"""Seconds between two exchanges. Urgent news does not wait for the next one."""
 _FIGURES_INTERVAL_SECONDS = 2.0
-"""Between two readings of the figures, of which there are many and which change little."""
+"""Seconds between two readings of the figures, which are many and change little."""
 _COALESCE_SECONDS = 0.02
 EXCHANGE_TIMEOUTS = {"socket_connect_timeout": 3.0, "socket_timeout": 3.0}
-"""Seconds to connect and to get an answer, for clients that exchange: they go on alone after that."""
+"""Seconds to connect and to get an answer; after that the process goes on alone."""
 _MAX_RETRY_SECONDS = 5.0
 _FIGURES = ("successes", "failures", "bans", "ms")
 _MILLISECONDS = 1000
 _HOURS_USED = 2
-"""Hours whose figures decide how much a proxy is used, the current one included."""
+"""Number of hours whose figures decide how much a proxy is used, including the current one."""
 
 
 class SharedHealth:
-    """Keeps the `Health` of one site the same in all processes. While Redis is away, each goes on by what it knows."""
+    """Keeps the `Health` of one site the same in all processes. Without Redis, each process goes on with its own."""
 
     def __init__(
         self, client: Any, site: str, health: Health, probe_seconds: float, on_change: Callable[[], None]
     ) -> None:
-        """Take how long a probe may take, and what to call when something of `health` has changed."""
+        """Create it. `probe_seconds` limits a probe; `on_change` is called when `health` has changed."""
         self._client = client
         self._script = load_script(client, __package__, "exchange")
         self._keys = Keys(site)
@@ -57,11 +57,11 @@ class SharedHealth:
         health.is_shared = True
 
     async def start(self) -> None:
-        """Read what others know, and go on exchanging. Raises RedisError."""
+        """Read what other processes know, and start the exchanges. Raises RedisError."""
         await self.exchange()
         self._task = asyncio.get_running_loop().create_task(self._exchange_forever())
 
-    def hurry(self) -> None:
+    def exchange_soon(self) -> None:
         """Exchange now."""
         self._wakeup.set()
 
@@ -193,7 +193,7 @@ async def read_health(client: Any, site: str) -> tuple[float, dict[str, Figures]
 
 
 async def clear_quarantines(client: Any, site: str, proxy_ids: Iterable[str]) -> int:
-    """Let proxies be used at once; return how many were quarantined."""
+    """End the quarantines of proxies; return how many there were."""
     keys = Keys(site)
     ids = list(proxy_ids)
     if not ids:

@@ -1,4 +1,4 @@
-"""Reading which proxies there are, and which sites are asked through which pools.
+"""Reads which proxies there are, and which sites are asked through which pools.
 
 No sentence of this module shows a name or a password of a proxy.
 """
@@ -36,7 +36,7 @@ HOME_SETTINGS: dict[str, Site] = {
     "METACRITIC_API_URL": "metacritic",
     "ROTTENTOMATOES_URL": "rottentomatoes",
 }
-"""Whose hosts are asked as which site. Not IMDb's datasets, which are there to be fetched: they go out directly."""
+"""Settings that name a site's hosts, and the site. IMDb's datasets are always fetched directly."""
 _SITES: tuple[Site, ...] = get_args(Site)
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
 _POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
@@ -47,11 +47,11 @@ _MAX_FILE_BYTES = 8 * 1024 * 1024
 
 
 class _Weighted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A proxy as earlier versions took it, too."""
+    """A proxy in the form of earlier versions."""
 
     url: str
     weight: float = 1.0
-    """Has no meaning any more."""
+    """Ignored."""
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +124,7 @@ def _pool(setting: str, name: str, pools: Mapping[str, ProxyPool]) -> ProxyPool:
 
 
 def _shown(text: str) -> str:
-    """Return a value as it may be shown: a proxy's URL, put in the wrong place, has a password in it."""
+    """Return a value for an error. What looks like a proxy's URL is not shown, as it may hold a password."""
     return "something that looks like a proxy's URL" if "@" in text or "//" in text else repr(text)
 
 
@@ -160,7 +160,7 @@ def _entries(given: str) -> dict[str, _PoolEntry]:
         try:
             text = read_file(given, _MAX_FILE_BYTES)
         except (OSError, ValueError) as error:
-            # Not the value: it may be a proxy's URL, put in the wrong place.
+            # Not the value: it may be a proxy's URL with a password.
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
             raise ConfigurationError(
                 f"PROXY_POOLS is neither JSON nor a file that can be read ({reason}); set it to {_POOLS_FORM}, or to the path of a "
@@ -194,7 +194,7 @@ def _listed_pool(name: str, entry: _PoolEntry) -> ProxyPool:
             raise ConfigurationError(f"PROXY_POOLS: {label} is the same as one before it; remove it")
         known.add(url)
         route, user = _parse_proxy(label, url)
-        # By what it is and not by its place, which is another one on a node with another list. Without the password.
+        # By address and user, not by its place, as nodes may have different lists. Without the password.
         key = blake2b(f"{route.url} {user}".encode(), digest_size=6).hexdigest()
         same = 0
         while (id_ := f"{name}:{key}" + (f"-{same}" if same else "")) in ids:
@@ -233,7 +233,7 @@ def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
 
 
 def _tor_pool(name: str, entry: _PoolEntry, settings: BaseSettings) -> ProxyPool:
-    # It brings stem, which takes a while to import.
+    # It imports stem, which takes a while.
     from moviecrawler.proxies.tor import TorPool  # noqa: PLC0415
 
     if entry.urls:

@@ -1,4 +1,4 @@
-"""Tor: a pool whose proxies are circuits, told apart by their credentials.
+"""Tor: a pool whose proxies are circuits, which differ by their credentials.
 
 Tor's tunnel (`HTTPTunnelPort`) never lets connections with different credentials share a circuit. So a random token is a
 circuit, and another token is another circuit.
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from moviecrawler.options import TorOptions
 
 logger = logging.getLogger(__name__)
-# At its lowest levels it logs all that it sends, the password too.
+# At lower levels stem logs all that it sends, including the password.
 logging.getLogger("stem").setLevel(logging.WARNING)
 
 _USER = "tor"
-"""By this name Tor's tunnel knows that the password is there to keep circuits apart."""
+"""User name by which Tor's tunnel takes the password for an isolation token."""
 _TOKEN_BYTES = 12
 _RETRY_PAUSE_SECONDS = 0.5
 _STARTING_SECONDS = 5.0
-"""Tor opens its ports at once: one on which nobody listens for so long is a wrong one."""
+"""Seconds to wait for Tor to open its ports, which it does at once; a port that is closed for longer is a wrong one."""
 _CONTROL_TIMEOUT_SECONDS = 10.0
-"""For each answer of the control port, which asks nobody else."""
+"""Time-out of each answer of the control port."""
 _NEW_IDENTITY_INTERVAL_SECONDS = 10.0
-"""Tor puts off a new identity that is asked for sooner."""
+"""Tor delays a new identity that is requested sooner."""
 _MAX_ANSWER_BYTES = 8 * 1024
 _STATUS = re.compile(rb"HTTP/1\.\d (\d{3}) ?([^\r\n]{0,100})")
 _CONNECTED = 200
@@ -52,10 +52,10 @@ _CONTROL_FORM = "set it to Tor's ControlPort, such as 127.0.0.1:9051, or to the 
 
 
 class TorError(ProxyPoolError):
-    """Tor can't be used: why, and what to do."""
+    """Tor can't be used; the message says why, and what to do."""
 
     def __init__(self, sentence: str, *, retry_seconds: float = 0.0) -> None:
-        """Take for how many seconds it may help to try again."""
+        """Create it. `retry_seconds` says for how long trying again may help."""
         super().__init__(sentence)
         self.retry_seconds = retry_seconds
 
@@ -114,13 +114,13 @@ def _parse_host_and_port(text: str) -> Address | None:
 
 
 class TorPool(ProxyPool):
-    """Circuits of a Tor beside this node. A refused one is replaced at once, so their health is this process' own."""
+    """Circuits of a Tor client. A refused circuit is replaced at once, so that other processes need not know its health."""
 
     def __init__(self, name: str, options: TorOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        """Open nothing yet. Raises ConfigurationError."""
+        """Create it without connecting. Raises ConfigurationError."""
         self._tunnel = _parse_tunnel(options.tunnel)
         self._control = _parse_control(options.control) if options.control else None
-        # No other process has these circuits, nor this one after a restart.
+        # Circuits are of this process, and new after a restart.
         process = os.urandom(4).hex()
         labels = [f"{name}:c{number}" for number in range(1, options.circuits + 1)]
         super().__init__(name, "tor", tuple(Proxy(label, name, "tor", f"{label}@{process}") for label in labels))
@@ -131,13 +131,13 @@ class TorPool(ProxyPool):
 
     def check(self, setting: str, home: str) -> None:
         """Raise ConfigurationError for a site that is not asked by https."""
-        if not self.takes(home):
+        if not self.accepts(home):
             raise ConfigurationError(
                 f"{setting} is {home!r}, and its site is to be asked through Tor, which takes https addresses only; set it to "
                 "one, or take the pool of kind tor out of PROXY_ORDER"
             )
 
-    def takes(self, url: str) -> bool:
+    def accepts(self, url: str) -> bool:
         """Return whether a URL can be asked through Tor's tunnel: https only.
 
         Scrapy asks a proxy for an http URL with GET, where the tunnel takes CONNECT only; and the last relay could read and
@@ -150,12 +150,12 @@ class TorPool(ProxyPool):
         return Route(f"http://{self._tunnel}", basic_authorization(_USER, self._tokens[proxy]))
 
     def renew(self, proxy: Proxy) -> bool:
-        """Leave a circuit for a new one, which may end at another relay, but need not."""
+        """Replace a circuit by a new one, which often ends at another relay."""
         self._tokens[proxy] = _new_token()
         return True
 
     async def open(self, home: str) -> None:
-        """Reach the site's host through Tor, and send it nothing. Raises TorError when that takes too long."""
+        """Connect to the site's host through Tor, without sending anything. Raises TorError when that fails for too long."""
         parts = urlsplit(home)
         host = parts.hostname or ""
         target = f"{f'[{host}]' if ':' in host else host}:{parts.port or 443}"
@@ -165,8 +165,8 @@ class TorPool(ProxyPool):
         await self._retry(started, lambda: self._check_tunnel(target, started))
         logger.info("Tor reaches %s", target)
 
-    async def exhausted(self) -> None:
-        """Use none of the circuits any more, when Tor may be asked for that; it affects all who use this Tor.
+    async def on_exhausted(self) -> None:
+        """Request a new identity, if Tor may be asked for one; it affects all users of this Tor.
 
         Kept-alive connections would go on over the old circuits, so every circuit gets a new token, too.
         """
@@ -218,7 +218,7 @@ class TorPool(ProxyPool):
                 retry_seconds=inf,
             ) from None
         except OSError as error:
-            # asyncio puts the address where the reason should stand.
+            # asyncio's message is the address and not the reason.
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise TorError(
                 f"nothing listens at {where} ({reason}); start Tor with `HTTPTunnelPort {self._tunnel.port}` in its "
@@ -238,7 +238,7 @@ class TorPool(ProxyPool):
             raise TorError(f"Tor at {where} could not reach {target}: {said}", retry_seconds=inf)
 
     async def _connect(self, target: str) -> bytes:
-        """Return what the tunnel answers to CONNECT; nothing when it hangs up. Raises OSError when nothing listens there."""
+        """Return the tunnel's answer to CONNECT; empty when it hangs up. Raises OSError when nothing listens there."""
         reader, writer = await asyncio.open_connection(self._tunnel.host, self._tunnel.port, limit=_MAX_ANSWER_BYTES)
         try:
             credentials = basic_authorization(_USER, _new_token()).decode()
@@ -291,7 +291,7 @@ def _ask_control(address: Address, command: str) -> str:
 
 
 class _ControlSocket(stem.socket.ControlSocket):  # type: ignore[misc]  # stem has no types
-    """stem's, with a time-out. stem's `Controller` has none: it would wait for ever for a Tor that hangs."""
+    """stem's, with a time-out. stem's `Controller` has none: it would wait for ever for a Tor that does not answer."""
 
     def __init__(self, address: Address) -> None:
         super().__init__()

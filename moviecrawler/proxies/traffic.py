@@ -1,4 +1,4 @@
-"""What went out to each site through each pool, and what came back."""
+"""Counts requests, responses and bytes by site and pool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BYTES = ("bytes_in", "bytes_out")
 class Traffic:
     """Counts attempts by outcome, and the bytes of HTTP as they crossed the wire: compressed, with headers.
 
-    What TLS and TCP add is not counted, nor what had come of an answer that broke off. The stats are
+    Bytes of TLS and TCP are not counted, nor those of an answer that broke off. The stats are
     `identity/<site>/<pool>/<outcome>`, `…/bytes_in` and `…/bytes_out`.
     """
 

@@ -121,7 +121,7 @@ def test_most_popular_of_any_number_of_matches_comes_first(url: str) -> None:
 
 def test_exact_title_is_found_among_any_number_of_matches(url: str) -> None:
     database = ShortTransactions(url)
-    assert len(search_titles(database, "the", 0, 5000)) >= search.FOUND_AT_MOST
+    assert len(search_titles(database, "the", 0, 5000)) >= search.MAX_RANKED
     execute(url, "INSERT INTO titles (title_id, title, popularity) VALUES (%s, 'The', 0)", TITLES + 1)
     try:
         assert search_titles(database, "THE", 0, 10)[0].title_id == TITLES + 1

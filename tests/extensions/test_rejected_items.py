@@ -18,7 +18,7 @@ from moviecrawler.dashboard.rejected import (
     fetch_again,
     find_rejected,
     forget_rejected,
-    is_place,
+    is_item_id,
     page_of_rejected,
 )
 from moviecrawler.extensions import publishing
@@ -243,9 +243,9 @@ def test_items_are_paged_through_each_once_while_others_come(redis_url: str, red
         if len(items) <= 10:
             break
         before = items[9][0]
-        assert is_place(before)
+        assert is_item_id(before)
     assert [one.at for _, one in seen if one is not None] == list(range(24, -1, -1))
-    assert not any(map(is_place, ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"]))
+    assert not any(map(is_item_id, ["", "x", "1", "-", "1-", "1-1 ", f"{'9' * 30}-1", "1-1\n"]))
 
 
 def test_item_of_no_title_is_only_forgotten(redis_url: str, redis_client: redis.Redis) -> None:

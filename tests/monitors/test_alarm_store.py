@@ -98,7 +98,7 @@ def test_one_of_many_nodes_notifies(make: Make) -> None:
 
 
 def test_history_is_bounded(store: AlarmStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alarm_store, "MOST_EVENTS", 10)
+    monkeypatch.setattr(alarm_store, "MAX_EVENTS", 10)
     for at in range(0, 24, 2):
         store.fire(seen(at), 50)
         store.recover(ALARM.name, at + 1, 0)

@@ -29,7 +29,7 @@ class Worker:
     def changed(self) -> None:
         self.changes += 1
         if self.health.is_urgent:
-            self.shared.hurry()
+            self.shared.exchange_soon()
 
     def sees(self, proxy_id: str) -> str:
         return self.health.state(proxy_id, self.health.now())

@@ -108,8 +108,8 @@ def test_renewed_circuit_has_other_credentials_and_the_others_keep_theirs() -> N
 
 def test_only_https_can_be_asked_through_tor() -> None:
     made = pool()
-    assert made.takes("https://www.imdb.com/title/tt1/")
-    assert not made.takes("http://www.imdb.com/title/tt1/")
+    assert made.accepts("https://www.imdb.com/title/tt1/")
+    assert not made.accepts("http://www.imdb.com/title/tt1/")
     made.check("IMDB_URL", "https://www.imdb.com")
     with pytest.raises(ConfigurationError, match=r"IMDB_URL is 'http://127\.0\.0\.1:8000'.*https addresses only"):
         made.check("IMDB_URL", "http://127.0.0.1:8000")
@@ -220,7 +220,7 @@ async def test_new_identity_leaves_every_circuit_as_often_as_tor_allows() -> Non
         for later, does in ((1000.0, True), (1000.0, False), (1009.9, False), (1010.0, True), (1025.0, True)):
             now = later
             before = tokens(made)
-            await made.exhausted()
+            await made.on_exhausted()
             assert set(tokens(made)).isdisjoint(before) == does
         assert control.commands.count("SIGNAL NEWNYM") == 3
 
@@ -228,5 +228,5 @@ async def test_new_identity_leaves_every_circuit_as_often_as_tor_allows() -> Non
 async def test_without_a_control_port_there_is_no_new_identity() -> None:
     made = pool()
     before = tokens(made)
-    await made.exhausted()
+    await made.on_exhausted()
     assert tokens(made) == before

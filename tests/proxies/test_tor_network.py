@@ -101,7 +101,7 @@ def test_new_identity_leaves_the_circuits_that_there_are(tor_network: TorNetwork
         made = pool(tor_network.client)
         old = tokens(made)[0]
         [before] = await carried(tor_network, watch, old)
-        await made.exhausted()
+        await made.on_exhausted()
         assert tokens(made)[0] != old
         after = await carried(tor_network, watch, old, tokens(made)[0])
         assert not before & union(after), "even for the credentials of before"
