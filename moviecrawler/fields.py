@@ -34,7 +34,7 @@ _TOLD: Final[dict[Site, frozenset[str]]] = {
             *("original_title", "title_type", "countries", "languages", "scores.imdb", "scores.metascore"),
             *("popularity_rank", *(f"amounts.{kind}" for kind in PARTS["amounts"][1])),
             *("poster_width", "poster_height", "keywords", "interests", "taglines", "awards", "offers"),
-            *("related.similar", "related.connection"),
+            *("related.similar", "related.connection", "critic_review_count"),
         }
     ),
     "metacritic": frozenset(
@@ -95,6 +95,14 @@ _PLACES: Final[dict[TitleKind, frozenset[str]]] = {
 }
 """What tells where in its series a title stands."""
 
+_COUNTED: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
+    ("imdb", "series"): frozenset({"season_count", "episode_count"}),
+    ("metacritic", "series"): frozenset({"season_count"}),
+    ("rottentomatoes", "series"): frozenset({"season_count"}),
+    ("rottentomatoes", "season"): frozenset({"episode_count"}),
+}
+"""What each site counts of the parts of a title."""
+
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """What no page tells, so that every page is silent of it without naming it."""
 
@@ -117,7 +125,7 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
     (site_id, url, title, kind) isn't: without it there is no movie. What a score has beside its value isn't either: see `score_facts_told`.
     """
-    told = set(_TOLD[site]) | _PLACES.get(kind, frozenset())
+    told = set(_TOLD[site]) | _PLACES.get(kind, frozenset()) | _COUNTED.get((site, kind), frozenset())
     if kind in {"series", "season"}:
         told.add("credits.creator")
     if kind == "series" and site != "metacritic":

@@ -283,6 +283,8 @@ class Movie:
     """1 to 250 in IMDb's Top 250 movies."""
     imdb_top250_tv_rank: int | None = None
     """1 to 250 in IMDb's Top 250 series."""
+    critic_review_count: int | None = None
+    """Critics' reviews elsewhere to which IMDb links, 1 and up: not those behind a Metascore, whose number it doesn't tell."""
     popularity_rank: int | None = None
     """IMDb's moviemeter: 1 is what most people look at this week."""
     series_id: str | None = None
@@ -382,6 +384,9 @@ class Entry:
     """The place that the list itself gives the row; None for lists that are not ranked."""
     release_date: str | None = None
     """As in `Movie`."""
+    season: int | None = None
+    """Of an episode, where the list says so; as in `Movie`."""
+    episode: int | None = None
     scores: list[Score] = field(default_factory=list)
 
 

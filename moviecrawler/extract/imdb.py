@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ from moviecrawler.extract.imdb_objects import (
     read_movie,
 )
 from moviecrawler.extract.imdb_props import is_json, page_props
+from moviecrawler.extract.imdb_series import seasons_shown
 from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.extract.legacy.imdb_document import Document
 from moviecrawler.extract.values import parse_year
@@ -42,7 +44,7 @@ from moviecrawler.items import Listing, Page
 from moviecrawler.urls import IMDB_ID, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from moviecrawler.extract.imdb_props import PageProps, TitleData
     from moviecrawler.items import Entry, Movie
@@ -215,11 +217,12 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
 
 @reader
 def episodes(body: bytes, url: str | None = None) -> Page:
-    """Read one season of a series: the series as `movie`, its episodes as `listing`."""
+    """Read one season of a series, or what it has of no season: the series as `movie`, its episodes as `listing`."""
     props = page_props(body)
     if props is None:
         return imdb_lists.episodes(body, url)
-    found = dig(props, "contentData", "section", "episodes")
+    section = dig(props, "contentData", "section")
+    found = dig(section, "episodes")
     entries = []
     for row in _rows(found, "items"):
         rating = {"aggregateRating": dig(row, "aggregateRating"), "voteCount": _rating(row, "voteCount")}
@@ -227,7 +230,8 @@ def episodes(body: bytes, url: str | None = None) -> Page:
     # The cursor is there on the last page too.
     after = dig_text(found, "endCursor") if dig(found, "hasNextPage") else None
     listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
-    return Page(site="imdb", kind="episodes", movie=_read_entity(props), listing=listing)
+    series = _read_entity(props, looks={"season_count": lambda: seasons_shown(section)})
+    return Page(site="imdb", kind="episodes", movie=series, listing=listing)
 
 
 @reader
@@ -257,12 +261,16 @@ def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
     return read
 
 
-def _read_entity(props: PageProps, *listed: TitleData) -> Movie:
+def _read_entity(
+    props: PageProps, *listed: TitleData, looks: Mapping[str, Callable[[], Any]] = MappingProxyType({})
+) -> Movie:
     entity = (props.get("contentData") or {}).get("entityMetadata")
     if entity is None:
         raise ShapeError("page", "the script has no contentData.entityMetadata")
     found = read_known_movie([entity, *listed])
     found.look("genres", lambda: brief_genres([entity]))
+    for field, place in looks.items():
+        found.look(field, place)
     return found.done()
 
 

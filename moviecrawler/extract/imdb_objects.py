@@ -21,6 +21,7 @@ from moviecrawler.extract.embedded import (
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than, scores_of
 from moviecrawler.extract.imdb_credits import credit_places
+from moviecrawler.extract.imdb_series import numbers_of_row, series_places
 from moviecrawler.extract.imdb_traits import dig_address, read_histogram, texts_at, trait_places
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, Entry, Movie, Role, Score
@@ -59,16 +60,6 @@ _AMOUNTS: tuple[tuple[AmountKind, tuple[str, ...]], ...] = (
     ("opening_weekend", ("openingWeekendGross", "gross", "total")),
     ("domestic", ("lifetimeGross", "total")),
     ("worldwide", ("worldwideGross", "total")),
-)
-_SEASON_NUMBER = (
-    ("episodeNumber", "seasonNumber"),
-    ("displayableEpisodeNumber", "displayableSeason", "season"),
-    ("displayableEpisodeNumber", "displayableSeason", "text"),
-)
-_EPISODE_NUMBER = (
-    ("episodeNumber", "episodeNumber"),
-    ("displayableEpisodeNumber", "episodeNumber", "episodeNumber"),
-    ("displayableEpisodeNumber", "episodeNumber", "text"),
 )
 
 
@@ -146,14 +137,12 @@ def read_movie(sources: list[TitleData]) -> Findings:
     rank_field = "imdb_top250_tv_rank" if kind == "series" else "imdb_top250_rank"
     found.look(rank_field, lambda: at(_top_place, "ratingsSummary", "topRanking"))
     found.look("popularity_rank", lambda: at(_rank, "meterRanking", "currentRank"))
-    if kind == "episode":
-        found.look("series_id", lambda: at(_id_of, "series", "series", "id"))
-        found.look("series_title", lambda: at(dig_text, "series", "series", "titleText", "text"))
-        found.look("season", *(partial(at, _number_in_series, "series", *path) for path in _SEASON_NUMBER))
-        found.look("episode", *(partial(at, _number_in_series, "series", *path) for path in _EPISODE_NUMBER))
+    found.look(
+        "critic_review_count", lambda: at(lambda total: dig_size(total) or ABSENT, "criticReviewsTotal", "total")
+    )
     for role in get_args(Role):
         found.look(f"credits.{role}", *credit_places(sources, role))
-    for field, places in trait_places(sources).items():
+    for field, places in [*series_places(sources, kind).items(), *trait_places(sources).items()]:
         found.look(field, *places)
     return found
 
@@ -166,21 +155,6 @@ def brief_genres(sources: list[TitleData]) -> list[str] | NoValue:
 def _year_of(value: Any) -> int | None:
     year = dig_integer(value)
     return None if year is None else check_year(year)
-
-
-def _id_of(value: Any) -> str | None:
-    return _id(dig_text(value))
-
-
-def _number_in_series(number: Any) -> int | NoValue:
-    """Return the number of an episode or of its season: a number, or since 2026 a text to be displayed."""
-    if isinstance(number, str):
-        # A season can be "Unknown".
-        return int(number) if number.isdecimal() else ABSENT if number == "Unknown" else None
-    value = dig_integer(number)
-    if value is not None and value < 0:
-        raise ShapeError("episode", f"{value} is not a number of a season or an episode")
-    return value
 
 
 def _rank(value: Any) -> int | None:
@@ -246,9 +220,12 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
     title_type = attempt(lambda: dig_text(_value(row, "titleType", "id")) or dig_text(row, "type"))
+    season, episode = numbers_of_row(row)
     return Entry(
         site_id=site_id,
         title=name,
+        season=season,
+        episode=episode,
         year=attempt(lambda: _year_of(_value(row, "releaseYear", "year"))),
         kind=TITLE_KINDS.get(title_type, "other") if title_type else None,
         rank=rank,

@@ -85,6 +85,8 @@ class TitleData(TypedDict, total=False):
     watchOptionsByCategory: Any
     aggregateRatingsBreakdown: Any
     reviews: _Total | None
+    criticReviewsTotal: _Total | None
+    episodes: Any
 
 
 class _ContentData(TypedDict, total=False):

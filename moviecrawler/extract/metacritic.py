@@ -27,27 +27,28 @@ from moviecrawler.extract.embedded import (
     starts_with,
     stated_addresses,
 )
-from moviecrawler.extract.findings import Findings, attempt, scores_of
+from moviecrawler.extract.findings import attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
-    check_season,
     component_name,
     from_components,
     product_id,
     read_day,
-    read_score,
     read_year,
     refuse_errors,
 )
+from moviecrawler.extract.metacritic_seasons import SEASONS, seasons_of
 from moviecrawler.extract.metacritic_traits import OFFERS, RELATED, SUMMARIES
-from moviecrawler.extract.metacritic_values import KINDS
+from moviecrawler.extract.metacritic_values import KINDS, id_in, read_score
+from moviecrawler.extract.series import check_asked
 from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import site_of
+from moviecrawler.urls import part_of_series, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from moviecrawler.extract.findings import Findings
 
 _JSON_LD_ADDRESS: Final = re.compile(rb'"url"\s*:\s*"(?P<url>https?://(?:www\.)?metacritic\.com/[^"]*)"')
 
@@ -140,23 +141,27 @@ def movie(body: bytes, url: str | None = None) -> Page:
     """
     kind = kind_of(body, url) or "movie"
     payload = script(body, "__NUXT_DATA__")
-    found = None if payload is None else attempt(lambda: _from_payload(payload))
-    if found is None:
+    stated = next(filter(None, map(id_in, stated_addresses(body))), None)
+    part = part_of_series("metacritic", stated or "")
+    # What an episode's payload holds is not known.
+    is_read = payload is not None and not (part and part.kind == "episode")
+    read = attempt(lambda: _from_payload(payload or b"", stated)) if is_read else None
+    if read is None:
         older = metacritic_titles.title(body, url, details=kind.endswith("-details"))
-        check_season(older.site_id or "", url)
+        check_asked("metacritic", older.site_id, id_in(url))
         return Page(site="metacritic", kind=kind, movie=older)
-    check_season(found.movie.site_id or "", url)
+    found, components = read
+    check_asked("metacritic", found.movie.site_id, id_in(url))
     # The markup of a season's page may show its series'.
     if found.movie.season is None and any(map(found.is_open, _ON_EVERY_PAGE)):
         metacritic_titles.look_beside_payload(found, body)
-    return Page(site="metacritic", kind=kind, movie=found.done())
+    return _page(kind, found, components)
 
 
 @reader
 def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `reader` names it in errors
     """Return the title of a `__NUXT_DATA__` payload that was saved without its page. Raises ExtractionError."""
-    found = _from_payload(script(body, "__NUXT_DATA__") or body)
-    return Page(site="metacritic", kind="nuxt-data", movie=found.done())
+    return _page("nuxt-data", *_from_payload(script(body, "__NUXT_DATA__") or body))
 
 
 @reader
@@ -168,11 +173,17 @@ def detail(body: bytes, url: str | None = None) -> Page:
     answer = decode_json(body)
     refuse_errors(answer, "page")
     components = {attempt(partial(component_name, part)): part for part in dig_list(answer, "components")}
-    movie = from_components(components).done()
-    asked = _ASKED_AT_HOST.search(url or "")
+    found, asked = from_components(components), _ASKED_AT_HOST.search(url or "")
     if asked:
-        check_season(movie.site_id or "", f"/{'tv' if asked['kind'] == 'shows' else 'movie'}/{asked['slug']}/")
-    return Page(site="metacritic", kind="backend", movie=movie)
+        prefix = "tv" if asked["kind"] == "shows" else "movie"
+        check_asked("metacritic", found.movie.site_id, f"{prefix}/{asked['slug']}")
+    return _page("backend", found, components)
+
+
+def _page(kind: str, found: Findings, components: dict[str | None, Any]) -> Page:
+    movie = found.done()
+    seasons = seasons_of(movie, components) if movie.kind == "series" else []
+    return Page(site="metacritic", kind=kind, movie=movie, seasons=seasons)
 
 
 @reader
@@ -230,19 +241,19 @@ _ON_EVERY_PAGE: Final = (
 """What every payload of a title's page says, if only that there is none."""
 
 
-def _from_payload(raw: bytes) -> Findings:
+def _from_payload(raw: bytes, stated: str | None = None) -> tuple[Findings, dict[str | None, Any]]:
     payload = Devalue.decode(raw)
     for page in _composed_pages(payload):
         path = ("data", page, "components")
         named = {
             attempt(partial(payload.at, *path, n, "meta", "componentName")): n for n in range(payload.count(*path))
         }
-        wanted = {name: named[name] for name in ("product", OFFERS, *SUMMARIES.values()) if name in named}
+        wanted = {name: named[name] for name in ("product", OFFERS, SEASONS, *SUMMARIES.values()) if name in named}
         if "product" in wanted:
             components: dict[str | None, Any] = {name: _component(payload, *path, n) for name, n in wanted.items()}
             if RELATED in named:
                 components[RELATED] = attempt(partial(_related, payload, *path, named[RELATED], "data"))
-            return from_components(components)
+            return from_components(components, stated), components
     raise ShapeError("page", "no page of a title in the payload")
 
 

@@ -10,15 +10,17 @@ from moviecrawler.extract.embedded import (
     dig,
     dig_integer,
     dig_list,
-    dig_number,
     dig_pixels,
+    dig_size,
     dig_text,
     read_at,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt
+from moviecrawler.extract.metacritic_seasons import read_premiere, season_row
 from moviecrawler.extract.metacritic_traits import (
     SUMMARIES,
     id_of_product,
+    is_own,
     look_beside_scores,
     look_for_traits,
     own_summary,
@@ -30,19 +32,17 @@ from moviecrawler.extract.metacritic_values import (
     new_movie,
     read_date,
     read_poster,
-    season_of,
+    read_score,
 )
 from moviecrawler.extract.values import check_runtime, check_year
-from moviecrawler.items import SCORE_SCALES, Score
-from moviecrawler.urls import HOMES, IMDB_ID
+from moviecrawler.urls import HOMES, IMDB_ID, part_of_series
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Credit, Role, ScoreKind
+    from moviecrawler.items import Credit, Role, Score, ScoreKind
 
 _IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
 NOT_FOUND: Final = 404
-_ENOUGH_REVIEWS: Final = 4
-"""Reviews or ratings from which on a title has a score."""
+_SEASON_COUNTS: Final = ("seasonCount", "numberOfSeasons")
 
 
 def component_name(component: Any) -> str | None:
@@ -58,8 +58,11 @@ def refuse_errors(part: Any, field: str) -> None:
         raise ShapeError(field, f"the site answers error {codes}")
 
 
-def from_components(components: dict[str | None, Any]) -> Findings:
-    """Return the title of a page's components. A page of reviews has the summary of its own score only."""
+def from_components(components: dict[str | None, Any], stated: str | None = None) -> Findings:
+    """Return the title of a page's components. A page of reviews has the summary of its own score only.
+
+    `stated` is the site_id in the page's canonical link. The product of a season's page is its series.
+    """
     product_component = components.get("product")
     refuse_errors(product_component, "page")
     product = dig(product_component, "data", "item")
@@ -68,11 +71,18 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     title = dig_text(product, "title")
     if title is None:
         raise ShapeError("title", "a product without one")
-    found = Findings(new_movie(product_id(product, components), title))
-    found.look("imdb_id", lambda: read_at(_imdb_id, product, "imdbId"))
-    # A film that is shown again has the year of its first release and the date of the last.
-    found.look("release_date", lambda: read_at(read_day, product, "releaseDate"))
-    found.look("year", lambda: read_year(product))
+    found = Findings(new_movie(product_id(product, components, stated), title))
+    site_id = found.movie.site_id or ""
+    row = season_row(components, site_id)
+    if found.movie.season is None:
+        found.look("imdb_id", lambda: read_at(_imdb_id, product, "imdbId"))
+        # A film that is shown again has the year of its first release and the date of the last.
+        found.look("release_date", lambda: read_at(read_day, product, "releaseDate"))
+        found.look("year", lambda: read_year(product))
+    else:
+        found.look("year", lambda: read_at(read_premiere, row, "releaseYear"))
+    if found.movie.kind == "series":
+        found.look("season_count", *(partial(read_at, _number, product, key) for key in _SEASON_COUNTS))
     found.look("runtime_minutes", lambda: read_at(_minutes, product, "duration"))
     found.look("genres", lambda: read_at(_genres, product, "genres"))
     found.look("certificate", lambda: read_at(dig_text, product, "rating"))
@@ -86,22 +96,26 @@ def from_components(components: dict[str | None, Any]) -> Findings:
     if found.movie.kind == "series":
         found.look("credits.creator", lambda: _creators(product))
     found.look("credits.cast", lambda: read_at(partial(_people, "cast"), product, "production", "cast"))
-    site_id = found.movie.site_id or ""
     found.look(
-        "scores.metascore", partial(_component_score, components, "metascore"), partial(_own_score, site_id, components)
+        "scores.metascore",
+        partial(_component_score, site_id, components, "metascore"),
+        partial(_own_score, site_id, components),
+        lambda: read_at(partial(read_score, "metascore"), row, "criticScoreSummary"),
     )
-    found.look("scores.metacritic_user", partial(_component_score, components, "metacritic_user"))
+    found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
     look_beside_scores(found, components)
     look_for_traits(found, components)
     return found
 
 
-def _component_score(components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
+def _component_score(site_id: str, components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
     component = components.get(SUMMARIES[kind])
     if any(dig_integer(error, "code") == NOT_FOUND for error in dig_list(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
-    return None if component is None else read_at(partial(read_score, kind), component, "data", "item")
+    if component is None or not is_own(site_id, attempt(lambda: dig(component, "data", "item"))):
+        return None
+    return read_at(partial(read_score, kind), component, "data", "item")
 
 
 def _own_score(site_id: str, components: dict[str | None, Any]) -> Score | NoValue:
@@ -109,38 +123,15 @@ def _own_score(site_id: str, components: dict[str | None, Any]) -> Score | NoVal
     return read_at(partial(read_score, "metascore"), own_summary(site_id, components))
 
 
-def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
-    """Return the score in a summary, of a page or of a row of a list."""
-    value, reviews = (
-        read_at(dig_number, summary, "score"),
-        attempt(lambda: read_at(dig_integer, summary, "reviewCount")),
-    )
-    count = reviews if isinstance(reviews, int) else 0
-    if value is ABSENT or value is None:
-        # Reviews enough for a score are a score that stands elsewhere.
-        return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
-    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
-    if value == 0 and dig_text(summary, "sentiment") is None:
-        return ABSENT if count < _ENOUGH_REVIEWS else None
-    scale = attempt(lambda: dig_integer(summary, "max"))
-    if scale not in {None, SCORE_SCALES[kind]}:
-        raise ShapeError("scores", f"{kind} out of {scale}")
-    return new_score(kind, value, count or None)
-
-
-def product_id(product: Any, components: dict[str | None, Any]) -> str:
-    """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series."""
+def product_id(product: Any, components: dict[str | None, Any], stated: str | None = None) -> str:
+    """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
     summaries = [attempt(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
     own = attempt(lambda: dig(product, "criticScoreSummary"))
     ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
-    return next(filter(season_of, ids), None) or (ids[0] if ids else id_of_product(product))
-
-
-def check_season(site_id: str, url: str | None) -> None:
-    """Raise ShapeError when a page is about a series and one of its seasons was asked for, or the other way round, or another season."""
-    asked = id_in(url)
-    if asked is not None and asked.partition("/season-")[0] == site_id.partition("/season-")[0] and asked != site_id:
-        raise ShapeError("site_id", f"{asked} was asked for, and the page is about {site_id}")
+    season = next(filter(partial(part_of_series, "metacritic"), ids), None)
+    whole = ids[0] if ids else id_of_product(product)
+    part = part_of_series("metacritic", stated or "")
+    return season or (stated if stated and part and part.series_id == whole else whole)
 
 
 def _id_of_summary(summary: Any) -> str | None:
@@ -168,6 +159,10 @@ def read_year(product: Any) -> int | NoValue:
     if premiere is ABSENT or premiere == 0:
         return read_date(dig_text(product, "releaseDate"))[1] or ABSENT
     return None if premiere is None else check_year(premiere)
+
+
+def _number(value: Any) -> int | None:
+    return dig_size(value) or None
 
 
 def _minutes(value: Any) -> int | NoValue:

@@ -18,15 +18,15 @@ from moviecrawler.extract.embedded import (
     read_first,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, one_of_each_title
-from moviecrawler.extract.metacritic_values import KINDS, id_in, season_of
+from moviecrawler.extract.metacritic_values import KINDS, id_in
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import Award, Offer, RelatedTitle
-from moviecrawler.urls import id_in_url
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.items import OfferKind, ScoreKind, TitleKind
+    from moviecrawler.items import OfferKind, Score, ScoreKind, TitleKind
 
 SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-summary", "metacritic_user": "user-score-summary"}
 OFFERS: Final = "where-to-watch"
@@ -63,7 +63,22 @@ def id_of_product(product: Any) -> str:
 def own_summary(site_id: str, components: dict[str | None, Any]) -> Any:
     """Return the Metascore that a product has beside its facts; None where that is the series', and the page its season's."""
     own = dig(components.get("product"), "data", "item", "criticScoreSummary")
-    return own if season_of(site_id) is None or id_in(dig_text(own, "url")) == site_id else None
+    return own if part_of_series("metacritic", site_id) is None or id_in(dig_text(own, "url")) == site_id else None
+
+
+def is_own(site_id: str, summary: Any) -> bool:
+    """Return whether a summary of scores is of that season, as far as it says of what it is; of a whole title all are."""
+    named = attempt(lambda: id_in(dig_text(summary, "url")))
+    return named in {None, site_id} or part_of_series("metacritic", site_id) is None
+
+
+def add_facts(score: Score, summary: Any) -> None:
+    """Add what a row's summary says beside its score."""
+    score.liked, score.neutral, score.disliked = (attempt(partial(dig_size, summary, key)) for key in _COUNTS.values())
+    score.sentiment = attempt(partial(dig_text, summary, "sentiment"))
+    if score.kind == "metascore":
+        average = attempt(lambda: read_at(_average, summary, "normalizedScore"))
+        score.average = average if isinstance(average, float) else None
 
 
 def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> None:
@@ -71,8 +86,9 @@ def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> No
     product = dig(components.get("product"), "data", "item")
     own = attempt(lambda: own_summary(found.movie.site_id or "", components))
     for kind, name in SUMMARIES.items():
+        of_page = attempt(partial(dig, components.get(name), "data", "item"))
         summaries = [
-            attempt(partial(dig, components.get(name), "data", "item")),
+            of_page if is_own(found.movie.site_id or "", of_page) else None,
             *([own] if kind == "metascore" else []),
         ]
         places = {fact: partial(read_first, dig_size, summaries, key) for fact, key in _COUNTS.items()}

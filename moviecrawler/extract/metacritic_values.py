@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.findings import one_of_each
+from moviecrawler.extract.embedded import ShapeError, dig_integer, dig_number, dig_text, read_at
+from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score, one_of_each
+from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import parse_date, parse_year
-from moviecrawler.items import Credit, Movie
-from moviecrawler.urls import part_of_series, title_url
+from moviecrawler.items import SCORE_SCALES, Credit, Score
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import Role, TitleKind
+    from moviecrawler.items import Movie, Role, ScoreKind, TitleKind
 
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
 """What the first part of a site_id says of a title."""
 
 # Games had their platform in the path until 2023 (`/game/pc/slug`), albums have their artist (`/music/slug/artist`).
 _ID: Final = re.compile(
-    r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/season-\d{1,4})?"
-    r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)",
+    r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/(?:season-[a-z0-9-]+|specials)(?:/episode-[^/]+)?)?"
+    r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)"
 )
 NO_DAY: Final = re.compile(
     r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
 )
 """What stands in the place of a date that isn't known to the day."""
 _SERIES: Final = re.compile(r"tv/[^/]+")
-_SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-\d{1,4})(?:&|$)")
-_SEASON: Final = re.compile(r"/season-(\d+)$")
+_SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|specials)(?:&|$)")
+_SEASON_IN_TITLE: Final = re.compile(r"\s*[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
+_ENOUGH_REVIEWS: Final = 4
+"""Reviews or ratings from which on a title has a score."""
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
 _PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
@@ -55,26 +59,11 @@ def id_in(url: str | None) -> str | None:
     return f"{found['id']}/{season[1]}" if season and _SERIES.fullmatch(found["id"]) else found["id"]
 
 
-def season_of(site_id: str) -> str | None:
-    """Return the number of the season that an id names."""
-    found = _SEASON.search(site_id)
-    return found[1] if found else None
-
-
 def new_movie(site_id: str, title: str) -> Movie:
-    """Return a title with what its id says of it."""
-    part = part_of_series("metacritic", site_id)
-    return Movie(
-        site="metacritic",
-        site_id=site_id,
-        url=title_url("metacritic", site_id),
-        title=without_season(site_id, title),
-        kind=part.kind if part else KINDS[site_id.partition("/")[0]],
-        series_id=part.series_id if part else None,
-        series_title=without_season(site_id, title) if part and part.episode is None else None,
-        season=part.season if part else None,
-        episode=part.episode if part else None,
-    )
+    """Return a title with what its id says of it. A season has the title of its series."""
+    part, title = part_of_series("metacritic", site_id), without_season(site_id, title)
+    series_title = title if part and part.kind == "season" else None
+    return new_title("metacritic", site_id, title, KINDS[site_id.partition("/")[0]], series_title)
 
 
 def without_season(site_id: str, title: str) -> str:
@@ -83,8 +72,8 @@ def without_season(site_id: str, title: str) -> str:
     >>> without_season("tv/the-lighthouse/season-2", "The Lighthouse: Season 2")
     'The Lighthouse'
     """
-    season = season_of(site_id)
-    return re.sub(rf"\s*[:-]\s*Season {season}$", "", title) if season else title
+    part, found = part_of_series("metacritic", site_id), _SEASON_IN_TITLE.search(title)
+    return title[: found.start()] if found and part and part.season == int(found["number"] or 0) else title
 
 
 def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:
@@ -127,6 +116,25 @@ def read_certificate(text: str | None) -> str | None:
     """
     rated = _RATED.match(text) if text else None
     return rated["certificate"] if rated else text
+
+
+def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
+    """Return the score in a summary, of a page or of a row of a list."""
+    value, reviews = (
+        read_at(dig_number, summary, "score"),
+        attempt(lambda: read_at(dig_integer, summary, "reviewCount")),
+    )
+    count = reviews if isinstance(reviews, int) else 0
+    if value is ABSENT or value is None:
+        # Reviews enough for a score are a score that stands elsewhere.
+        return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
+    # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
+    if value == 0 and dig_text(summary, "sentiment") is None:
+        return ABSENT if count < _ENOUGH_REVIEWS else None
+    scale = attempt(lambda: dig_integer(summary, "max"))
+    if scale not in {None, SCORE_SCALES[kind]}:
+        raise ShapeError("scores", f"{kind} out of {scale}")
+    return new_score(kind, value, count or None)
 
 
 def read_poster(url: str | None) -> str | None:

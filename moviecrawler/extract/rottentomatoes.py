@@ -25,6 +25,7 @@ from moviecrawler.extract.embedded import (
     decode_json,
     decode_text,
     dig,
+    dig_size,
     dig_text,
     fold,
     json_ld,
@@ -49,10 +50,12 @@ from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, searc
 from moviecrawler.extract.rottentomatoes_parts import Shown, json_script, listed, name_of, score, texts, title_kind
 from moviecrawler.extract.rottentomatoes_scorecard import facts_beside, read_scorecard
 from moviecrawler.extract.rottentomatoes_sections import read_consensus, read_ids, read_offers, read_similar
+from moviecrawler.extract.rottentomatoes_series import KINDS, seasons_of, site_id_of
+from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_runtime, parse_year
 from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score, ScoreKind
-from moviecrawler.urls import id_in_url, site_of, title_url
+from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,9 +73,9 @@ _SCORES: tuple[ScoreKind, ...] = (
     "popcornmeter_verified",
 )
 
-_TITLE_PATH = re.compile(r"^/(?P<section>m|tv)/[^/]+/?$")
-_REVIEWS_PATH = re.compile(r"^/(?:m|tv)/[^/]+(?:/s\d+)?/reviews(?:/|$)")
-_SERIES_PART = re.compile(r"^/tv/[^/]+/s\d+(?:/|$)")
+_PART = r"/s\d+(?:\.\d+)?(?:/e\d+(?:\.\d+)?)?"
+_TITLE_PATH = re.compile(rf"^/(?:(?P<movie>m)/[^/]+|tv/[^/]+(?:{_PART})?)/?$")
+_REVIEWS_PATH = re.compile(rf"^/(?:m|tv)/[^/]+(?:{_PART})?/reviews(?:/|$)")
 _SECTIONS = (("/browse/", "browse"), ("/cnapi/browse/", "browse-json"), ("/top/", "chart"), ("/search", "search"))
 _SCOREBOARDS = (
     b'id="media-scorecard-json"',
@@ -89,7 +92,6 @@ _PIECES = (*_SCOREBOARDS, *_DETAILS, b'id="media-hero-json"', b'"Tomatometer"')
 _SMALLEST_PAGE = 100_000
 """Bytes; the smallest title page that is known has 230,000."""
 
-_LD_TYPES = {"Movie", "TVSeries", "TVSeason", "TVEpisode"}
 _YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _NO_DATE = re.compile(
@@ -132,7 +134,7 @@ def reviews(body: bytes, url: str | None = None) -> Page:
     title = dig_text(media, "title")
     if title is None:
         raise ShapeError("title", "no script of props with a media.title")
-    found = Findings(_new_movie(_site_id(body, url, {}), title, {}))
+    found = Findings(_new_movie(site_id_of(url, None, [_canonical(body)]), title, {}))
     found.look("year", lambda: _year_in(_text(dig(media, "releaseYear"))))
     found.look("release_date", lambda: read_at(_release_date, media, "theaterReleaseDate"))
     found.look("runtime_minutes", lambda: parse_runtime(dig_text(media, "runTime") or ""))
@@ -146,9 +148,8 @@ def reviews(body: bytes, url: str | None = None) -> Page:
 def _kind_of_path(path: str) -> str | None:
     if _REVIEWS_PATH.match(path):
         return "reviews"
-    title = _TITLE_PATH.match(path)
-    if title or _SERIES_PART.match(path):
-        return "movie" if title and title["section"] == "m" else "tv"
+    if title := _TITLE_PATH.match(path):
+        return "movie" if title["movie"] else "tv"
     return next((kind for prefix, kind in _SECTIONS if path.startswith(prefix)), None)
 
 
@@ -180,50 +181,33 @@ def shown_on(body: bytes, tree: Selector | None) -> Shown:
     return read_score_panel(tree)
 
 
-def _site_id(body: bytes, url: str | None, *data: Any) -> str | None:
-    """Return the title's id: by the page's canonical URL, by its data, or by where it came from."""
-    addresses = [_canonical(body)]
-    for item in data:
-        addresses += [dig_text(item, "url"), dig_text(item, "criticsScore", "reviewsPageUrl")]
-    addresses.append(url if url and site_of(url) == "rottentomatoes" else None)
-    _refuse_part(url)  # what was asked for: a season's page can have its series' canonical link
-    for address in addresses:
-        _refuse_part(address)
-        site_id = id_in_url("rottentomatoes", address) if address else None
-        if site_id:
-            return site_id
-    return None
-
-
-def _refuse_part(address: str | None) -> None:
-    if address and _SERIES_PART.match(urlsplit(address).path):
-        raise ShapeError("site_id", f"{address} is a part of a series, which would be stored as the whole of it")
-
-
 @reader
 def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     """Read the page of a movie or a series, or a piece of one, such as its scorecard alone (`kind`: movie, tv or movie-trimmed).
 
-    `url` is where it came from; the page's own canonical URL wins. A series' scores are the means of its seasons'. Raises ExtractionError, also for
-    one season.
+    `url` is where it came from; the page's own canonical URL wins. A series' scores are the means of its seasons', which the page lists.
+    Raises ExtractionError, also when a season was asked for and the page is about its series, or the other way round.
     """
     check_whole(body)
-    ld = next((item for item in json_ld(body) if _ld_type(item) in _LD_TYPES), {})
-    if _ld_type(ld) in {"TVSeason", "TVEpisode"}:
-        raise ShapeError("site_id", "a part of a series, which would be stored as the whole of it")
+    ld = next((item for item in json_ld(body) if _ld_type(item) in KINDS), {})
+    scorecard = json_script(body, "media-scorecard-json")
     details = attempt(lambda: details_of(body))
     # A whole parse costs more than all else together; a page of today is read without one.
     tree = None if details and b'id="media-scorecard-json"' in body else tree_of(body)
     if details is None and tree is not None:
         details = attempt(lambda: older_details(tree))
     shown = shown_on(body, tree)
-    site_id = _site_id(body, url, ld, json_script(body, "media-scorecard-json"))
+    addresses = (dig_text(ld, "url"), attempt(lambda: dig_text(scorecard, "criticsScore", "reviewsPageUrl")))
+    site_id = site_id_of(url, _ld_type(ld), [_canonical(body), *addresses])
     if site_id is None and kind != "movie-trimmed":
         raise ShapeError("site_id", "neither the page nor its URL names a title")
     # A page of an error or of consent has a title tag, too.
     is_title_page = bool(ld or details or _has(body, _PIECES))
-    title, year = _title_and_year(shown, ld, _title_tag(body) if is_title_page else None)
+    tag = _title_tag(body) if is_title_page else None
+    title, year = _title_and_year(shown, ld, tag)
     found = Findings(_new_movie(site_id, title, ld))
+    if found.movie.series_id:
+        found.look("series_title", lambda: dig_text(ld, "partOfSeries", "name"), lambda: _series_in(tag, title))
     found.look("year", lambda: year)
     found.look("end_year", lambda: shown.end_year or (ABSENT if shown.is_running else None))
     for score_kind in _SCORES:
@@ -244,17 +228,27 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     found.look("related.similar", lambda: read_similar(body))
     found.look("external_ids", lambda: read_ids(body))
     found.look("poster_url", lambda: _poster(shown, tree, None if details else dig_text(ld, "image")))
-    return Page(site="rottentomatoes", kind=kind, movie=found.done())
+    if found.movie.kind == "series":
+        found.look("season_count", lambda: dig_size(ld, "numberOfSeasons") or None)
+    if found.movie.kind == "season":
+        found.look("episode_count", lambda: dig_size(ld, "numberOfEpisodes") or None)
+    read = found.done()
+    seasons = seasons_of(read, body, tree, ld) if read.kind == "series" else []
+    return Page(site="rottentomatoes", kind=kind, movie=read, seasons=seasons)
 
 
 def _new_movie(site_id: str | None, title: str, ld: dict[str, Any]) -> Movie:
+    if site_id is not None:
+        return new_title("rottentomatoes", site_id, title, title_kind(site_id))
     return Movie(
-        site="rottentomatoes",
-        site_id=site_id,
-        url=title_url("rottentomatoes", site_id) if site_id else None,
-        title=title,
-        kind=title_kind(site_id) if site_id else "series" if _ld_type(ld) == "TVSeries" else "movie",
+        site="rottentomatoes", site_id=None, url=None, title=title, kind=KINDS.get(_ld_type(ld) or "", "movie")
     )
+
+
+def _series_in(tag: str | None, title: str) -> str | None:
+    """Return the series of a season by the title of its page, "The Lamp: Season 2"."""
+    series, colon, part = (tag or "").rpartition(":")
+    return series.strip() if colon and part.strip() == title else None
 
 
 def _look_at_details(found: Findings, body: bytes, details: dict[str, Detail], shown: Shown) -> None:

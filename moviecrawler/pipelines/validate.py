@@ -80,13 +80,11 @@ _RANGES = {
     "runtime_minutes": (1, 100_000),
     "imdb_top250_rank": (1, 250),
     "imdb_top250_tv_rank": (1, 250),
-    "popularity_rank": (1, _MOST),
+    **dict.fromkeys(("popularity_rank", "critic_review_count", "season_count", "episode_count"), (1, _MOST)),
     "poster_width": (1, 100_000),
     "poster_height": (1, 100_000),
     "season": (0, _MOST),
     "episode": (0, _MOST),
-    "season_count": (1, _MOST),
-    "episode_count": (1, _MOST),
     "list_rank": (1, _MOST),
 }
 _PAID: tuple[OfferKind, ...] = ("rent", "buy")

@@ -21,6 +21,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     own_text,
     release_words,
 )
+from moviecrawler.extract.legacy.imdb_series import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
 from moviecrawler.items import Entry, Listing, Page, Score
 from moviecrawler.urls import HOMES, id_in_url
@@ -36,6 +37,7 @@ _IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
 _PLACE_AND_TITLE = re.compile(r"(?:(\d+)\. )?(.+)")
 _COUNTED = re.compile(r"(\d[\d,]{0,20})-(\d[\d,]{0,20}) of (\d[\d,]{0,20})")
 _NUMBER = re.compile(r"\d[\d,.\u00a0\u202f]*")
+_EPISODE_NUMBER = re.compile(r"(\d{1,9})\.\s", re.ASCII)
 _USERS_RATED = re.compile(r"(?<![\d.,])([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
 _RATING = re.compile(r"\d{1,9}[.,]\d")
 _STAR_AND_VOTES = re.compile(r"(\d{1,9}(?:[.,]\d)?)\s?(?:\(\s?([^()]{1,40}?)\s?\))?$")
@@ -84,13 +86,14 @@ def episodes(body: bytes, url: str | None) -> Page:
     document = Document(body, url)
     rows = document.root.css(".eplist .list_item")
     mobile_rows = document.root.css("#eplist a.btn-full")
-    entries = [_episode(row) for row in rows] or [_mobile_episode(row) for row in mobile_rows]
+    season = season_shown(document.root)
+    entries = [_episode(row) for row in rows] or [_mobile_episode(row, season) for row in mobile_rows]
     if not entries:
-        season = document.root.css(".eplist, #eplist")
-        _require_empty(season, season)
-    return Page(
-        site="imdb", kind="episodes", movie=document.findings().done(), listing=Listing(site="imdb", entries=entries)
-    )
+        shown = document.root.css(".eplist, #eplist")
+        _require_empty(shown, shown)
+    found = document.findings()
+    found.look("season_count", lambda: season_count(document.root))
+    return Page(site="imdb", kind="episodes", movie=found.done(), listing=Listing(site="imdb", entries=entries))
 
 
 def _require_empty(signs: SelectorList[Selector], lists: SelectorList[Selector]) -> None:
@@ -290,6 +293,7 @@ def _episode(row: Selector) -> Entry:
     """Read an episode of 2012 to 2023. Only the star with votes beside it is IMDb's, the others are the visitor's."""
     entry = _linked_entry(row.css("strong a"))
     entry.kind = "episode"
+    entry.season, entry.episode = numbers_in(first_text(row, ".image"))
     entry.release_date, entry.year = _air_date(first_text(row, ".airdate"))
     votes = row.css(".ipl-rating-star__total-votes")[:1]
     if rating := all_text(votes.xpath("preceding-sibling::*[contains(@class, '__rating')]")):
@@ -297,9 +301,11 @@ def _episode(row: Selector) -> Entry:
     return entry
 
 
-def _mobile_episode(link: Selector) -> Entry:
+def _mobile_episode(link: Selector, season: int | None) -> Entry:
     entry = _entry(attribute(link, "href"), first_text(link, ".episode-list__title-text"))
-    entry.kind = "episode"
+    entry.kind, entry.season = "episode", season
+    number = _EPISODE_NUMBER.match(first_text(link, "span") or "")
+    entry.episode = int(number[1]) if number else None
     entry.release_date, entry.year = _air_date(own_text(link))
     if rating := all_text(link.xpath("./strong")):
         entry.scores = scores_of(lambda: imdb_score(rating, None))

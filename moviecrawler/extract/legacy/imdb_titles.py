@@ -16,9 +16,10 @@ from moviecrawler.extract.findings import ABSENT, NoValue, attempt, one_of_each_
 from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
 from moviecrawler.extract.legacy.imdb_people import look_for_people
 from moviecrawler.extract.legacy.imdb_scores import look_for_scores
+from moviecrawler.extract.legacy.imdb_series import look_for_series
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Page, RelatedTitle
-from moviecrawler.urls import IMDB_ID, id_in_url
+from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -34,14 +35,13 @@ _PAGE_KINDS = {
 _ROOM = 3
 """Genres that an overview and JSON-LD have room for."""
 _GENRES = ("#titleStoryLine, .titlereference-section-storyline, [data-testid=storyline-genres]", ".info")
-_NUMBERED = ".bp_heading, .tv_header, .info-content, [data-testid=hero-subnav-bar-season-episode-numbers-section]"
 
 # Beside the heading, from 2021: year, certificate, runtime, and in front of them what is not a feature film.
 _HERO_FACTS = "(//h1[starts-with(@data-testid, 'hero')])[1]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
 _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}:)?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
-_NUMBERS = re.compile(r"\bS(?:eason )?(\d+)\W+E(?:pisode )?(\d+)\b")
+_COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3})+|\d{1,9}) [^\W\d]")
 _SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
 _CURRENCIES = {
@@ -135,8 +135,8 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     for block in root.css("#titleDetails .txt-block"):
         if (amount := attempt(partial(_amount, block))) is not None:
             found.look(f"amounts.{amount.kind}", partial(_same, amount))
-    if found.movie.kind == "episode":
-        _look_for_series(found, root)
+    look_for_series(found, root)
+    found.look("critic_review_count", partial(_critic_reviews, root))
 
 
 def _same(amount: Amount) -> Amount:
@@ -342,14 +342,8 @@ def _amount_kind(label: str, place: str) -> Literal["budget", "opening_weekend",
     return None
 
 
-def _look_for_series(found: Findings, root: Selector) -> None:
-    """Find which series, season and number an episode is: Season 3 | Episode 10, (Season 3, Episode 10)."""
-    links = root.xpath(
-        f"//*[{of_class('titleParent')}]/a | //*[{of_class('tv_header')}]/a | //a[@data-testid='hero-title-block__series-link']"
-        f" | //*[@id='tn15main']//*[{of_class('info')}][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
-    )[-1:]
-    found.look("series_id", lambda: id_in_url("imdb", attribute(links, "href")))
-    found.look("series_title", lambda: all_text(links))
-    numbers = next(filter(None, (_NUMBERS.search(all_text(element) or "") for element in root.css(_NUMBERED))), None)
-    found.look("season", lambda: int(numbers[1]) if numbers else None)
-    found.look("episode", lambda: int(numbers[2]) if numbers else None)
+def _critic_reviews(root: Selector) -> int | None:
+    """Return the number in the link to critics' reviews elsewhere: 169 critic, 218 Critic reviews."""
+    texts = (all_text(link) or "" for link in root.css("a[href*=externalreviews]"))
+    counted = next(filter(None, map(_COUNTED.match, texts)), None)
+    return parse_integer(counted[1]) or None if counted else None

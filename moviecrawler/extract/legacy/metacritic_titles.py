@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import Credit, Movie, Role, Score, ScoreKind
 
 _T = TypeVar("_T")
-_TITLE_TYPES: Final = ("Movie", "TVSeries", "TVSeason", "VideoGame", "MusicAlbum")
+_TITLE_TYPES: Final = ("Movie", "TVSeries", "TVSeason", "TVEpisode", "VideoGame", "MusicAlbum")
 _PEOPLE: Final[dict[Role, tuple[str, ...]]] = {
     "director": ("director", "directors", "director(s)"),
     "writer": ("writer", "writers", "writer(s)"),
@@ -95,11 +95,15 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     )
     # Nuxt 2 has "Reviews" behind the title in its head.
     title_ = _title(page, linked or {}, site_id)
-    if is_nuxt2:
+    of_episode = dig(linked, "@type") == "TVEpisode"
+    if is_nuxt2 or of_episode:
         title_ = dig_text(linked, "name") or title_.removesuffix(" Reviews")
     found = Findings(new_movie(site_id, title_))
     facts = _labelled(page)
-    if is_nuxt2:
+    if of_episode:
+        found.look("series_title", lambda: dig_text(linked, "partOfSeries", "name"))
+        _look_in_json_ld(found, linked or {}, is_whole=False)
+    elif is_nuxt2:
         _look_in_nuxt2(found, page, linked or {})
     else:
         _look_at_labels(found, facts, page, linked or {}, details=details)
@@ -187,6 +191,7 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
         found.look("credits.cast", lambda: _json_ld_people("cast", _listed(linked, "actor")))
     has_count = is_whole or found.movie.kind in {"movie", "series"}
     found.look("scores.metascore", lambda: at(partial(_json_ld_score, has_count=has_count), "aggregateRating"))
+    found.look("scores.metacritic_user", lambda: at(_json_ld_user_score, "aggregateRating"))
 
 
 def _whole_text(value: Any) -> str | None:
@@ -195,7 +200,19 @@ def _whole_text(value: Any) -> str | None:
     return None if text and text.endswith(("...", "…")) else text
 
 
+def _is_of_users(rating: Any) -> bool:
+    """Return whether a rating is that of the users, which JSON-LD has of episodes: they have no Metascore."""
+    return "user" in (dig_text(rating, "name") or "").lower()
+
+
+def _json_ld_user_score(rating: Any) -> Score | None:
+    value, count = dig(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig(rating, "ratingCount"))))
+    return new_score("metacritic_user", parse_decimal(str(value)), count) if value and _is_of_users(rating) else None
+
+
 def _json_ld_score(rating: Any, *, has_count: bool) -> Score | None:
+    if _is_of_users(rating):
+        return None
     value, count = dig(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig(rating, "reviewCount"))))
     return None if value is None else new_score("metascore", parse_integer(str(value)), count if has_count else None)
 

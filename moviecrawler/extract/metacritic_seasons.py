@@ -1,0 +1,64 @@
+"""Metacritic's seasons, of which the page of a series, and those of its seasons, have a list: the component `seasons`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract.embedded import dig, dig_integer, dig_list, dig_text, read_at
+from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.metacritic_traits import add_facts
+from moviecrawler.extract.metacritic_values import id_in, read_score, without_season
+from moviecrawler.extract.series import listed_season, one_of_each_season
+from moviecrawler.extract.values import check_year
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Movie
+
+SEASONS: Final = "seasons"
+
+
+def season_row(components: dict[str | None, Any], site_id: str) -> Any:
+    """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
+    return next((row for row in _rows(components) if attempt(partial(_id_of, row)) == site_id), None)
+
+
+def seasons_of(series: Movie, components: dict[str | None, Any]) -> list[Movie]:
+    """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by."""
+    return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
+
+
+def read_premiere(year: Any) -> int | None:
+    """Return the year of a season."""
+    number = dig_integer(year)
+    return check_year(number) if number else None
+
+
+def _rows(components: dict[str | None, Any]) -> list[Any]:
+    data = attempt(partial(dig, components.get(SEASONS), "data"))
+    return next(
+        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig_list, data, *path)))), []
+    )
+
+
+def _id_of(row: Any) -> str | None:
+    """Return a season's id, by its own address or by that of its scores."""
+    addresses = (attempt(partial(dig_text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
+    return next(filter(None, map(id_in, addresses)), None)
+
+
+def _season(series: Movie, row: Any) -> Movie | None:
+    site_id, title = _id_of(row), attempt(lambda: dig_text(row, "title"))
+    scores = scores_of(
+        lambda: read_at(partial(read_score, "metascore"), row, "criticScoreSummary"),
+        lambda: read_at(partial(read_score, "metacritic_user"), row, "userScore"),
+    )
+    for score in scores:
+        add_facts(score, row["criticScoreSummary" if score.kind == "metascore" else "userScore"])
+    return listed_season(
+        series,
+        site_id,
+        without_season(site_id, title) if site_id and title else None,
+        scores,
+        year=attempt(lambda: read_premiere(row["releaseYear"])),
+    )

@@ -1,0 +1,81 @@
+"""Seasons and episodes: what the readers of Metacritic and Rotten Tomatoes share, which have pages of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moviecrawler.extract.embedded import ShapeError
+from moviecrawler.fields import silent_beside
+from moviecrawler.items import Movie
+from moviecrawler.urls import part_of_series, title_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moviecrawler.items import Score, Site, TitleKind
+
+MOST_SEASONS = 500
+"""Of one series; the longest known has about a hundred."""
+
+
+def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
+    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id."""
+    part = part_of_series(site, site_id)
+    return Movie(
+        site=site,
+        site_id=site_id,
+        url=title_url(site, site_id),
+        title=title,
+        kind=part.kind if part else kind,
+        series_id=part.series_id if part else None,
+        series_title=series_title if part else None,
+        season=part.season if part else None,
+        episode=part.episode if part else None,
+    )
+
+
+def check_asked(site: Site, site_id: str | None, asked: str | None) -> None:
+    """Raise ShapeError when a page is about a series and one of its seasons was asked for, or the other way round, or another season.
+
+    A series whose id has changed leads to the page of the new one: that is the same title.
+    """
+    if asked is not None and site_id is not None and _place(site, asked) != _place(site, site_id):
+        raise ShapeError("site_id", f"{asked} was asked for, and the page is about {site_id}")
+
+
+def _place(site: Site, site_id: str) -> tuple[object, ...] | None:
+    part = part_of_series(site, site_id)
+    return part[1:] if part else None
+
+
+def listed_season(
+    series: Movie,
+    site_id: str | None,
+    title: str | None,
+    scores: Iterable[Score] = (),
+    *,
+    year: int | None = None,
+    release_date: str | None = None,
+    episode_count: int | None = None,
+) -> Movie | None:
+    """Return a season as its series' page lists it; None when the row names no season of that series. It states no absence."""
+    part = part_of_series(series.site, site_id) if site_id else None
+    if site_id is None or part is None or part.kind != "season" or part.series_id != series.site_id:
+        return None
+    season = new_title(series.site, site_id, title or series.title, "season", series.title)
+    season.year, season.release_date, season.episode_count = year, release_date, episode_count
+    season.scores = list(scores)
+    season.source = "list"
+    season.silent = silent_beside(season)
+    return season
+
+
+def one_of_each_season(seasons: Iterable[Movie | None]) -> list[Movie]:
+    """Return the seasons that a page lists, none twice, in order; of two rows of one season the first."""
+    known: dict[str | None, Movie] = {}
+    for season in seasons:
+        if season is not None:
+            known.setdefault(season.site_id, season)
+    if len(known) > MOST_SEASONS:
+        raise ShapeError("seasons", f"{len(known):,} seasons; {MOST_SEASONS} are the most")
+    return list(known.values())
