@@ -1,7 +1,7 @@
 """Movies in the form that stores, spool files and exports hold, also those that versions before have left there.
 
-It is `Movie` as plain data, but for two things. The finer scores stand apart, in `finer_scores`, as versions that don't know their kinds
-can't read a list that has them. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie.
+It is `Movie` as plain data, but for three things. The finer scores stand apart, in `finer_scores`, as versions that don't know their kinds
+can't read a list that has them. A season is a `series` that has the number of a season, as those versions read and write Metacritic's. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie.
 A movie that is silent of all newer fields is written as the version before would: without `external_ids`, and without their names in `silent`.
 
 Two versions before this one are read as they were meant. The one before `Movie.silent` named in `unsure` the fields that a page lacked although
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _NEWER_FIELDS: Final = (
     *("poster_width", "poster_height", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus"),
+    *("season_count", "episode_count"),
 )
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
@@ -67,6 +68,8 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
     for name in _NEWER_FIELDS:
         if not document[name]:
             del document[name]
+    if movie.kind == "season" and movie.season is not None:
+        document["kind"] = "series"
     finer = [score for score in document["scores"] if score["kind"] not in SCOREBOARD_KINDS]
     if finer:
         document["scores"] = [score for score in document["scores"] if score["kind"] in SCOREBOARD_KINDS]
@@ -84,6 +87,7 @@ def read_movie(encoded: bytes | str) -> Movie:
     movie = _DECODER.decode(encoded)
     if _FINER in encoded:
         movie.scores += _FINER_SCORES.decode(encoded).finer_scores
+    _tell_season(movie)
     if _SILENT not in encoded:
         movie.silent = _silent(movie, _FORMER.decode(encoded).unsure)
     if _NEWER not in encoded:
@@ -95,11 +99,17 @@ def movie_of_document(document: Mapping[str, Any]) -> Movie:
     """Return a movie from its plain data, such as a document of MongoDB. Raises msgspec.ValidationError for what is none."""
     movie = msgspec.convert(document, Movie)
     movie.scores += msgspec.convert(document.get("finer_scores", []), list[Score])
+    _tell_season(movie)
     if "silent" not in document:
         movie.silent = _silent(movie, document.get("unsure", {}))
     if "external_ids" not in document:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
     return movie
+
+
+def _tell_season(movie: Movie) -> None:
+    if movie.kind == "series" and movie.season is not None:
+        movie.kind = "season"
 
 
 def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:

@@ -51,6 +51,7 @@ _PLAIN = (
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "source"),
 )
 _NEWER_PLAIN = ("poster_width", "poster_height", "consensus")
+_COUNTS = ("season_count", "episode_count")
 """Columns that hold the field of the same name, as it is."""
 
 MOVIE_COLUMNS = (
@@ -60,9 +61,9 @@ MOVIE_COLUMNS = (
     *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
     *(column for columns in _AMOUNTS.values() for column in columns),
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "list_computed", "source"),
-    *("scraped_at", "silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids"),
+    *("scraped_at", "silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids", *_COUNTS),
 )
-_NEWER_COLUMNS = frozenset({"silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids"})
+_NEWER_COLUMNS = frozenset({"silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids", *_COUNTS})
 """Files of versions before don't have them, until the next crawl replaces them."""
 PEOPLE_COLUMNS = ("site", "person_id", "name")
 OTHER_TITLE_COLUMNS = ("site", "site_id", "position", "title", "country", "language", "kind")
@@ -111,7 +112,7 @@ def write_row(file: Any, cells: Iterable[Cell]) -> None:
 
 def movie_row(movie: Movie) -> list[Cell]:
     """Return the cells of MOVIE_COLUMNS."""
-    row: dict[str, Cell] = {column: getattr(movie, column) for column in (*_PLAIN, *_NEWER_PLAIN)}
+    row: dict[str, Cell] = {column: getattr(movie, column) for column in (*_PLAIN, *_NEWER_PLAIN, *_COUNTS)}
     for column in (*_LISTS, *_NEWER_LISTS):
         row[column] = _BETWEEN.join(getattr(movie, column)) or None
     for column, role in _ROLES.items():
@@ -212,7 +213,7 @@ def _fields(row: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {column: cells[column] for column in (*_PLAIN, "list_computed", "scraped_at")}
     if cells["release_date"] is not None:
         parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
-    found |= {column: cells.get(column) for column in _NEWER_PLAIN}
+    found |= {column: cells.get(column) for column in (*_NEWER_PLAIN, *_COUNTS)}
     for column in (*_LISTS, *_NEWER_LISTS, "silent"):
         found[column] = _split(cells.get(column))
     ids = _BEFORE_ID.split(cells.get("external_ids") or "")

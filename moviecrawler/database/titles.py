@@ -2,6 +2,8 @@
 
 `catalogue.matching.join` decides it for a record, all records that share a key with it, and those that are one title with
 these by now. So the order in which movies are crawled does not matter.
+
+Seasons and episodes are not compared: `settle_titles` gives them to titles by the title of their series and their numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
+from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
 
@@ -74,8 +77,15 @@ class _Candidate(NamedTuple):
     titles: list[str]
 
 
+def is_part(movie: Movie) -> bool:
+    """Return whether a movie is a season, an episode, or something else of a series, as the database's function of that name."""
+    return movie.series_id is not None or movie.kind in {"season", "episode"}
+
+
 def hash_keys(movie: Movie) -> list[int]:
-    """Return the hashes by which a record is found, in ascending order."""
+    """Return the hashes by which a record is found, in ascending order; none of a part of a series."""
+    if is_part(movie):
+        return []
     names, stems = match_keys(movie)
     return sorted(_hashes(names.union(*stems), [movie.site]))
 
@@ -97,7 +107,7 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
 
     What is found may be out of date when it is applied; see `still_holds`.
     """
-    changed = _where_they_stand(cursor, changed)
+    changed = [record for record in _where_they_stand(cursor, changed) if not is_part(record.movie)]
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
     # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.
@@ -142,8 +152,8 @@ def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     """
     if plan.pool:
         _regroup(cursor, plan.pool, plan.groups)
-    titles = {record.title_id for record in (*plan.pool, *changed)}
-    settle(cursor, titles, [record.record_id for record in changed])
+    concerned = (*plan.pool, *changed)
+    settle(cursor, {record.title_id for record in concerned}, [record.record_id for record in concerned])
 
 
 def rejoin(cursor: Cursor, site: Site, site_ids: Sequence[str]) -> None:
@@ -171,7 +181,7 @@ def read_stored(cursor: Cursor, sites: Sequence[Site], site_ids: Sequence[str]) 
     for record_id, title_id, known_keys, by_hand, _, verified_imdb_id, item in cursor.fetchall():
         if known_keys is None or by_hand:
             continue
-        movie = msgspec.json.decode(item, type=Movie)
+        movie = read_movie(item)
         movie.imdb_id = movie.imdb_id or verified_imdb_id
         keys = hash_keys(movie)
         if keys != known_keys:

@@ -24,7 +24,16 @@ from moviecrawler.clock import latest
 from moviecrawler.database.connection import connect, errors_translated, in_one_line, read_url
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import read_sql
-from moviecrawler.database.titles import Stored, apply_plan, hash_keys, plan_titles, read_stored, settle, still_holds
+from moviecrawler.database.titles import (
+    Stored,
+    apply_plan,
+    hash_keys,
+    is_part,
+    plan_titles,
+    read_stored,
+    settle,
+    still_holds,
+)
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -187,7 +196,7 @@ class PostgresStore(Store):
                     record_id, title_id, None if given.source == "list" else given.scraped_at, tells_more, keys, encoded
                 )
             )
-            if keys != known_keys and not by_hand:
+            if keys != known_keys and not by_hand and not is_part(movie):
                 changed[record_id] = Stored(
                     record_id=record_id,
                     title_id=title_id,

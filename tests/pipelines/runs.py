@@ -91,8 +91,7 @@ class Run:
 
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
-        if isinstance(item, Movie | Miss):
-            self.settled.append((item.site_id, outcome, reason))
+        self.settled.append((item.site_id, outcome, reason))
 
     def _note_rejected(self, item: Any, store: str, reason: str) -> None:
         assert store == self.pipeline.store.name

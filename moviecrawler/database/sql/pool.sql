@@ -1,21 +1,23 @@
 -- The records of titles, as items that have what `catalogue.matching` compares; a title that the catalogue knows by an IMDb
--- id, and that has no record of IMDb yet, as if it had one, with a negative record_id. titles: array of ids.
+-- id, and that has no record of IMDb yet, as if it had one, with a negative record_id. Not seasons and episodes, whose titles are told by their
+-- series and number. titles: array of ids.
 SELECT r.record_id, r.title_id, r.placed_by_hand, jsonb_build_object(
     'site', r.site, 'site_id', r.site_id, 'url', r.url,
     'imdb_id', coalesce(r.imdb_id, (
         SELECT t.imdb_id FROM title_sites s JOIN titles t USING (title_id)
         WHERE r.site <> 'imdb' AND s.site = r.site AND s.site_id = r.site_id AND s.id_verified)),
     'title', r.title, 'original_title', r.original_title, 'kind', r.kind, 'year', r.year, 'release_date', r.release_date,
-    'runtime_minutes', r.runtime_minutes, 'season', r.season, 'episode', r.episode, 'other_titles', r.other_titles,
+    'end_year', r.end_year, 'season_count', r.season_count, 'runtime_minutes', r.runtime_minutes, 'season', r.season,
+    'episode', r.episode, 'other_titles', r.other_titles,
     'credits',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('name', c.name, 'role', c.role, 'position', c.position)
                                ORDER BY c.position), '[]')
-     FROM credits c WHERE c.record_id = r.record_id AND c.role = 'director'),
+     FROM credits c WHERE c.record_id = r.record_id AND c.role IN ('director', 'creator')),
     'scores',  -- for their votes
     (SELECT coalesce(jsonb_agg(jsonb_build_object('kind', s.kind, 'value', s.value, 'count', s.count)), '[]')
      FROM scores s WHERE s.record_id = r.record_id AND r.site = 'imdb' AND s.kind = 'imdb'))::text, r.site
 FROM records r
-WHERE r.title_id = ANY (%(titles)s)
+WHERE r.title_id = ANY (%(titles)s) AND NOT is_part(r.kind, r.series_id)
 UNION ALL
 SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     'site', 'imdb', 'site_id', t.imdb_id, 'url', NULL, 'imdb_id', t.imdb_id, 'title', t.title,
@@ -26,5 +28,5 @@ SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     ELSE '[]' END)::text, 'imdb'
 FROM titles t
 WHERE t.title_id = ANY (%(titles)s) AND t.imdb_id IS NOT NULL AND t.title IS NOT NULL AND t.kind IS NOT NULL
-    AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')
+    AND t.kind <> 'episode' AND NOT EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = 'imdb')
 ORDER BY 5, 1

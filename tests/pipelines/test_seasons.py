@@ -1,0 +1,313 @@
+"""Seasons and episodes of two sites are one title when their series are and their numbers are the same, never by their titles."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import psycopg2
+import pytest
+
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
+from moviecrawler.database.connection import open_database
+from moviecrawler.database.rematch import rematch
+from moviecrawler.database.titles import rejoin
+from moviecrawler.items import Movie, Score
+from moviecrawler.urls import part_of_series
+from tests.pipelines.runs import BEGIN, make_movie
+from tests.pipelines.stored import Stored, stored
+from tests.pipelines.test_postgres import groups, number_of, title, write
+from tests.services.postgres import execute, migrate_below, postgres_movies
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Site
+
+__all__ = ["stored"]
+
+
+def series(site: Site, site_id: str, year: int = 2001, **fields: Any) -> Movie:
+    imdb_id = site_id if site == "imdb" else None
+    return title(
+        site, site_id, **{"kind": "series", "title": "Salt Harbour", "year": year, "imdb_id": imdb_id, **fields}
+    )
+
+
+def part(site: Site, site_id: str, **fields: Any) -> Movie:
+    """Return a season or an episode of Metacritic or Rotten Tomatoes, by its id."""
+    found = part_of_series(site, site_id)
+    assert found is not None
+    return title(site, site_id, **{**found._asdict(), "title": f"Season {found.season}", **fields})
+
+
+def episode(number: int, season: int | None, place: int | None, of: str = "tt0000001", **fields: Any) -> Movie:
+    site_id = f"tt{number:07}"
+    more = {"imdb_id": site_id, "kind": "episode", "series_id": of, "season": season, "episode": place, **fields}
+    return title("imdb", site_id, **{"title": f"Night {number}", **more})
+
+
+IMDB, TOMATOES, METACRITIC = (
+    series("imdb", "tt0000001"),
+    series("rottentomatoes", "tv/salt_harbour"),
+    series("metacritic", "tv/salt-harbour"),
+)
+SERIES = frozenset({"tt0000001", "tv/salt_harbour", "tv/salt-harbour"})
+
+
+def rotten(place: str, **fields: Any) -> Movie:
+    return part("rottentomatoes", f"tv/salt_harbour/{place}", **fields)
+
+
+def critic(place: str, **fields: Any) -> Movie:
+    return part("metacritic", f"tv/salt-harbour/{place}", **fields)
+
+
+def pair(number: int) -> frozenset[str]:
+    return frozenset({f"tv/salt_harbour/s{number:02}", f"tv/salt-harbour/season-{number}"})
+
+
+def of_series(url: str) -> dict[str, str | None]:
+    """Return the ids of the series' records that each part belongs to, by the part's id."""
+    rows = execute(
+        url,
+        """
+        SELECT r.site_id, (SELECT string_agg(s.site_id, ' ' ORDER BY s.site_id) FROM records s WHERE s.title_id = t.series_title_id)
+        FROM records r JOIN titles t USING (title_id) WHERE r.series_id IS NOT NULL
+        """,
+    )
+    return {str(site_id): None if of is None else str(of) for site_id, of in rows}
+
+
+CASES: dict[str, tuple[list[Movie], set[frozenset[str]]]] = {
+    "specials are season 0": (
+        [rotten("s00", title="Specials"), critic("specials"), rotten("s01"), critic("season-1")],
+        {frozenset({"tv/salt_harbour/s00", "tv/salt-harbour/specials"}), pair(1)},
+    ),
+    "a season that one site splits has its second half alone": (
+        [rotten("s01"), rotten("s02", title="Season 1, Part 2"), critic("season-1", title="Salt Harbour")],
+        {pair(1), frozenset({"tv/salt_harbour/s02"})},
+    ),
+    "a mini series has one season": ([rotten("s01", title="Salt Harbour"), critic("season-1")], {pair(1)}),
+    "an anthology has a name a season": (
+        [
+            *(rotten("s01", title="Salt Harbour: The Keeper", year=2001), critic("season-1", title="The Keeper")),
+            *(rotten("s02", title="Salt Harbour: Fog", year=2004), critic("season-2", title="Undertow", year=2005)),
+        ],
+        {pair(1), pair(2)},
+    ),
+    "episodes go by both numbers": (
+        [
+            *(rotten("s01/e02", title="Fog"), critic("season-1/episode-2-fog"), episode(12, 1, 2, title="Nebel")),
+            *(rotten("s02/e02", title="Fog"), rotten("s01"), rotten("s02.1", title="Fog")),
+            *(episode(13, None, None, title="Fog"), episode(14, 1, None, title="Fog"), episode(22, 1, 2, title="Fog")),
+        ],
+        {
+            frozenset({"tt0000012", "tv/salt_harbour/s01/e02", "tv/salt-harbour/season-1/episode-2-fog"}),
+            *(frozenset({f"tv/salt_harbour/{place}"}) for place in ("s02/e02", "s01", "s02.1")),
+            *(frozenset({f"tt00000{number}"}) for number in (13, 14, 22)),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_parts_are_joined_by_number_in_whatever_order_they_come(database_url: str, case: str) -> None:
+    parts, expected = CASES[case]
+    movies = [IMDB, TOMATOES, METACRITIC, *parts]
+    chance = random.Random(case)  # noqa: S311 - repeatable
+    # Of two episodes of one site with one number, the first stays the one that is joined.
+    chance.shuffle(movies)
+    movies.sort(key=lambda movie: movie.site_id == "tt0000022")
+    while movies:
+        count = chance.randint(1, len(movies))
+        write(database_url, *movies[:count])
+        del movies[:count]
+    assert groups(database_url) == {SERIES, *expected}
+    assert number_of(database_url, "titles") == len(expected) + 1
+    assert set(of_series(database_url).values()) == {" ".join(sorted(SERIES))}
+    kinds = execute(
+        database_url,
+        "SELECT DISTINCT r.kind::text, t.kind::text, b.kind::text FROM records r JOIN titles t USING (title_id) JOIN scoreboard b USING (title_id)",
+    )
+    assert {len(set(row)) for row in kinds} == {1}
+
+
+def test_shows_that_restarted_under_the_same_name_share_no_season(database_url: str) -> None:
+    again = series("rottentomatoes", "tv/salt_harbour_2019", 2019), series("metacritic", "tv/salt-harbour-2019", 2019)
+    seasons = (
+        part("rottentomatoes", "tv/salt_harbour_2019/s01", title="Season 1", year=2019),
+        part("metacritic", "tv/salt-harbour-2019/season-1", title="Season 1", year=2019),
+    )
+    write(database_url, rotten("s01"), *seasons, critic("season-1"), TOMATOES, *again, METACRITIC)
+    assert groups(database_url) == {
+        SERIES - {"tt0000001"},
+        frozenset(movie.site_id or "" for movie in again),
+        pair(1),
+        frozenset(movie.site_id or "" for movie in seasons),
+    }
+
+
+def test_seasons_follow_when_their_series_are_joined_late_and_part_again(database_url: str) -> None:
+    parts = [rotten("s01"), critic("season-1"), rotten("s02"), critic("season-2"), rotten("s01/e01"), episode(11, 1, 1)]
+    far = replace(METACRITIC, year=1950)
+    write(database_url, IMDB, TOMATOES, far, *parts)
+    apart = {frozenset({f"tv/salt_harbour/s0{n}"}) for n in (1, 2)} | {
+        frozenset({f"tv/salt-harbour/season-{n}"}) for n in (1, 2)
+    }
+    episodes = frozenset({"tt0000011", "tv/salt_harbour/s01/e01"})
+    assert groups(database_url) == {
+        frozenset({"tt0000001", "tv/salt_harbour"}),
+        frozenset({"tv/salt-harbour"}),
+        episodes,
+        *apart,
+    }
+
+    write(database_url, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=1)))
+    assert groups(database_url) == {SERIES, pair(1), pair(2), episodes}
+    assert execute(database_url, "SELECT DISTINCT matched_by FROM titles WHERE kind::text = 'season'") == [
+        (["same season of one series"],)
+    ]
+    write(database_url, replace(far, scraped_at=BEGIN + timedelta(days=2)))
+    assert groups(database_url) >= apart
+    assert of_series(database_url)["tv/salt-harbour/season-2"] == "tv/salt-harbour"
+    assert execute(database_url, "SELECT DISTINCT matched_by FROM titles WHERE kind::text = 'season'") == [([],)]
+    assert number_of(database_url, "titles") == 2 + 1 + 4
+
+
+def where(url: str) -> set[tuple[object, ...]]:
+    """Return the sites and ids on which the catalogue has seasons, with how many records their titles have."""
+    return set(
+        execute(
+            url,
+            """
+            SELECT s.site::text, s.site_id, (SELECT count(*) FROM records r WHERE r.title_id = s.title_id)
+            FROM title_sites s JOIN titles t USING (title_id) WHERE t.season IS NOT NULL
+            """,
+        )
+    )
+
+
+def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_url: str) -> None:
+    parts = [rotten("s01"), critic("season-1"), critic("season-1/episode-1"), episode(11, 1, 1)]
+    write(database_url, IMDB, TOMATOES, METACRITIC, *parts)
+    assert pair(1) in groups(database_url)
+    sites = {("rottentomatoes", "tv/salt_harbour/s01", 2), ("metacritic", "tv/salt-harbour/season-1", 2)}
+    episodes = {("imdb", "tt0000011", 2), ("metacritic", "tv/salt-harbour/season-1/episode-1", 2)}
+    assert where(database_url) == sites | episodes
+
+    execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
+    for _ in range(2):
+        assert groups(database_url) == {
+            SERIES - {"tv/salt-harbour"},
+            *(frozenset({str(movie.site_id)}) for movie in (METACRITIC, *parts)),
+        }
+        assert where(database_url) == {(site, site_id, 1) for site, site_id, _ in sites | episodes}
+        later = timedelta(days=1)
+        write(database_url, *(replace(movie, scraped_at=BEGIN + later) for movie in (METACRITIC, *parts)))
+
+    target = "(SELECT title_id FROM records WHERE site_id = 'tt0000001')"
+    execute(database_url, f"SELECT move_record('metacritic', 'tv/salt-harbour', {target})")
+    assert groups(database_url) >= {SERIES, pair(1)}
+    assert where(database_url) == sites | episodes
+
+
+def test_a_season_that_was_placed_by_hand_stays_and_keeps_its_place(database_url: str) -> None:
+    """Such as where one site counts a season more."""
+    parts = [rotten("s01"), rotten("s02"), critic("season-1"), critic("season-2")]
+    write(database_url, TOMATOES, METACRITIC, *parts)
+    execute(database_url, "SELECT move_record('rottentomatoes', 'tv/salt_harbour/s01')")
+    target = "(SELECT title_id FROM records WHERE site_id = 'tv/salt-harbour/season-2')"
+    with pytest.raises(psycopg2.Error, match="move that one first"):
+        execute(database_url, f"SELECT move_record('rottentomatoes', 'tv/salt_harbour/s01', {target})")
+    execute(database_url, "SELECT move_record('rottentomatoes', 'tv/salt_harbour/s02')")
+    execute(database_url, f"SELECT move_record('rottentomatoes', 'tv/salt_harbour/s01', {target})")
+    execute(database_url, "UPDATE records SET placed_by_hand = false WHERE site_id = 'tv/salt_harbour/s02'")
+    later = [replace(movie, scraped_at=BEGIN + timedelta(days=day)) for day in (1, 2) for movie in (TOMATOES, *parts)]
+    for movie in later:
+        write(database_url, movie)
+        assert groups(database_url) == {
+            frozenset({"tv/salt_harbour", "tv/salt-harbour"}),
+            frozenset({"tv/salt_harbour/s01", "tv/salt-harbour/season-2"}),
+            frozenset({"tv/salt_harbour/s02"}),
+            frozenset({"tv/salt-harbour/season-1"}),
+        }
+    assert number_of(database_url, "titles") == 4
+
+
+def test_seasons_follow_a_series_whose_page_has_another_address_now(database_url: str) -> None:
+    former = replace(TOMATOES, site_id="tv/salt", url="https://example.com/tv/salt")
+    write(database_url, former, part("rottentomatoes", "tv/salt/s01"), METACRITIC, critic("season-1"))
+    write(database_url, replace(TOMATOES, title="Undertow"))
+    execute(database_url, "SELECT rename_record('rottentomatoes', 'tv/salt', 'tv/salt_harbour')")
+    assert frozenset({"tv/salt/s01", "tv/salt-harbour/season-1"}) in groups(database_url)
+    assert of_series(database_url)["tv/salt/s01"] == "tv/salt-harbour tv/salt_harbour"
+
+
+def test_a_rematch_moves_seasons_with_their_series(database_url: str) -> None:
+    write(database_url, TOMATOES, METACRITIC, rotten("s01"), critic("season-1"))
+    execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
+    execute(database_url, "UPDATE records SET placed_by_hand = false")
+    assert pair(1) not in groups(database_url)
+    with closing(CatalogueStore(lambda: open_database(database_url), rejoin)) as store:
+        assert [change for batch in rematch(store, apply=False) for change in batch]
+        assert pair(1) not in groups(database_url)
+        list(rematch(store, apply=True))
+        assert pair(1) in groups(database_url)
+        assert [change for batch in rematch(store, apply=True) for change in batch] == []
+
+
+def test_what_was_taken_for_a_series_becomes_a_season_of_its_own(database_url: str) -> None:
+    """As the version before has stored the seasons of Metacritic, without their series."""
+    before = replace(critic("season-1"), kind="series", year=2001, season=None, series_id=None)
+    write(database_url, replace(TOMATOES, title="Season 1"), before)
+    assert frozenset({"tv/salt_harbour", "tv/salt-harbour/season-1"}) in groups(database_url)
+    write(database_url, replace(critic("season-1"), scraped_at=BEGIN + timedelta(days=1)), METACRITIC)
+    assert groups(database_url) == {frozenset({str(movie.site_id)}) for movie in (TOMATOES, before, METACRITIC)}
+    write(database_url, replace(before, scraped_at=BEGIN + timedelta(days=2)))
+    assert execute(database_url, "SELECT count(*) FROM titles WHERE season IS NOT NULL") == [(0,)]
+
+
+def test_a_season_and_its_counts_come_back_from_every_store(stored: Stored) -> None:
+    season = rotten("s02", episode_count=8, series_title="Salt Harbour", scores=[Score(kind="tomatometer", value=88)])
+    shown = replace(TOMATOES, season_count=3, episode_count=24)
+    stored.write(season, shown)
+    found = {movie.site_id: movie for movie in stored.movies()}
+    assert found == {movie.site_id: movie for movie in (season, shown)}
+
+
+def test_versions_that_know_no_seasons_read_what_is_stored() -> None:
+    """They read and wrote Metacritic's as series that have the number of a season."""
+    season = critic("season-2")
+    document = document_of_movie(season)
+    assert document["kind"] == "series"
+    assert read_movie(encode_movie(season)) == movie_of_document(document) == season
+    assert not {"season_count", "episode_count"} & document.keys()
+
+
+def test_a_filled_database_of_the_version_before_knows_the_series_of_its_episodes(empty_database_url: str) -> None:
+    with closing(psycopg2.connect(empty_database_url)) as connection, connection, connection.cursor() as cursor:
+        migrate_below(cursor, 15)
+        for number, kind, of, season in (
+            (1, "series", None, None),
+            (2, "episode", "tt0000001", 1),
+            (3, "episode", "tt9999999", 2),
+        ):
+            cursor.execute("INSERT INTO titles DEFAULT VALUES")
+            cursor.execute(
+                """
+                INSERT INTO records (title_id, site, site_id, url, title, kind, series_id, season, episode, countries, languages,
+                    list_computed, source, scraped_at, match_keys)
+                VALUES (%s, 'imdb', %s, 'u', 'Salt', %s, %s, %s, %s, '{}', '{}', false, 'page', '2026-03-01 12:00Z', '{1}')
+                """,
+                (number, f"tt{number:07}", kind, of, season, season),
+            )
+    open_database(empty_database_url).close()
+    query = "SELECT title_id, series_title_id, season, episode FROM titles ORDER BY title_id"
+    assert execute(empty_database_url, query) == [(1, None, None, None), (2, 1, 1, 1), (3, None, 2, 2)]
+    write(empty_database_url, make_movie(9), series("imdb", "tt9999999"))
+    ((series_title,),) = execute(empty_database_url, "SELECT title_id FROM titles WHERE imdb_id = 'tt9999999'")
+    assert execute(empty_database_url, query)[2] == (3, series_title, 2, 2)
+    assert {movie.kind for movie in postgres_movies(empty_database_url)} == {"series", "episode", "movie"}
