@@ -122,6 +122,7 @@ EXTENSIONS = {
     "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.logstats.LogStats": None,
     "moviecrawler.extensions.clock.ClockWatch": 0,
+    "moviecrawler.extensions.memory.FrozenStart": 0,
     "moviecrawler.extensions.settlement.Settlement": 0,
     "moviecrawler.extensions.outcomes.TitleOutcomes": 0,
     "moviecrawler.extensions.throttle.SiteThrottle": 0,

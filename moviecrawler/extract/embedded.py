@@ -192,7 +192,10 @@ def script(body: bytes, script_id: str) -> bytes | None:
             opened = body.rfind(b"<", max(at - _LONGEST_TAG, 0), at)
             if body[opened : opened + 7].lower() == b"<script":
                 start = body.find(b">", at) + 1
-                end = body.find(b"</script", start)
+                # IMDb's JSON has no "<", and one byte is found many times faster than several.
+                end = body.find(b"<", start)
+                if not body.startswith(b"</script", end):
+                    end = body.find(b"</script", start)
                 if not start or end == -1:
                     raise ShapeError(script_id, "the page ends inside this script")
                 return body[start:end].strip()

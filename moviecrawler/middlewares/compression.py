@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 _GZIP = 31  # zlib's window size with a gzip header and trailer expected
 _GZIP_MAGIC = b"\x1f\x8b"
 _RAW = -15  # zlib's window size with nothing around it
-_STEP_BYTES = 1024 * 1024
-"""Of a br body's contents that are made at a time, and of a body of members that are read at a time."""
+_READ_BYTES = 128 * 1024
+"""Of a body of members that are read at a time. With more, the decompressor's buffer grows beyond what memory keeps at hand: a page took 1.5 times
+as long when read at once."""
+_MADE_BYTES = 1024 * 1024
+"""Of a br body's contents that are made at a time."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
 """8 MB, as RFC 9659 has it: a frame of a few bytes could ask for 2 GB."""
@@ -182,7 +185,7 @@ def _members(body: bytes, max_size: int, name: str, magic: bytes, begin: Callabl
             raise OSError(f"the {name} body has more than {_MAX_MEMBERS} members")
         member = begin()
         while not member.eof:
-            step = whole[at : at + _STEP_BYTES]
+            step = whole[at : at + _READ_BYTES]
             if not step:
                 raise OSError(f"the {name} body ends early")
             part = member.decompress(step, max_size + 1 - size if max_size else unlimited)
@@ -214,10 +217,10 @@ def _inflate(body: bytes, max_size: int) -> bytes:
 def _unbrotli(body: bytes, max_size: int) -> bytes:
     """Return the contents of a br body. Raises brotli.error, and otherwise as `gunzip`."""
     stream = brotli.Decompressor()
-    parts = [stream.process(body, output_buffer_limit=_STEP_BYTES)]
+    parts = [stream.process(body, output_buffer_limit=_MADE_BYTES)]
     size = len(parts[0])
     while not stream.is_finished():
-        parts.append(stream.process(b"", output_buffer_limit=_STEP_BYTES))
+        parts.append(stream.process(b"", output_buffer_limit=_MADE_BYTES))
         if not parts[-1]:
             raise OSError("the br body ends early")
         size += len(parts[-1])
