@@ -20,7 +20,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
 
-from moviecrawler.cluster.environment import spider_environment
+from moviecrawler.cluster.environment import oldest, spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, decode, state_for
@@ -211,11 +211,7 @@ class EggStore:
         return checked
 
     def _prune(self, in_use: Collection[str]) -> None:
-        copies = []
-        for path in self._folder.glob("*.egg"):
-            with suppress(FileNotFoundError):
-                copies.append((path.stat().st_mtime, path))
-        for used_at, path in sorted(copies)[:-_UNUSED_COPIES]:
+        for used_at, path in oldest(self._folder.glob("*.egg"), _UNUSED_COPIES):
             if path.stem not in in_use and time.time() - used_at > _LIST_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from moviecrawler.cluster.secrets import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.options import NodeOptions
@@ -49,7 +49,8 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     """Return a job's settings with those that the node adds, and make the folder of its log."""
     path = log_path(options, job.project, job.spider, job.id)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _prune(path.parent, options.jobs_to_keep)
+    for _, old in oldest(path.parent.iterdir(), options.jobs_to_keep):
+        old.unlink(missing_ok=True)
     if job.start > 1:
         append_log_line(path, f"{START_WORD} {job.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
@@ -67,13 +68,13 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     return {**given, "LOG_FILE": str(path)}
 
 
-def _prune(folder: Path, most: int) -> None:
-    logs = []
-    for path in folder.iterdir():
+def oldest(paths: Iterable[Path], keep: int) -> list[tuple[float, Path]]:
+    """Return when (seconds since 1970) paths were changed, and the paths, without the `keep` newest."""
+    found = []
+    for path in paths:
         with suppress(FileNotFoundError):
-            logs.append((path.stat().st_mtime, path))
-    for _, path in sorted(logs)[: -most or None]:
-        path.unlink(missing_ok=True)
+            found.append((path.stat().st_mtime, path))
+    return sorted(found)[:-keep]
 
 
 def append_log_line(path: Path, sentence: str) -> None:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -113,40 +114,33 @@ class Sources:
         form = self.settings.get("REDIS_START_URLS_KEY")
         return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in HOMES}
 
+    def _read(self, add_commands: Callable[[Any], object]) -> list[Any]:
+        """Return the answers to the commands that a function adds to a pipeline; none when spiders share no frontier."""
+
+        async def read(client: Any) -> list[Any]:
+            pipe = client.pipeline(transaction=False)
+            add_commands(pipe)
+            answers: list[Any] = await pipe.execute()
+            return answers
+
+        return self.node.ask_frontier(read) if self.node.has_frontier else []
+
     def store_figures(self) -> list[ProcessFigures]:
         """Return the figures that processes publish of their stores: of all that run, and of some that have ended."""
-
-        async def read(client: Any) -> list[bytes]:
-            pipe = client.pipeline(transaction=False)
-            pipe.hvals(CrawlKeys.STORES)
-            pipe.lrange(CrawlKeys.ENDED, 0, ENDED_KEPT - 1)
-            running, ended = await pipe.execute()
-            return [*running, *ended]
-
-        texts = self.node.ask_frontier(read) if self.node.has_frontier else []
-        return [figures for text in texts if (figures := read_figures(text)) is not None]
+        texts = self._read(lambda pipe: pipe.hvals(CrawlKeys.STORES).lrange(CrawlKeys.ENDED, 0, ENDED_KEPT - 1))
+        return [figures for text in chain.from_iterable(texts) if (figures := read_figures(text)) is not None]
 
     def unreadable(self, days: Sequence[str]) -> Counter[str]:
         """Return how many pages could not be read on days (ISO 8601, UTC), by `<site>/<field>`."""
-
-        async def read(client: Any) -> list[dict[bytes, bytes]]:
-            pipe = client.pipeline(transaction=False)
-            for day in days:
-                pipe.hgetall(CrawlKeys.unreadable(day))
-            found: list[dict[bytes, bytes]] = await pipe.execute()
-            return found
-
         total: Counter[str] = Counter()
-        for counted in self.node.ask_frontier(read) if self.node.has_frontier else []:
+        for counted in self._read(lambda pipe: [pipe.hgetall(CrawlKeys.unreadable(day)) for day in days]):
             total.update({name.decode(errors="replace"): int(number) for name, number in counted.items()})
         return total
 
     def samples(self) -> set[str]:
         """Return the names of the kept pages, `<site>/<field>`."""
-        if not self.node.has_frontier:
-            return set()
-        names: list[bytes] = self.node.ask_frontier(lambda client: client.hkeys(CrawlKeys.SAMPLES))
-        return {name.decode(errors="replace") for name in names}
+        names = self._read(lambda pipe: pipe.hkeys(CrawlKeys.SAMPLES))
+        return {name.decode(errors="replace") for name in chain.from_iterable(names)}
 
     def sample(self, name: str) -> tuple[Sample, bytes] | None:
         """Return a kept page, and what is known of it."""

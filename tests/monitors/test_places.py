@@ -24,7 +24,7 @@ from moviecrawler.monitors.places import (
     group_of,
     merge,
 )
-from tests.monitors.movies import movie
+from tests.monitors.movies import continued, movie
 
 SCORES: dict[Site, list[str]] = {
     "imdb": ["scores.imdb", "scores.metascore"],
@@ -102,12 +102,6 @@ def known(pages: int = 100, **given: Any) -> Places:
 def without(name: str, pages: int = WINDOW_PAGES, each: int = 1, **given: Any) -> Iterator[Movie]:
     """Return pages, of which each first, second or so many-th is silent of a field."""
     return (title(number, 0.9, *([] if number % each else [name]), **given) for number in range(pages))
-
-
-def continued(places: Places) -> Places:
-    """Return what the next process knows."""
-    seen = places.learnt()
-    return Places({group: dict(fields) for group, fields in seen.baselines.items()}, dict(seen.marks))
 
 
 # --- What is no finding -----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER_PAGES, WINDOW_PA
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.urls import HOMES, title_url
+from tests.monitors.movies import continued
 
 SITES: list[Site] = ["imdb", "metacritic", "rottentomatoes"]
 TITLES = 260
@@ -127,11 +128,6 @@ def ordered(films: list[Movie], order: str, luck: random.Random) -> list[Movie]:
     }
     found: list[Movie] = by[order]()
     return found
-
-
-def continued(places: Places) -> Places:
-    seen = places.learnt()
-    return Places({group: dict(fields) for group, fields in seen.baselines.items()}, dict(seen.marks))
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from scrapy import Request
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
@@ -19,13 +20,35 @@ from moviecrawler.middlewares.blocks import SiteBlockMiddleware
 from moviecrawler.proxies.middleware import ProxyMiddleware
 from moviecrawler.spiders.imdb import ImdbSpider
 
+T = TypeVar("T")
 Answer = Callable[[Request], Awaitable[Response]]
+URL = "https://www.imdb.com/title/tt0111161/"
+PAGE = b"<html>" + b"x" * 5000 + b"</html>"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as it was sent."""
+
+    exit: str
+    """The proxy's name; "direct" without one."""
+    meta: dict[str, Any]
+    authorization: bytes | None
+    cookie: bytes | None
+
+
+def page(request: Request, status: int = 200, body: bytes = PAGE, headers: dict[str, str] | None = None) -> Response:
+    """Return a page as an answer to a request."""
+    return HtmlResponse(request.url, status=status, body=body, headers=headers, request=request)
 
 
 class Chain:
-    """Requests of IMDb's spider through so many proxies; 0 for no rotation."""
+    """Requests of IMDb's spider through so many proxies; 0 for no rotation.
 
-    def __init__(self, proxies: int, folder: Path, answer: Answer, **settings: Any) -> None:
+    Each is answered with a page, with a status where `answer` is a number, or by a coroutine.
+    """
+
+    def __init__(self, proxies: int, folder: Path, answer: Answer | int = 200, **settings: Any) -> None:
         pools = {
             "datacenter": {
                 "kind": "datacenter",
@@ -45,19 +68,40 @@ class Chain:
         self.crawler = get_crawler(ImdbSpider, {**own, **given, **settings})
         self.crawler.spider = ImdbSpider.from_crawler(self.crawler, ids="tt0111161")
         self.manager = build_from_crawler(DownloaderMiddlewareManager, self.crawler)
-        self._answer = answer
+        self.answer = answer
+        self.sent: list[Sent] = []
         downloader = SimpleNamespace(per_slot_settings={}, middleware=self.manager)
         self.crawler._engine = SimpleNamespace(downloader=downloader, running=True, scheduler=None)  # type: ignore[assignment]
         self.rotation = next((one for one in self.manager.middlewares if isinstance(one, ProxyMiddleware)), None)
         if self.rotation is not None:
-            blocks = next(one for one in self.manager.middlewares if isinstance(one, SiteBlockMiddleware))
-            self.rotation.blocks = blocks
+            self.rotation.blocks = self.middleware(SiteBlockMiddleware)
+
+    def middleware(self, kind: type[T]) -> T:
+        """Return the chain's middleware of a class."""
+        return next(one for one in self.manager.middlewares if isinstance(one, kind))
+
+    @property
+    def rotating(self) -> ProxyMiddleware:
+        """The middleware of proxies, where the site has an order of pools."""
+        assert self.rotation is not None
+        return self.rotation
+
+    async def download(self, request: Request) -> Response:
+        """Answer a request that has passed the chain."""
+        meta, headers = request.meta, request.headers
+        exit_ = meta.get("exit", "direct")
+        self.sent.append(Sent(exit_, dict(meta), headers.get(b"Proxy-Authorization"), headers.get(b"Cookie")))
+        return page(request, self.answer) if isinstance(self.answer, int) else await self.answer(request)
+
+    async def run(self, *urls: str) -> list[Response]:
+        """Send requests for pages one after the other, and return their answers."""
+        return [await self.send(url) for url in urls]
 
     async def send(self, url: str, meta: dict[str, str] | None = None) -> Response:
         """Send a request, by default for a page, and those that are made of it, until there is an answer."""
         request = Request(url, meta={"site": "imdb", "expects": "page"} if meta is None else dict(meta))
         while True:
-            result = await self.manager.download_async(self._answer, request)  # type: ignore[arg-type]  # a coroutine all the same
+            result = await self.manager.download_async(self.download, request)
             if isinstance(result, Response):
                 return result
             request = result

@@ -11,16 +11,15 @@ import pytest
 from scrapy import Request
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
 from moviecrawler.proxies.middleware import AttemptsFailedError
 from moviecrawler.proxies.policy import SiteBanPolicy
-from tests.proxies.chain import Chain
+from tests.proxies.chain import PAGE, URL, Chain, page
 
-URL = "https://www.imdb.com/title/tt0111161/"
-PAGE = b"<html>" + b"x" * 5000 + b"</html>"
+TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
 
 
 class GoAwayPolicy(SiteBanPolicy):
@@ -30,14 +29,6 @@ class GoAwayPolicy(SiteBanPolicy):
         return b"X-Go-Away" in response.headers or super().response_is_ban(request, response)
 
 
-def page(request: Request, **headers: str) -> Response:
-    return HtmlResponse(request.url, body=PAGE, headers=headers, request=request)
-
-
-async def run(chain: Chain, *urls: str) -> list[Response]:
-    return [await chain.send(url) for url in urls]
-
-
 async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path: Path) -> None:
     sent: list[Request] = []
 
@@ -45,13 +36,11 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
         sent.append(request)
         assert request.headers[b"Proxy-Authorization"]  # also of a redirect's target
         assert request.meta["proxy"] == "http://127.0.0.1:9"  # the credentials are in no `meta`, at no time
-        if len(sent) == 1:
-            return Response(request.url, status=403, request=request)
         if len(sent) == 2:
             return Response(request.url, status=302, headers={"Location": URL + "?ref_=x"}, request=request)
-        return page(request)
+        return page(request, 403 if len(sent) == 1 else 200)
 
-    (response,) = await run(Chain(4, tmp_path, answer), URL)
+    (response,) = await Chain(4, tmp_path, answer).run(URL)
     assert len(sent) == 3
     for request in sent:
         assert b"Proxy-Authorization" not in request.headers
@@ -61,49 +50,39 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
 
 
 async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
-    sent: list[Request] = []
-
     async def answer(request: Request) -> Response:
-        sent.append(request)
-        return Response(request.url, status=202, headers={"x-amzn-waf-action": "challenge"}, request=request)
+        return page(request, 202, b"", headers={"x-amzn-waf-action": "challenge"})
 
     chain = Chain(2, tmp_path, answer, PROXY_ORDER='{"metacritic": "datacenter"}')
     for _ in range(2):
         with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
-            await run(chain, URL)
+            await chain.run(URL)
     assert chain.rotation is None
-    assert [one.meta.keys() & {"exit", "proxy"} for one in sent] == [set()]
+    assert [one.meta.keys() & {"exit", "proxy"} for one in chain.sent] == [set()]
 
 
 async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked: list[str] = []
-
     async def answer(request: Request) -> Response:
-        asked.append(request.meta["exit"])
-        body = b"<html></html>" if asked[-1] == "datacenter:1" else PAGE
-        return HtmlResponse(request.url, body=body, request=request)
+        return page(request, body=b"<html></html>" if request.meta["exit"] == "datacenter:1" else PAGE)
 
     with caplog.at_level(logging.INFO):
         chain = Chain(4, tmp_path, answer)
-        answers = await run(chain, *(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
+        answers = await chain.run(*(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
     assert [one.body for one in answers] == [PAGE] * 40
-    assert 1 <= asked.count("datacenter:1") <= 4
+    assert 1 <= [one.exit for one in chain.sent].count("datacenter:1") <= 4
     assert "datacenter:1 is not used for imdb" in caplog.text
 
 
 async def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None:
-    asked: list[tuple[str, bytes | None]] = []
-
     async def answer(request: Request) -> Response:
-        asked.append((request.meta["exit"], request.headers.get(b"Cookie")))
-        headers = {"Set-Cookie": f"owner={len(asked)}; Path=/"}
-        status = 403 if len(asked) == 3 else 200
-        return HtmlResponse(request.url, status=status, body=PAGE, headers=headers, request=request)
+        number = len(chain.sent)
+        return page(request, 403 if number == 3 else 200, headers={"Set-Cookie": f"owner={number}; Path=/"})
 
-    await run(Chain(2, tmp_path, answer, COOKIES_ENABLED=True), URL, URL, URL)
-    assert asked == [
+    chain = Chain(2, tmp_path, answer, COOKIES_ENABLED=True)
+    await chain.run(URL, URL, URL)
+    assert [(one.exit, one.cookie) for one in chain.sent] == [
         ("datacenter:1", None),
         ("datacenter:2", None),
         ("datacenter:1", b"owner=1"),
@@ -112,18 +91,12 @@ async def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None
 
 
 async def test_every_proxy_has_the_slot_of_its_host_to_itself(tmp_path: Path) -> None:
-    slots: list[str] = []
-
-    async def answer(request: Request) -> Response:
-        slots.append(request.meta["download_slot"])
-        return page(request)
-
     own = {"www.imdb.com": {"delay": 3.0, "concurrency": 1}}
-    chain = Chain(2, tmp_path, answer, DOWNLOAD_SLOTS=own)
-    await run(chain, URL, URL, URL)
+    chain = Chain(2, tmp_path, DOWNLOAD_SLOTS=own)
+    await chain.run(URL, URL, URL)
+    slots = [one.meta["download_slot"] for one in chain.sent]
     assert slots == [f"www.imdb.com via datacenter:{n}" for n in (1, 2, 1)]
-    known = chain.crawler.engine.downloader.per_slot_settings
-    assert known == dict.fromkeys(slots, own["www.imdb.com"])
+    assert chain.crawler.engine.downloader.per_slot_settings == dict.fromkeys(slots, own["www.imdb.com"])
 
 
 async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) -> None:
@@ -138,7 +111,6 @@ async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) ->
         return page(request)
 
     chain = Chain(2, tmp_path, answer)  # 2 proxies with room for 2 requests each
-
     await asyncio.gather(*(chain.send(URL) for _ in range(30)))
     assert most == 4
 
@@ -153,9 +125,9 @@ async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception
     chain = Chain(1, tmp_path, answer)
     for _ in range(3):
         with pytest.raises(type(error), match=str(error)):
-            await run(chain, URL.replace("tt0111161", "tt0000001"))
-    assert (await run(chain, URL))[0].status == 200
-    assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
+            await chain.run(URL.replace("tt0111161", "tt0000001"))
+    assert (await chain.run(URL))[0].status == 200
+    assert not chain.rotating._attempts
 
 
 async def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(tmp_path: Path) -> None:
@@ -168,81 +140,60 @@ async def test_a_body_that_can_not_be_read_costs_an_attempt_and_holds_no_proxy(t
         return page(request)
 
     chain = Chain(5, tmp_path, answer, PROXY_ATTEMPTS=5)
-    assert (await run(chain, URL))[0].body == PAGE
-    assert not chain.rotation._attempts  # type: ignore[union-attr]  # it rotates
+    assert (await chain.run(URL))[0].body == PAGE
+    assert not chain.rotating._attempts
 
 
 async def test_a_site_that_was_stopped_is_not_asked_by_those_that_waited(tmp_path: Path) -> None:
-    asked = 0
-
     async def answer(request: Request) -> Response:
-        nonlocal asked
-        asked += 1
         await asyncio.sleep(0.01)
-        return Response(request.url, status=403, request=request)
+        return page(request, 403)
 
     chain = Chain(2, tmp_path, answer)
-
     ended = await asyncio.gather(*(chain.send(URL) for _ in range(16)), return_exceptions=True)
     assert all(isinstance(one, SiteStopped) for one in ended)
-    assert asked == 2
+    assert len(chain.sent) == 2
 
 
 async def test_an_operators_policy_decides(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
-        return page(request, **{"X-Go-Away": "1"} if request.meta["exit"] == "datacenter:1" else {})
+        return page(request, headers={"X-Go-Away": "1"} if request.meta["exit"] == "datacenter:1" else {})
 
     chain = Chain(2, tmp_path, answer, PROXY_BAN_POLICY=f"{__name__}.GoAwayPolicy")
-    assert "X-Go-Away" not in (await run(chain, URL))[0].headers
-    health = chain.rotation.health  # type: ignore[union-attr]  # it rotates
-    assert [one.reason for one in health.quarantines.values()] == ["200 refusal"]
+    assert "X-Go-Away" not in (await chain.run(URL))[0].headers
+    assert [one.reason for one in chain.rotating.health.quarantines.values()] == ["200 refusal"]
 
 
 async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        assert request.meta["exit"] == "datacenter:1"
-        return Response(request.url, body=b"User-agent: *", request=request)
-
-    chain = Chain(2, tmp_path, answer)
+    chain = Chain(2, tmp_path)
     await chain.send("https://www.imdb.com/robots.txt", meta={})
-    assert chain.rotation is not None
-    assert not any(chain.rotation.health.proven(one.id) for one in chain.rotation.pools["datacenter"].proxies)
+    assert [one.exit for one in chain.sent] == ["datacenter:1"]
+    assert not any(chain.rotating.health.proven(one.id) for one in chain.rotating.pools["datacenter"].proxies)
 
 
 async def test_what_is_no_page_of_a_rotating_site_goes_out_directly(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        assert not {"exit", "proxy", "download_slot"} & request.meta.keys()
-        return Response(request.url, body=b"data", request=request)
-
+    chain = Chain(2, tmp_path)
     meta = {"site": "imdb-datasets", "expects": "other"}
-    await Chain(2, tmp_path, answer).send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta)
+    await chain.send("https://datasets.imdbws.com/title.ratings.tsv.gz", meta)
+    [sent] = chain.sent
+    assert not {"exit", "proxy", "download_slot"} & sent.meta.keys()
 
 
 async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        assert request.meta["exit"] == "datacenter:1"
-        return page(request)
-
-    chain = Chain(1, tmp_path, answer, PROXY_ORDER="direct,datacenter")
+    chain = Chain(1, tmp_path, PROXY_ORDER="direct,datacenter")
     bound = {"site": "imdb", "expects": "page"}
     await chain.send(URL, {**bound, "proxy_pool": "datacenter"})
     with pytest.raises(AttemptsFailedError, match=r"no pool of imdb takes .* via home"):
         await chain.send(URL, {**bound, "proxy_pool": "home"})
+    assert [one.exit for one in chain.sent] == ["datacenter:1"]
 
 
 async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
-    tokens: list[bytes] = []
-
-    async def answer(request: Request) -> Response:
-        token = request.headers[b"Proxy-Authorization"]
-        assert token is not None
-        tokens.append(token)
-        return Response(request.url, status=403, request=request)
-
-    tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor", "PROXY_ATTEMPTS": 20}
-    chain = Chain(0, tmp_path, answer, **tor)
+    chain = Chain(0, tmp_path, 403, **TOR, PROXY_ATTEMPTS=20)
     with pytest.raises(SiteStopped, match="no proxy is left of tor"):
-        await run(chain, URL)
+        await chain.run(URL)
+    tokens = [one.authorization for one in chain.sent]
+    assert None not in tokens
     assert len(tokens) == len(set(tokens)) == 2 * 3
 
 
@@ -250,22 +201,20 @@ async def test_cookies_of_a_circuit_are_thrown_away_with_it(tmp_path: Path) -> N
     async def answer(request: Request) -> Response:
         if request.url.endswith("?late"):
             renew()
-            await run(chain, URL, URL)
-        return page(request, **{"Set-Cookie": "owner=1; Path=/"})
+            await chain.run(URL, URL)
+        return page(request, headers={"Set-Cookie": "owner=1; Path=/"})
 
     def renew() -> None:
         for circuit in pool.proxies:
             pool.renew(circuit)
 
-    tor = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
-    chain = Chain(0, tmp_path, answer, COOKIES_ENABLED=True, **tor)
-    assert chain.rotation is not None
-    cookies = next(one for one in chain.manager.middlewares if isinstance(one, CookiesMiddleware))
-    pool = chain.rotation.pools["tor"]
+    chain = Chain(0, tmp_path, answer, COOKIES_ENABLED=True, **TOR)
+    pool = chain.rotating.pools["tor"]
     for _ in range(5):
-        await run(chain, URL, URL, f"{URL}?late")
+        await chain.run(URL, URL, f"{URL}?late")
         renew()
-    assert set(cookies.jars) == set(chain.rotation.cookie_jars.names.values())
+    cookies = chain.middleware(CookiesMiddleware)
+    assert set(cookies.jars) == set(chain.rotating.cookie_jars.names.values())
     assert len(cookies.jars) == 2
 
 
@@ -273,22 +222,16 @@ async def test_cookies_of_a_circuit_are_thrown_away_with_it(tmp_path: Path) -> N
     "host", ["https://www.imdb.com:443", "https://mobile.www.imdb.com", "http://user@www.imdb.com"]
 )
 async def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_too(host: str, tmp_path: Path) -> None:
-    left: list[str] = []
-
-    async def answer(request: Request) -> Response:
-        left.append(request.meta.get("exit", "direct"))
-        return page(request)
-
-    chain = Chain(1, tmp_path, answer, ROBOTSTXT_OBEY=True)
-    robots = next(one for one in chain.manager.middlewares if isinstance(one, CautiousRobotsTxtMiddleware))
-    engine: Any = chain.crawler.engine
+    chain = Chain(1, tmp_path, ROBOTSTXT_OBEY=True)
 
     async def download(request: Request) -> Response:
-        return await chain.manager.download_async(answer, request)  # type: ignore[return-value]
+        return await chain.manager.download_async(chain.download, request)  # type: ignore[return-value]
 
+    engine: Any = chain.crawler.engine
     engine.download_async = download
+    robots = chain.middleware(CautiousRobotsTxtMiddleware)
     await robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"}))
-    assert left == ["datacenter:1"]
+    assert [one.exit for one in chain.sent] == ["datacenter:1"]
 
 
 async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
@@ -300,7 +243,7 @@ async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Pat
     for proxies in (0, 5):
         chain = Chain(proxies, tmp_path, answer)
         with pytest.raises(IgnoreRequest):
-            await run(chain, URL)
+            await chain.run(URL)
         stats = chain.crawler.stats.get_stats()
         reasons = [name for name in stats if name.startswith("retry/reason_count/")]
         assert len(reasons) == 1
@@ -310,26 +253,24 @@ async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Pat
 @pytest.mark.parametrize("status", [202, 403, 429])
 async def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
-        headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
-        return Response(request.url, status=status, headers=headers, request=request)
+        return page(request, status, b"", headers={"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"})
 
     for proxies in (0, 2):
         with pytest.raises(SiteStopped):
-            await run(Chain(proxies, tmp_path, answer), URL)
+            await Chain(proxies, tmp_path, answer).run(URL)
 
 
 async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
-    answers: list[Any] = [403, 200, *[DownloadConnectionRefusedError()] * 9]
+    statuses = [403, 200]
 
     async def answer(request: Request) -> Response:
-        told = answers.pop(0)
-        if isinstance(told, Exception):
-            raise told
-        return HtmlResponse(request.url, status=told, body=PAGE, request=request)
+        if not statuses:
+            raise DownloadConnectionRefusedError
+        return page(request, statuses.pop(0))
 
     chain = Chain(2, tmp_path, answer)
-    await run(chain, URL)
+    await chain.run(URL)
     with pytest.raises(SiteStopped) as stopped:
-        await run(chain, URL)
+        await chain.run(URL)
     assert "403" not in str(stopped.value)
     assert "24 h" not in str(stopped.value)

@@ -7,10 +7,7 @@ import socket
 import socketserver
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    pass
+from typing import Self
 
 
 class _Server:
