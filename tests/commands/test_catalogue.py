@@ -97,7 +97,7 @@ def test_a_broken_off_import_goes_on_where_it_was(run: Run, database_url: str, t
     assert json.loads(run(*arguments).output)["unchanged"] is True
 
 
-def test_status_tells_what_there_is_and_how_long_it_takes(run: Run, database_url: str, tmp_path: Path) -> None:
+def test_status_tells_what_there_is_and_how_long_it_takes(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     rows = [
         ImportRow(
