@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
 
 from moviecrawler.catalogue.lanes import choose
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.items import Site
+from moviecrawler.items import Site, TitleKind
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -40,6 +40,10 @@ class SiteFigures:
     site: Site
     known: int = 0
     """Those whose id there is known."""
+    series: int = 0
+    """Those known that are series."""
+    seasons: int = 0
+    """Those known that are seasons."""
     unfound: int = 0
     never: int = 0
     ok: int = 0
@@ -52,6 +56,8 @@ class SiteFigures:
     """Those of them that were fetched before."""
     claimed: int = 0
     boosted: int = 0
+    airing: int = 0
+    """Series that run, which lane 2 wants every week."""
     unread: int = 0
     """Those known and never fetched."""
     in_date: int = 0
@@ -80,6 +86,7 @@ class DueTitle(NamedTuple):
     """A title of `due`."""
 
     queue: str
+    """boosted, airing, unread or stale."""
     imdb_id: str | None
     title: str | None
     year: int | None
@@ -88,6 +95,18 @@ class DueTitle(NamedTuple):
     popularity: float
     last_success: datetime | None
     next_due: datetime
+    kind: TitleKind | None
+    series_title: str | None
+    """Of the series of a season."""
+    season: int | None
+
+    @property
+    def name(self) -> str:
+        """What it is called; a season by its series and number, as its own title may be no more than that."""
+        if self.season is None or self.series_title is None:
+            return self.title or ""
+        place = f"{self.series_title}, season {self.season}"
+        return place if self.title in {None, f"Season {self.season}", place} else f"{place}: {self.title}"
 
 
 class ReviewPlace(NamedTuple):
@@ -172,12 +191,18 @@ def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundR
             queues[candidate[0]].append(candidate)
         chosen = choose(size, round_robin=round_robin, now=now, **queues)
         cursor.execute(
-            "SELECT t.title_id, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success, s.next_due"
-            " FROM title_sites s JOIN titles t USING (title_id) WHERE s.site = %s AND s.title_id = ANY (%s)",
+            "SELECT t.title_id, s.boost, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success,"
+            " s.next_due, t.kind, of.title AS series_title, t.season"
+            " FROM title_sites s JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id"
+            " WHERE s.site = %s AND s.title_id = ANY (%s)",
             (site, [found.title_id for found in chosen]),
         )
         rows = {row.title_id: row for row in cursor.fetchall()}
-    return [DueTitle(found[0], *rows[found.title_id][1:]) for found in chosen]
+    return [
+        DueTitle("airing" if found[0] == "boosted" and not row.boost else found[0], *row[2:])
+        for found in chosen
+        for row in [rows[found.title_id]]
+    ]
 
 
 def reviews(store: Transactions, limit: int, after: ReviewPlace | None = None) -> list[Review]:

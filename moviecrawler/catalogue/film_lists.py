@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("site", "site_id", "title", "original_title", "year", "release_date", "runtime_minutes", "directors", "votes"),
 )
-"""What a CSV's header has to name, in any order. It may name `other_titles` and `kind` as well; other columns are passed over."""
+"""What a CSV's header has to name, in any order. It may name `other_titles`, `kind`, and `end_year` and `season_count` of series as well; other columns are passed over."""
 _NEVER_EMPTY = ("site", "site_id", "title")
 _BETWEEN = "|"
 """Stands between the values of a list in one cell."""
@@ -75,6 +75,8 @@ def _title(row: dict[str, Any], site: str, *, imdb_id: str | None, votes: int | 
         directors=row.get("directors", ()),
         votes=votes,
         kind=row.get("kind"),
+        end_year=row.get("end_year"),
+        seasons=row.get("season_count"),
     )
 
 
@@ -198,6 +200,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "other_titles": _texts,
     "kind": kind_of,
     "year": partial(_whole, check=_year),
+    "end_year": partial(_whole, check=_year),
+    "season_count": partial(_whole, zero_is_unknown=True),
     "release_date": _date,
     "runtime_minutes": partial(_whole, check=check_runtime, zero_is_unknown=True),  # as IMDb's old datasets have it
     "directors": _texts,

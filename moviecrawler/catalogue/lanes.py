@@ -23,6 +23,12 @@ FRESH_FOR = timedelta(days=180)
 """A title's scores move quickly until it is so old."""
 FRESH_EVERY = timedelta(days=14)
 OLD_EVERY = timedelta(days=90)
+AIRING_EVERY = timedelta(days=7)
+"""Of a series that runs, and of its newest season."""
+AIRING_AHEAD = timedelta(hours=12)
+"""By which lane 2 takes a series that runs before it is due, so that a season that begins is fetched within AIRING_EVERY."""
+TILE_GRACE = timedelta(days=14)
+"""For which a season that its series' page tells of waits, at most, for that page to come first."""
 ABSENT_FOR = timedelta(days=90)
 """For how long a site that has no such title isn't asked for it again."""
 RETRY_AFTER = timedelta(days=1)
@@ -94,22 +100,24 @@ def release_of(release_date: str | None, year: int | None) -> date | None:
     return None if year is None else date(year, 12, 31)
 
 
-def interval(released: date | None, today: date) -> timedelta:
+def interval(released: date | None, today: date, *, airs: bool = False) -> timedelta:
     """Return how often a title is fetched: every 14 days while it is younger than 180 days or not out yet, else every 90.
 
-    A title of unknown age counts as old.
+    A title of unknown age counts as old. One that `airs` is fetched every 7 days, whatever its age.
     """
+    if airs:
+        return AIRING_EVERY
     is_fresh = released is not None and today - released < FRESH_FOR
     return FRESH_EVERY if is_fresh else OLD_EVERY
 
 
-def next_due(outcome: Outcome, *, now: datetime, released: date | None, failures: int) -> datetime:
+def next_due(outcome: Outcome, *, now: datetime, released: date | None, failures: int, airs: bool = False) -> datetime:
     """Return when lane 1 wants a title again after a try that ended at `now`.
 
     `failures` counts those in a row, with this one. Raises ValueError for `blocked`: then nothing was learnt of the title,
     and it stays due as it was.
     """
-    regular = interval(released, now.date())
+    regular = interval(released, now.date(), airs=airs)
     if outcome == "ok":
         return now + regular
     if outcome == "absent":
@@ -120,12 +128,26 @@ def next_due(outcome: Outcome, *, now: datetime, released: date | None, failures
     raise ValueError(f"a try that ended {outcome!r} changes no due date; leave the title as it was")
 
 
-def boost_left(outcome: Outcome, *, boost_due: datetime | None, next_due: datetime, failures: int) -> datetime | None:
+def season_due(told_at: datetime, released: date | None, *, airs: bool) -> datetime:
+    """Return when a season's own page is due after its series' page has told of it.
+
+    That is later than that page itself is due again: only when it stays away, or tells of the season no more, its own is
+    fetched.
+    """
+    regular = interval(released, told_at.date(), airs=airs)
+    return told_at + regular + min(regular, TILE_GRACE)
+
+
+def boost_left(
+    outcome: Outcome, *, boost_due: datetime | None, next_due: datetime, failures: int, airs: bool = False
+) -> datetime | None:
     """Return when lane 2 wants a title again after a try, by either lane; None when it doesn't.
 
     `next_due` is lane 1's after that try. A success or an absence has served the boost. A failure is tried again, a few
-    times; a block changes nothing.
+    times; a block changes nothing. A series that `airs` is lane 2's as long as it does: its pages don't wait behind a long backlog.
     """
+    if airs and outcome == "ok":
+        return next_due - AIRING_AHEAD
     if boost_due is None or outcome == "blocked":
         return boost_due
     if outcome == "error" and failures < BOOSTED_FAILURES:
@@ -255,7 +277,7 @@ class Counts:
     overdue: int
     """Those of the above, but for `unread`, that are due now."""
     boosted: int = 0
-    """Those that lane 2 wants every week."""
+    """Those that lane 2 wants every week, series that run among them."""
 
 
 @dataclass(slots=True, kw_only=True, frozen=True)

@@ -112,8 +112,6 @@ def match_keys(movie: Movie, *, asking: bool = False) -> tuple[set[str], list[se
     A title that is `asking` shares one of its keys with nearly each title of whose own keys `compare` may make a match. The
     second are how its names sound, for titles in other scripts, and its directors, for names in which others' stand.
     """
-    if movie.kind == "season":
-        return set(), []  # it is found by its series
     title = title_of(movie)
 
     def dated(keys: Iterable[str], reach: int) -> set[str]:

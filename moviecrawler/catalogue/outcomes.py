@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.catalogue.lanes import boost_left, next_due, release_of
+from moviecrawler.catalogue.lanes import boost_left, next_due, release_of, season_due
 from moviecrawler.catalogue.sightings import Sightings
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.database.connection import as_json, storable
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _FIND_ROWS = read_sql("record.sql")
 _UPDATE = read_sql("update.sql")
+_HASTEN_SERIES_OF = (
+    "SELECT hasten_series(ARRAY(SELECT DISTINCT series_title_id FROM titles WHERE title_id = ANY (%(titles)s)"
+    " AND series_title_id IS NOT NULL), %(now)s)"
+)
 
 BY_WEIGHT: tuple[IdSource, ...] = ("guess", "list", "sitemap")
 """Where ids come from that may be a title's, the least first."""
@@ -47,6 +51,8 @@ class SiteOutcome:
     reasons: list[str] = field(default_factory=list)
     others_follow: bool = False
     """Whether another id that may be the title's is tried now, so that this one decides only of the page."""
+    by_series: bool = False
+    """Whether it is a season, whose scores its series' page has told."""
     search_again: bool = False
     """Whether the title's id there is to be looked for now, as the one that it had is none."""
 
@@ -85,7 +91,8 @@ class Outcomes(Sightings):
             | ({} if o.is_of_claim else {"asked": o.asked_id, "got": o.got_id})
             for n, o in enumerate(outcomes)
         ]
-        cursor.execute(_FIND_ROWS, {"outcomes": as_json(asked)})
+        latest = max(outcome.at for outcome in outcomes)
+        cursor.execute(_FIND_ROWS, {"outcomes": as_json(asked), "now": latest})
         changes: dict[tuple[int, Site], dict[str, Any]] = {}
         over = {(o.title_id, o.site) for o in outcomes if o.title_id is not None and not o.others_follow}
         for row in cursor.fetchall():
@@ -99,8 +106,14 @@ class Outcomes(Sightings):
                 self._forget(cursor, row, outcome)
             if outcome.others_follow or (is_outdated and outcome.decision is None):
                 continue  # what was accepted is the title's in any case
+            if outcome.by_series and row.last_success is not None and row.last_success >= outcome.at:
+                continue
             changes[row.title_id, outcome.site] = _change(outcome, row, changes.get((row.title_id, outcome.site)))
         cursor.execute(_UPDATE, {"rows": as_json(list(changes.values()))})
+        told = [title_id for title_id, _ in changes]
+        if any(outcome.by_series for outcome in outcomes):
+            # A new season may be the first sign that its series runs again.
+            cursor.execute(_HASTEN_SERIES_OF, {"titles": told, "now": latest})
         for title_id, site in over - changes.keys():
             cursor.execute(
                 "UPDATE title_sites SET claimed_by = NULL, claimed_until = NULL, claims = 0 WHERE title_id = %s AND site = %s",
@@ -224,12 +237,17 @@ def _change(outcome: SiteOutcome, row: Any, before: dict[str, Any] | None) -> di
     failures = {"ok": 0, "absent": 0, "blocked": failures, "error": failures + 1}[outcome.outcome]
     if outcome.outcome != "blocked":
         released = release_of(outcome.release_date, outcome.year or row.year)
-        due = next_due(outcome.outcome, now=outcome.at, released=released, failures=failures)
+        if outcome.by_series:
+            due = season_due(outcome.at, released, airs=row.airs)
+        else:
+            due = next_due(outcome.outcome, now=outcome.at, released=released, failures=failures, airs=row.airs)
     if outcome.outcome == "ok":
         last_success = outcome.at
     if outcome.search_again:
         state, due = "never", outcome.at
-    boosted = boost_left(outcome.outcome, boost_due=boosted, next_due=due, failures=failures)
+    if not outcome.by_series:
+        airs = row.airs and row.kind == "series"  # its seasons come with its page
+        boosted = boost_left(outcome.outcome, boost_due=boosted, next_due=due, failures=failures, airs=airs)
     return {
         "title_id": row.title_id,
         "site": outcome.site,
@@ -238,6 +256,8 @@ def _change(outcome: SiteOutcome, row: Any, before: dict[str, Any] | None) -> di
         "next_due": due,
         "failures": failures,
         "boost_due": boosted,
+        "keeps_boost": outcome.by_series or outcome.outcome in {"error", "blocked"},
+        "keeps_claim": outcome.by_series,
     }
 
 

@@ -30,10 +30,20 @@ class CatalogueStore(Claims):
     Every method raises TransientStoreError when the database can't be used now.
     """
 
-    def boost(self, imdb_ids: Sequence[str], weight: float, now: datetime) -> int:
-        """Have lane 2 fetch titles on all sites; return how many of them are known."""
+    def boost(self, titles: Sequence[tuple[Site, str]], weight: float, now: datetime) -> list[tuple[Site, str]]:
+        """Have lane 2 fetch titles on all sites, named by one site's ids; return those that are not known."""
         with self.transaction() as cursor:
-            cursor.execute("SELECT boost_titles(%s, %s, %s)", (list(imdb_ids), weight, now))
+            cursor.execute("SELECT lock_titles()")
+            cursor.execute(_NAMED, ([site for site, _ in titles], [site_id for _, site_id in titles]))
+            known = {(row.site, row.site_id): row.title_id for row in cursor.fetchall()}
+            cursor.execute("SELECT boost_title_ids(%s, %s, %s)", (sorted(set(known.values())), weight, now))
+        return [title for title in titles if title not in known]
+
+    def hasten_series(self, now: datetime) -> int:
+        """Have series that run fetched every week, as episodes that were imported may say that they do; return on how many sites."""
+        with self.transaction() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = '10min'")
+            cursor.execute("SELECT hasten_series(NULL, %s)", (now,))
             return int(cursor.fetchone()[0])
 
     def fetched_since(self, site: Site, since: datetime) -> int:
@@ -60,10 +70,16 @@ class CatalogueStore(Claims):
             return None if found is None else str(found[0])
 
 
+_NAMED = """
+SELECT s.site::text, s.site_id, s.title_id FROM title_sites s
+JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)
+"""
 _FETCHED = """
 SELECT count(*) FROM title_sites s
 WHERE s.site = %(site)s AND (s.last_success >= %(since)s OR s.state = 'absent' AND s.next_due >= %(since)s + %(absent_for)s)
-    AND NOT EXISTS (SELECT FROM records r WHERE r.site = s.site AND r.site_id = s.site_id AND r.source = 'dataset')
+    -- Not by a page of its own: IMDb's datasets have told of it, or a season's series.
+    AND NOT EXISTS (SELECT FROM records r WHERE r.site = s.site AND r.site_id = s.site_id
+        AND (r.source = 'dataset' OR r.source = 'list' AND r.kind = 'season'))
 """
 
 

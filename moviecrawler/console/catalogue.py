@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -61,6 +61,8 @@ _PART = 25_000
 """Rows that are imported together: much faster than fewer, and some 30 MB."""
 _DAY = 86_400
 _NONE = "\N{EN DASH}"
+_NAMED_IN_ERRORS = 3
+"""Ids of many that are named in an error."""
 
 
 class Catalogue(Console):
@@ -122,6 +124,8 @@ class Catalogue(Console):
                 end_import(store, name, version, utc_now())
             told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
             made = msgspec.to_builtins(total)
+        if done is not None:
+            store.hasten_series(utc_now())
         if opts.json:
             print_json({"source": name, "unchanged": done is None, **made, "damaged": source.damaged}, indent=2)
         elif done is None:
@@ -142,7 +146,7 @@ class Catalogue(Console):
                 old=site.old,
                 absent=site.absent,
                 overdue=site.overdue,
-                boosted=site.boosted,
+                boosted=site.boosted + site.airing,
             )
             ahead = None if budget is None else outlook(counts, budget=budget, today=now.date(), shares=shares)
             rows.append((site, budget, ahead))
@@ -166,13 +170,18 @@ class Catalogue(Console):
 
     def _boost(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         ids, weight = arguments
-        known = store.boost(ids, weight, utc_now())
+        unknown = store.boost(ids, weight, utc_now())
+        known = len(ids) - len(unknown)
         if opts.json:
             print_json({"asked": len(ids), "boosted": known}, indent=2)
         else:
             print(f"{known} of {len(ids)} titles boosted by {weight:g}")
-        if known < len(ids):
-            self.fail(f"{len(ids) - known} of the ids are of no title in the catalogue; import it first")
+        if unknown:
+            named = ", ".join(site_id for _, site_id in unknown[:_NAMED_IN_ERRORS])
+            self.fail(
+                f"{len(unknown)} of the ids are of no title in the catalogue, such as {named}; import it first, and have the"
+                " page of a season's series fetched"
+            )
 
     def _due(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         sites, limit = arguments
@@ -184,7 +193,7 @@ class Catalogue(Console):
         for site, rows in found.items():
             print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
             for row in rows:
-                print(printable(f"  {row.queue:8} {row.site_id:40} {_line(row.title)} ({row.year or '?'})"))
+                print(printable(f"  {row.queue:8} {row.site_id:40} {_line(row.name)} ({row.year or '?'})"))
 
     def _review(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         decided, limit = arguments
@@ -236,7 +245,7 @@ def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
     if action == "boost":
         if not names:
             raise ConfigurationError("name the titles to boost, such as tt0111161")
-        return [parse_title_id("imdb", name) for name in names], _weight(opts.by)
+        return list(dict.fromkeys(map(_named, names))), _weight(opts.by)
     if action == "due":
         unknown = [name for name in names if name not in get_args(Site)]
         if unknown or len(names) > 1:
@@ -253,6 +262,20 @@ def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
     if names:
         raise ConfigurationError(f"{action} takes no argument {names[0]!r}")
     return None
+
+
+def _named(text: str) -> tuple[Site, str]:
+    """Return the site and the id that a person means by an id or a URL of any site. Raises ConfigurationError."""
+    found: list[tuple[Site, str]] = []
+    for site in get_args(Site):
+        with suppress(ConfigurationError):
+            found.append((site, parse_title_id(site, text)))
+    if not found:
+        raise ConfigurationError(f"{text[:200]!r} is no title; give an id such as tt0111161 or tv/slug/s02, or its URL")
+    if len(found) > 1:
+        sites = " and ".join(site for site, _ in found)
+        raise ConfigurationError(f"{text[:200]!r} may be a title of {sites}; give its URL, or its id on IMDb")
+    return found[0]
 
 
 def _source(arguments: tuple[str, Selection], origin: str | None, settings: BaseSettings) -> Source:
@@ -343,7 +366,23 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-_COLUMNS = ("known", "unfound", "never", "ok", "absent", "error", "blocked", "due", "overdue", "boosted", "to_review")
+_COLUMNS = (
+    *(
+        "known",
+        "series",
+        "seasons",
+        "unfound",
+        "never",
+        "ok",
+        "absent",
+        "error",
+        "blocked",
+        "due",
+        "overdue",
+        "boosted",
+    ),
+    *("airing", "to_review"),
+)
 
 
 def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]], now: datetime) -> None:

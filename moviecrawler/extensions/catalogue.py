@@ -21,6 +21,7 @@ from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
+from moviecrawler.fields import told_by
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Miss, Movie
@@ -163,8 +164,10 @@ class CatalogueRecorder:
         if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
             self._ended(getattr(response, "request", None))
 
-    def title_failed(self, response: Response | Failure | None) -> None:
-        """Count a title as failed."""
+    def title_failed(self, response: Response | Failure | None, item: Any = None) -> None:
+        """Count a title as failed, but not a series for a season that its page tells of."""
+        if isinstance(item, Movie) and _is_told_by_series(item):
+            return
         self._failed(getattr(response, "request", None))
 
     def lease_ended(self, request: Request, how: str) -> None:
@@ -200,6 +203,9 @@ class CatalogueRecorder:
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         """Take note of what became of a title. One whose item was lost is due again when its claim ends."""
+        if isinstance(item, Movie) and _is_told_by_series(item):
+            self._told_by_series(item, outcomes)
+            return
         if not isinstance(item, Movie | Miss) or _is_row_of_list(item):
             return
         due = request.cb_kwargs.get("due") if request is not None else None
@@ -229,6 +235,22 @@ class CatalogueRecorder:
                 **verdict,
             )
         )
+
+    def _told_by_series(self, season: Movie, outcomes: frozenset[StoreOutcome]) -> None:
+        """Take note that the page of its series tells a season's scores, if it does, so that its own need not be fetched for them."""
+        tells = any(name.startswith("scores.") and name not in season.silent for name in told_by(season.site, "season"))
+        if tells and not {"lost", "rejected"} & outcomes and season.site_id is not None:
+            self.writer.add(
+                SiteOutcome(
+                    site=season.site,
+                    outcome="ok",
+                    at=season.scraped_at or utc_now(),
+                    asked_id=season.site_id,
+                    release_date=season.release_date,
+                    year=season.year,
+                    by_series=True,
+                )
+            )
 
     def _failed(self, request: Request | None) -> None:
         if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_COUNTED):
@@ -276,6 +298,10 @@ class CatalogueRecorder:
 
 def _reading_of(list_name: str) -> Reading:
     return "sitemap" if list_name == SITEMAP else "lists"
+
+
+def _is_told_by_series(item: Movie) -> bool:
+    return item.kind == "season" and item.source == "list"
 
 
 def _is_row_of_list(item: Movie | Miss) -> bool:

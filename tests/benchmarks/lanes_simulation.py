@@ -3,7 +3,7 @@
 usage: PYTHONPATH=. python tests/benchmarks/lanes_simulation.py [TITLES] [DAYS]
 
 100,000 titles on three sites; every day 40 titles are boosted, 100 stand on the lists of what is popular, 50 are new. IMDb
-refuses everything for a day and a half. 2 % of the pages fail. Nothing is fetched: `catalogue.lanes` decides, and what
+refuses everything for a day and a half. 1,500 are series that run, of which 20 have a season that starts each day. 2 % of the pages fail. Nothing is fetched: `catalogue.lanes` decides, and what
 it promises is counted from what was asked for when.
 """
 
@@ -36,6 +36,8 @@ def rows(budget: int, seen: Figures) -> dict[str, str]:
         "most popular hundredth asked for after": span(seen.popular_read_after),
         "pages again, ahead of a more popular unread title": f"{seen.ahead_of_popular:,}",
         "longest from a boost to the page": span(seen.boost_waited),
+        "seasons of series that start to air": f"{seen.premieres:,}",
+        "longest from a season's start to its series' page": span(seen.premiere_waited),
         "boosted pages twice in seven days": f"{seen.twice_a_week:,}",
         "fewest first pages a day while more wait": fewest(seen),
         "longest overdue when fetched": span(seen.overdue),

@@ -37,6 +37,8 @@ class SiteState:
     released: date | None = None
     """By which its age is told; of a title of which only the year is known, see `lanes.release_of`."""
     claimed_until: datetime | None = None
+    airs: bool = False
+    """Whether it is a series that runs."""
 
 
 def boost_round(last_round: datetime | None, now: datetime) -> datetime:

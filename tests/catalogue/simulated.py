@@ -47,6 +47,10 @@ class Scenario:
     """Titles on the day's lists, of which a fifth are new each day."""
     arrivals: int = 50
     """New titles a day, of any popularity."""
+    running: int = 1_500
+    """Series that run, of any popularity."""
+    premieres: int = 20
+    """Seasons that start to air a day, each at its hour, of series that have been read."""
     blocked: tuple[Site, int, int] = ("imdb", 200, 236)
     """A site, and the hours between which it refuses everything."""
     batch: int = 25
@@ -71,6 +75,9 @@ class Figures:
     """The longest from a boost until the page was fetched, while the site answered."""
     twice_a_week: int = 0
     """Pages that were fetched for a boost twice within seven days, those aside that failed."""
+    premieres: int = 0
+    premiere_waited: timedelta = timedelta()
+    """The longest from the start of a season until the page of its series was fetched, failures and refusals aside."""
     overdue: timedelta = timedelta()
     """How long past its day a page was that was fetched, at most."""
     still_overdue: timedelta = timedelta()
@@ -117,13 +124,15 @@ class OneSite:
         self.popular = popular
         self.asked: set[int] = set()
         self.wanted_since: dict[int, datetime] = {}
+        self.begun: dict[int, datetime] = {}
+        """When a season of a series started to air that the site was not asked for since."""
         self.answered: dict[int, datetime] = {}
         self.boost_answered: dict[int, datetime] = {}
         self.credit = 0.0
         self.today: Counter[str] = Counter()
         self.figures = Figures()
 
-    def add(self, title_id: int, popularity: float, released: date) -> None:
+    def add(self, title_id: int, popularity: float, released: date, *, airs: bool = False) -> None:
         state = SiteState(
             title_id=title_id,
             site=self.site,
@@ -131,18 +140,25 @@ class OneSite:
             popularity=popularity,
             next_due=LONG_AGO,
             released=released,
+            airs=airs,
         )
         self.states[title_id] = state
         self.unread.put(state)
 
     def boost(self, title_id: int, by: float, last_round: datetime | None, now: datetime) -> None:
         state = self.states[title_id]
-        state.boost += by
-        if state.boost_due is None:
-            state.boost_due = model.boost_due(last_round, self.answered.get(title_id), now)
+        if state.boost == 0 or state.boost_due is None:
+            due = model.boost_due(last_round, self.answered.get(title_id), now)
+            state.boost_due = due if state.boost_due is None else min(due, state.boost_due)
             self.figures.boosts += 1
-            self.wanted_since[title_id] = state.boost_due
+            self.wanted_since[title_id] = due
+        state.boost += by
         self.wait(state, now)
+
+    def season_starts(self, title_id: int, now: datetime) -> None:
+        if self.states[title_id].last_success is not None:
+            self.begun.setdefault(title_id, now)
+            self.figures.premieres += 1
 
     def wait(self, state: SiteState, now: datetime) -> None:
         """Put a state that has changed where it is found in time."""
@@ -166,6 +182,7 @@ class OneSite:
             # What waits for a boost is not late: it counts from when the site answers again.
             for title_id in self.wanted_since:
                 self.wanted_since[title_id] = max(self.wanted_since[title_id], START + last * HOUR)
+            self.begun.clear()
         else:
             self.spend(now)
         if hours % 24 == 23:
@@ -224,7 +241,7 @@ class OneSite:
             self.figures.popular_read_after = now - START
         has_it = random.Random(f"{state.title_id} {self.site}").random() < HAS[self.site]  # noqa: S311 - repeatable
         outcome: Outcome = "error" if self.random.random() < FAILS else "ok" if has_it else "absent"
-        if state.boost_due is not None and state.boost_due <= now and outcome != "error":
+        if state.title_id in self.wanted_since and self.wanted_since[state.title_id] <= now and outcome != "error":
             before = self.boost_answered.get(state.title_id)
             self.figures.twice_a_week += before is not None and now - before < WEEK
             self.boost_answered[state.title_id] = now
@@ -232,16 +249,21 @@ class OneSite:
             self.answered[state.title_id] = now
         state.state = outcome
         state.failures = state.failures + 1 if outcome == "error" else 0
-        state.next_due = lanes.next_due(outcome, now=now, released=state.released, failures=state.failures)
-        state.boost_due = lanes.boost_left(
-            outcome, boost_due=state.boost_due, next_due=state.next_due, failures=state.failures
+        state.next_due = lanes.next_due(
+            outcome, now=now, released=state.released, failures=state.failures, airs=state.airs
         )
+        state.boost_due = lanes.boost_left(
+            outcome, boost_due=state.boost_due, next_due=state.next_due, failures=state.failures, airs=state.airs
+        )
+        since = self.begun.pop(state.title_id, None)
+        if since is not None and outcome == "ok":
+            self.figures.premiere_waited = max(self.figures.premiere_waited, now - since)
         if outcome == "ok":
             state.last_success = now
         since = self.wanted_since.pop(state.title_id, None)
         if since is not None:
             self.figures.boost_waited = max(self.figures.boost_waited, now - since)
-        if state.boost_due is None:
+        if state.boost_due is None or outcome in {"ok", "absent"}:
             state.boost = 0.0
         self.wait(state, now)
 
@@ -253,6 +275,8 @@ class OneSite:
                 self.figures.still_overdue = max(self.figures.still_overdue, now - state.next_due)
         for since in self.wanted_since.values():
             self.figures.boost_waited = max(self.figures.boost_waited, now - since)
+        for since in self.begun.values():
+            self.figures.premiere_waited = max(self.figures.premiere_waited, now - since)
         return self.figures
 
 
@@ -267,7 +291,7 @@ def simulate(scenario: Scenario) -> dict[Site, Figures]:
 
     def add(title_id: int, popularity: float, released: date) -> None:
         for site in sites:
-            site.add(title_id, popularity, released)
+            site.add(title_id, popularity, released, airs=title_id in running)
 
     def boost(title_id: int, by: float, now: datetime) -> None:
         last_round = rounds.get(title_id)
@@ -275,6 +299,9 @@ def simulate(scenario: Scenario) -> dict[Site, Figures]:
             site.boost(title_id, by, last_round, now)
         rounds[title_id] = model.boost_round(last_round, now)
 
+    running = set(random.Random(f"{scenario.seed} series").sample(range(scenario.titles), scenario.running))  # noqa: S311
+    seasons = random.Random(f"{scenario.seed} seasons")  # noqa: S311 - repeatable
+    of_series = sorted(running)
     for title_id, popularity in enumerate(popularities):
         age = chance.randrange(180) if chance.random() < FRESH else chance.randrange(180, 30_000)
         add(title_id, popularity, START.date() - age * DAY)
@@ -290,8 +317,16 @@ def simulate(scenario: Scenario) -> dict[Site, Figures]:
             trending = [*kept, *chance.sample(range(number), scenario.trending - len(kept))]
             for place, title_id in enumerate(trending):
                 boost(title_id, 1 + (scenario.trending - place) / scenario.trending, now)
-        for _ in range(scenario.boosts * (hour % 24 + 1) // 24 - scenario.boosts * (hour % 24) // 24):
+        for _ in range(_in_hour(scenario.boosts, hour)):
             boost(chance.randrange(number), chance.random() * 10, now)
+        for _ in range(_in_hour(scenario.premieres, hour)):
+            begins = seasons.choice(of_series)
+            for site in sites:
+                site.season_starts(begins, now)
         for site in sites:
             site.hour(now)
     return {site.site: site.end(START + scenario.days * DAY) for site in sites}
+
+
+def _in_hour(a_day: int, hour: int) -> int:
+    return a_day * (hour % 24 + 1) // 24 - a_day * (hour % 24) // 24

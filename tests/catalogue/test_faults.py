@@ -122,7 +122,7 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(
     database_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     imports = 0
-    boosted: list[Any] = [Catalogue(1, TITLES).imdb_id(number) for number in range(0, TITLES, 3)]
+    boosted: list[Any] = [("imdb", Catalogue(1, TITLES).imdb_id(number)) for number in range(0, TITLES, 3)]
     with worker(tmp_path, replica, **settings(database_url)) as running:
         wait_for(lambda: len(title_pages(replica)) >= 5)
         with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:

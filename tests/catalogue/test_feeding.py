@@ -135,7 +135,7 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
     )
     imdb_id, metacritic_id, rottentomatoes_id = everywhere
     with closing(open_catalogue(Settings(shared))) as store:
-        assert store.boost([str(imdb_id)], 5.0, datetime.now(UTC)) == 1
+        assert not store.boost([("imdb", str(imdb_id))], 5.0, datetime.now(UTC))
     workers = at_once(list(SITES), "-a", "limit=1", data=tmp_path, replica=replica, **shared)
     assert [finished.code for finished in workers] == [0] * 3
     assert title_pages(replica, "imdb") == {f"/title/{imdb_id}/": 1}

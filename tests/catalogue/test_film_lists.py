@@ -76,11 +76,13 @@ def test_votes_of_another_site_are_none_of_imdb(tmp_path: Path) -> None:
 
 
 def test_more_columns_may_be_there(tmp_path: Path) -> None:
-    row = {**ROW, "other_titles": "Sterne|Stars", "kind": "short", "mine": "x"}
-    path = write_csv(tmp_path / "t.csv", row, columns=("mine", *COLUMNS, "kind", "other_titles"))
+    row = {**ROW, "other_titles": "Sterne|Stars", "kind": "short", "mine": "x", "end_year": "2009", "season_count": "3"}
+    path = write_csv(
+        tmp_path / "t.csv", row, columns=("mine", *COLUMNS, "kind", "other_titles", "end_year", "season_count")
+    )
     (title,) = read_titles(path)
     assert title.further == {"sterne", "stars"}
-    assert title.kind == "short"
+    assert (title.kind, title.end_year, title.seasons) == ("short", 2009, 3)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,15 @@ def test_young_titles_are_due_after_14_days_and_others_after_90(released: date |
     assert lanes.next_due("ok", now=NOW, released=released, failures=0) == NOW + days * DAY
 
 
+def test_what_airs_is_due_after_7_days_and_its_season_waits_for_the_page_of_its_series() -> None:
+    assert lanes.next_due("ok", now=NOW, released=OLD, failures=0, airs=True) == NOW + 7 * DAY
+    assert lanes.next_due("error", now=NOW, released=OLD, failures=9, airs=True) == NOW + 7 * DAY
+    # Later than that page, and never so late that it would pass for put off by a wrong clock.
+    assert lanes.season_due(NOW, OLD, airs=True) == NOW + 14 * DAY
+    assert lanes.season_due(NOW, NOW.date(), airs=False) == NOW + 28 * DAY
+    assert lanes.season_due(NOW, OLD, airs=False) == NOW + 104 * DAY < NOW + 120 * DAY
+
+
 @pytest.mark.parametrize(("failures", "days"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 8), (7, 64), (8, 90), (5_000, 90)])
 def test_failures_wait_twice_as_long_each_time_up_to_the_regular_interval(failures: int, days: int) -> None:
     assert lanes.next_due("error", now=NOW, released=OLD, failures=failures) == NOW + days * DAY

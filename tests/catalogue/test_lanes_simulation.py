@@ -17,6 +17,8 @@ SMALL = Scenario(
     boosts=2,
     trending=8,
     arrivals=2,
+    running=45,
+    premieres=6,
     seed=7,
 )
 """The default budgets and everything else, at three hundredths of the size."""
@@ -40,6 +42,15 @@ def test_boosted_titles_are_fetched_within_a_day_and_not_twice_a_week(month: dic
     assert seen.boosts > 100
     assert seen.boost_waited <= timedelta(days=1)
     assert seen.twice_a_week == 0
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_a_season_that_starts_to_air_is_found_within_7_days_behind_any_backlog(
+    month: dict[Site, Figures], site: Site
+) -> None:
+    seen = month[site]
+    assert seen.premieres >= 5
+    assert timedelta(days=3) < seen.premiere_waited <= lanes.AIRING_EVERY
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -170,7 +170,7 @@ def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(
 ) -> None:
     bring_in(store, row(1))
     claim(store)
-    store.boost(["tt1000001"], 1.0, NOW)
+    store.boost([("imdb", "tt1000001")], 1.0, NOW)
     assert claim(store, worker="other") == []
     store.record([outcome("tt1000001", at=NOW + timedelta(minutes=1))])
     assert state(database_url, "tt1000001")["boost_due"] is None
@@ -180,7 +180,7 @@ def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(
 def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: CatalogueStore) -> None:
     bring_in(store, row(1), row(2))
     claim(store, worker="dead")
-    store.boost(["tt1000002"], 1.0, NOW)
+    store.boost([("imdb", "tt1000002")], 1.0, NOW)
     assert claim(store, now=NOW + LEASE) == ["tt1000002", "tt1000001"]
 
 

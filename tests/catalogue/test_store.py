@@ -318,18 +318,18 @@ def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: CatalogueS
 
 def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: CatalogueStore) -> None:
     bring_in(store, row(1), row(2), row(3, metacritic_id="movie/title-3"))
-    assert store.boost(["tt1000003", "tt7777777"], 2.0, NOW) == 1
+    assert store.boost([("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [("imdb", "tt7777777")]
     assert claim(store) == ["tt1000003", "tt1000001", "tt1000002"]
     assert claim(store, site="metacritic") == ["movie/title-3"]
 
 
 def test_a_boosted_title_is_fetched_at_most_once_a_week(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1))
-    store.boost(["tt1000001"], 1.0, NOW)
+    store.boost([("imdb", "tt1000001")], 1.0, NOW)
     assert claim(store) == ["tt1000001"]
     store.record([outcome("tt1000001")])
     for hours in (1, 30, 100):
-        store.boost(["tt1000001"], 1.0, NOW + timedelta(hours=hours))
+        store.boost([("imdb", "tt1000001")], 1.0, NOW + timedelta(hours=hours))
     assert claim(store, now=NOW + 7 * DAY - timedelta(seconds=1)) == []
     assert claim(store, now=NOW + 7 * DAY) == ["tt1000001"]
     assert state(database_url, "tt1000001")["boost"] == 3
@@ -341,11 +341,11 @@ def test_rounds_are_the_same_in_sql_as_in_the_lanes(
     store: CatalogueStore, database_url: str, later: float, success_after: float | None
 ) -> None:
     bring_in(store, row(1))
-    store.boost(["tt1000001"], 1.0, NOW)
+    store.boost([("imdb", "tt1000001")], 1.0, NOW)
     success = None if success_after is None else NOW + success_after * DAY
     execute(database_url, "UPDATE title_sites SET boost_due = NULL, last_success = %s", success)
     at = NOW + later * DAY
-    store.boost(["tt1000001"], 1.0, at)
+    store.boost([("imdb", "tt1000001")], 1.0, at)
     (due_at,) = execute(database_url, "SELECT DISTINCT boost_due FROM title_sites")[0]
     assert due_at == model.boost_due(NOW, success, at)
     ((round_at,),) = execute(database_url, "SELECT round_at FROM titles")
@@ -355,13 +355,13 @@ def test_rounds_are_the_same_in_sql_as_in_the_lanes(
 def test_a_scheduled_round_is_not_put_off_by_another_boost(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1))
     for hours in range(0, 100, 10):
-        store.boost(["tt1000001"], 1.0, NOW + timedelta(hours=hours))
+        store.boost([("imdb", "tt1000001")], 1.0, NOW + timedelta(hours=hours))
     assert execute(database_url, "SELECT round_at FROM titles") == [(NOW + 7 * DAY,)]
 
 
 def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1), row(2))
-    store.boost(["tt1000001", "tt1000002"], 1.0, NOW)
+    store.boost([("imdb", "tt1000001"), ("imdb", "tt1000002")], 1.0, NOW)
     store.record([outcome("tt1000001"), outcome("tt1000002", "error")])
     assert state(database_url, "tt1000001")["boost_due"] is None
     assert when(state(database_url, "tt1000002")["boost_due"]) == NOW + DAY

@@ -110,6 +110,11 @@ INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 UPDATE title_sites s SET popularity = l.popularity
 FROM loaded l WHERE NOT l.is_new AND s.title_id = l.title_id AND s.popularity <> l.popularity;
 
+-- A season is as popular as its series.
+UPDATE title_sites s SET popularity = l.popularity
+FROM loaded l JOIN titles p ON p.series_title_id = l.title_id
+WHERE NOT l.is_new AND s.title_id = p.title_id AND s.popularity <> l.popularity;
+
 -- Ids on the other sites: by themselves first, as most sources name none, and the planner must know.
 CREATE TEMPORARY TABLE named ON COMMIT DROP AS
 SELECT i.n, i.imdb_id, l.site, l.site_id, i.id_source, i.id_confidence

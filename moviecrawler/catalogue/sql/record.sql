@@ -1,7 +1,8 @@
 -- Finds the rows that outcomes are of: the claimed title's while it has one of the two ids; else the title's that has one by
 -- now; else the claimed title's, of which they say nothing any more.
--- outcomes: JSON array of {n, site, title_id, asked, got}; without ids, the claimed title's row is meant whatever its id is.
-SELECT o.n, s.title_id, s.site_id, s.failures, s.last_success, s.next_due, s.boost_due, t.imdb_id, t.year
+-- outcomes: JSON array of {n, site, title_id, asked, got}; without ids, the claimed title's row is meant whatever its id is. now.
+SELECT o.n, s.title_id, s.site_id, s.failures, s.last_success, s.next_due, s.boost_due, t.imdb_id, t.kind, t.year,
+    airs(t.title_id, %(now)s) AS airs
 FROM jsonb_to_recordset(%(outcomes)s) AS o (n integer, site site, title_id bigint, asked text, got text)
 CROSS JOIN LATERAL (
     SELECT * FROM (

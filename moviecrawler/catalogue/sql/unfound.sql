@@ -8,6 +8,7 @@ SELECT s.title_id, s.claims,
             AND m.decision <> 'accepted') AS refused
 FROM title_sites s JOIN titles t USING (title_id)
 WHERE s.site = %(site)s AND s.site_id IS NULL AND s.next_due <= %(now)s AND t.title IS NOT NULL
+    AND t.kind IS DISTINCT FROM 'season'  -- the page of its series names them
     AND (s.claimed_until IS NULL OR s.claimed_until <= %(now)s)
 ORDER BY s.next_due, s.popularity DESC, s.title_id
 LIMIT %(size)s

@@ -21,7 +21,10 @@ WHERE r.title_id = ANY (%(titles)s) AND NOT is_part(r.kind, r.series_id)
 UNION ALL
 SELECT -t.title_id, t.title_id, false, jsonb_build_object(
     'site', 'imdb', 'site_id', t.imdb_id, 'url', NULL, 'imdb_id', t.imdb_id, 'title', t.title,
-    'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'runtime_minutes', t.runtime_minutes,
+    'original_title', t.original_title, 'kind', t.kind, 'year', t.year, 'end_year', t.end_year,
+    'runtime_minutes', t.runtime_minutes,
+    'season_count', nullif((SELECT count(DISTINCT e.season) FROM imdb_episodes e
+        WHERE t.kind = 'series' AND e.series_imdb_id = t.imdb_id AND e.season > 0), 0),
     'scores',  -- about as many votes as its popularity says, as in catalogue.lanes; their value is not compared
     CASE WHEN t.votes_popularity IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
         'kind', 'imdb', 'value', 1, 'count', round(exp(t.votes_popularity / 100 * ln(3000001)) - 1)::integer))

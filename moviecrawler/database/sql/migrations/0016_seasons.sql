@@ -204,14 +204,22 @@ BEGIN
     ) r
     WHERE r.title_id = t.title_id AND t.title IS NULL;
 
-    INSERT INTO title_sites (title_id, site, popularity)
-    SELECT t.title_id, s.site, t.popularity FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
+    INSERT INTO title_sites (title_id, site, popularity, next_due)
+    SELECT t.title_id, s.site, t.popularity,
+        -- What the page of a series told of a season is noted soon after; a day later its own page is due, if that never happened.
+        coalesce((SELECT r.scraped_at + interval '1 day' FROM records r
+            WHERE r.title_id = t.title_id AND r.site = s.site AND r.source = 'list' AND r.kind::text = 'season'), 'epoch')
+    FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
     WHERE t.title_id = ANY (ids)
         AND CASE WHEN is_part(t.kind, t.series_title_id::text)
             THEN EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id AND r.site = s.site)
             ELSE t.imdb_id IS NOT NULL OR EXISTS (SELECT FROM records r WHERE r.title_id = t.title_id) END
         AND NOT EXISTS (SELECT FROM title_sites known WHERE known.title_id = t.title_id AND known.site = s.site)
     ON CONFLICT DO NOTHING;
+    -- A season is as popular as its series.
+    UPDATE title_sites s SET popularity = of.popularity
+    FROM titles t JOIN titles of ON of.title_id = t.series_title_id
+    WHERE t.title_id = ANY (ids) AND s.title_id = t.title_id AND s.popularity <> of.popularity;
 
     -- An id goes with its record, and what is known of when it was fetched goes with the id.
     SELECT array_agg(s) INTO moved
