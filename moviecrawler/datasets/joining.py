@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 from zlib import crc32
 
 from moviecrawler.datasets.names import IdSet, Names
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from moviecrawler.extract.dataset_charts import ChartName
     from moviecrawler.extract.datasets import Damage
     from moviecrawler.items import Movie
 
@@ -58,14 +60,15 @@ def read_chart(
 ) -> tuple[IdSet, dict[str, Movie]]:
     """Return the ids of a chart, and its movies without credits where their places count.
 
-    files: title.basics and title.ratings by name. `chart` is `top`, computed by IMDb's formula; `popular`, the films of the
-    most votes; or `all`, every movie and series in the order of the dataset. Raises ExtractionError for damaged files.
+    files: title.basics and title.ratings by name. `chart` is `top` or `toptv`, computed by IMDb's formula; `popular` or
+    `populartv`, the films or series of the most votes; or `all`, every movie and series in the order of the dataset. Raises ExtractionError for damaged files.
     """
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
         if chart == "all":
             table = Table(BASICS, gunzip(basics, url_of(BASICS)), damage.add)
             return IdSet(islice(_movies_and_series(table), limit)), {}
-        compute = top_250 if chart == "top" else most_voted
+        name = cast("ChartName", chart)
+        compute = partial(top_250 if name in {"top", "toptv"} else most_voted, name=name)
         blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
         movies = compute(*blocks, on_error=damage.add)[:limit]
         by_id = {movie.site_id or "": movie for movie in movies}

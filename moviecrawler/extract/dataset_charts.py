@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from moviecrawler.extract.datasets import movies
 
@@ -11,8 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moviecrawler.extract.datasets import Blocks, OnError
-    from moviecrawler.items import Movie
+    from moviecrawler.items import Movie, TitleKind
 
+ChartName = Literal["top", "toptv", "popular", "populartv"]
+_CHARTED: dict[ChartName, tuple[TitleKind, frozenset[str]]] = {
+    "top": ("movie", frozenset({"movie"})),
+    "popular": ("movie", frozenset({"movie", "tvMovie"})),
+    "toptv": ("series", frozenset({"tvSeries", "tvMiniSeries"})),
+    "populartv": ("series", frozenset({"tvSeries", "tvMiniSeries"})),
+}
+"""The kind of titles of each chart, and their types."""
 _TOP_VOTES = 25_000
 _MOST_POPULAR = 100
 """As long as IMDb's own chart of what is popular."""
@@ -29,17 +37,24 @@ def weighted_rating(rating: float, votes: int, mean: float, minimum: int = _TOP_
 
 
 def top_250(
-    basics: Blocks, ratings: Blocks, *, minimum: int = _TOP_VOTES, size: int = 250, on_error: OnError | None = None
+    basics: Blocks,
+    ratings: Blocks,
+    *,
+    name: ChartName = "top",
+    minimum: int = _TOP_VOTES,
+    size: int = 250,
+    on_error: OnError | None = None,
 ) -> list[Movie]:
-    """Return the `size` feature films of the highest weighted rating, as the list `top`.
+    """Return the `size` feature films (or series, of `toptv`) of the highest weighted rating.
 
     Like IMDb's own list it has no documentaries, and no film of fewer than `minimum` votes. The mean is that of all
     votes for feature films. Of films that are equal, the one of more votes comes first, then the one of the lower id.
     """
     films: list[tuple[Movie, float, int]] = []
     points = voted = 0.0
-    for movie in movies(basics, ratings, kinds={"movie"}, min_votes=1, on_error=on_error):
-        if movie.title_type != "movie":
+    kind, title_types = _CHARTED[name]
+    for movie in movies(basics, ratings, kinds={kind}, min_votes=1, on_error=on_error):
+        if movie.title_type not in title_types:
             continue  # a TV movie is a movie, but no feature film
         rating, votes = movie.scores[0].value, movie.scores[0].count or 0
         points += rating * votes
@@ -52,13 +67,15 @@ def top_250(
         return -weighted_rating(rating, votes, points / voted, minimum), -votes, int((movie.site_id or "tt0")[2:])
 
     films.sort(key=place)
-    return _chart("top", [movie for movie, _, _ in films[:size]])
+    return _chart(name, [movie for movie, _, _ in films[:size]])
 
 
-def most_voted(basics: Blocks, ratings: Blocks, *, on_error: OnError | None = None) -> list[Movie]:
-    """Return the films of the most votes, as the list `popular`."""
-    films = movies(basics, ratings, kinds={"movie"}, min_votes=_POPULAR_VOTES, on_error=on_error)
-    return _chart("popular", heapq.nlargest(_MOST_POPULAR, films, key=lambda movie: movie.scores[0].count or 0))
+def most_voted(
+    basics: Blocks, ratings: Blocks, *, name: ChartName = "popular", on_error: OnError | None = None
+) -> list[Movie]:
+    """Return the films (or series, of `populartv`) of the most votes."""
+    films = movies(basics, ratings, kinds={_CHARTED[name][0]}, min_votes=_POPULAR_VOTES, on_error=on_error)
+    return _chart(name, heapq.nlargest(_MOST_POPULAR, films, key=lambda movie: movie.scores[0].count or 0))
 
 
 def _chart(name: str, films: Iterable[Movie]) -> list[Movie]:

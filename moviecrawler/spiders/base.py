@@ -10,22 +10,16 @@ from urllib.parse import urlsplit
 import msgspec
 import scrapy
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
-from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.catalogue.rows import Wanted
-from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from moviecrawler.fields import silent_beside
 from moviecrawler.frontier.engine import NotSent
-from moviecrawler.items import Entry, Fetch, Listing, Miss, Movie, Page
-from moviecrawler.meta import DIRECT, POOL_META
-from moviecrawler.middlewares.blocks import SiteStopped
-from moviecrawler.middlewares.compression import wire_size
+from moviecrawler.items import Entry, Listing, Miss, Page
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import list_missed, title_unread, titles_listed
 from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
+from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -48,14 +42,14 @@ logger = logging.getLogger(__name__)
 LIST_PRIORITY = 10
 """Above that of titles, so that a list of several pages is known whole before its titles are fetched."""
 
-NO_SUCH_TITLE = frozenset({404, 410})
-"""Statuses by which a site says that it has no such title."""
-
 _TITLES = ("ids", "file")
 """Arguments that stand in `Plan.titles`."""
 
 _MAX_IGNORED_FIELDS = 100
 """Names of ignored fields of seeds that are remembered."""
+
+SEASON_PRIORITY = -1
+"""Of seasons that a series' page names: below that of titles, so that a crawl that is cut short has the series first."""
 
 BOOST_PRIORITY = 100
 """Of titles of lane 2: above everything else."""
@@ -114,13 +108,19 @@ class MovieSpider(scrapy.Spider):
         name = arguments.get("list", None if titles else cls.default_list)
         if name is not None:
             cls.check_list(name)
-        return Plan(titles=titles, list_name=name, limit=parse_limit(arguments.get("limit")))
+        seasons = parse_choice("seasons", arguments.get("seasons", "listed"), ["listed", "pages"])
+        return Plan(
+            titles=titles,
+            list_name=name,
+            limit=parse_limit(arguments.get("limit")),
+            fetches_seasons=seasons == "pages",
+        )
 
     @classmethod
     def check_lane(cls, settings: BaseSettings, arguments: Mapping[str, str]) -> Plan:
         """Return the plan of a crawl whose titles come from the catalogue."""
         lane = parse_choice("lane", arguments["lane"], ["due"])
-        for name in ("list", *_TITLES):
+        for name in ("list", "seasons", *_TITLES):
             if name in arguments:
                 raise ConfigurationError(
                     f"lane and {name} are given, but the catalogue names the titles; remove {name}"
@@ -150,7 +150,7 @@ class MovieSpider(scrapy.Spider):
         spider.allowed_domains = sorted(
             {urlsplit(crawler.settings[name]).hostname or "" for name in cls.home_settings()}
         )
-        spider.asked = set()
+        spider.asked, spider.asked_seasons = set(), set()
         spider.ignored_fields = set()
         return spider
 
@@ -160,6 +160,9 @@ class MovieSpider(scrapy.Spider):
         return (cls.home_setting,)
 
     asked: set[str]
+    """Titles, which the limit counts."""
+    asked_seasons: set[str]
+    """Seasons that series' pages have named, which it doesn't."""
     ignored_fields: set[str]
     """Fields of seeds of which a warning was logged."""
 
@@ -195,9 +198,12 @@ class MovieSpider(scrapy.Spider):
                 logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
                 continue
             self.asked.add(site_id)
-            if not self.settings.get("REDIS_URL"):  # else the worker counts it to which the frontier hands it
-                self.crawler.stats.inc_value("titles/asked")
+            self._count_asked()
             yield self.title_request(site_id, found)
+
+    def _count_asked(self) -> None:
+        if not self.settings.get("REDIS_URL"):  # else the worker counts it to which the frontier hands it
+            self.crawler.stats.inc_value("titles/asked")
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
         """Return the request of one title's page."""
@@ -247,8 +253,7 @@ class MovieSpider(scrapy.Spider):
 
     def due_request(self, site_id: str, due: Due, *, boosted: bool) -> Request:
         """Return the request for a title that is due, whatever was fetched lately."""
-        if not self.settings.get("REDIS_URL"):
-            self.crawler.stats.inc_value("titles/asked")
+        self._count_asked()
         request = self.title_request(site_id, None)
         request.cb_kwargs["due"] = due
         return request.replace(dont_filter=True, priority=BOOST_PRIORITY if boosted else 0)
@@ -318,7 +323,7 @@ class MovieSpider(scrapy.Spider):
         """Account for a list page that could not be fetched."""
         if isinstance(failure.value, NotSent):
             return
-        yield from self.list_missed(failure.request.url, *_outcome(failure))  # type: ignore[attr-defined]
+        yield from self.list_missed(failure.request.url, *outcome_of(failure))  # type: ignore[attr-defined]
 
     def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
         """Account for a list page that could not be read; its titles are unknown."""
@@ -338,21 +343,22 @@ class MovieSpider(scrapy.Spider):
     def parse_title(
         self, response: Response, site_id: str, found: Found | None, due: Due | None = None
     ) -> Iterator[Any]:
-        """Yield the Movie of a title's page.
+        """Yield the Movie of a title's page, and of a series' page one of each season that it names.
 
         A page that was fetched for a title of the catalogue is compared with it. When it turns out to be another title's,
         it is stored as that one's, and the next id is tried.
         """
         try:
-            movie = self.read_title(response).movie
+            page = self.read_title(response)
         except ExtractionError as error:
-            if response.request is not None and (page := self.fallback(response.request, "failed")) is not None:
-                yield page
+            if response.request is not None and (other := self.fallback(response.request, "failed")) is not None:
+                yield other
                 return
             self.crawler.stats.inc_value(f"extraction/errors/{error.field}")
             self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
             return
+        movie = page.movie
         if movie is None:
             reason = "the page is about no single title"
             yield from self.title_missed(site_id, found, "failed", reason, fetched_at(response.meta))
@@ -360,15 +366,7 @@ class MovieSpider(scrapy.Spider):
         if found is not None:
             movie.list_name, movie.list_rank = found["list_name"], found["list_rank"]
         movie.scraped_at = fetched_at(response.meta)
-        movie.fetch = Fetch(
-            url=response.url,
-            status=response.status,
-            attempts=1 + response.meta.get("retry_times", 0),
-            wire_bytes=wire_size(response),
-            body_bytes=len(response.body),
-            pool=response.meta.get(POOL_META, DIRECT),
-            archive_id=response.meta.get("archive_id"),
-        )
+        movie.fetch = fetch_of(response)
         if due is not None and due["wanted"] is not None:
             from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
 
@@ -382,6 +380,21 @@ class MovieSpider(scrapy.Spider):
                 logger.info("%s is %s for %s: %s", site_id, verdict.decision, due["wanted"]["title"], verdict.reasons)
                 yield from self.next_candidate(due)
         yield movie
+        yield from self._seasons_of(page, movie.scraped_at)
+
+    def _seasons_of(self, page: Page, now: datetime) -> Iterator[Any]:
+        """Yield what a series' page says of its seasons, and the requests for their own pages, where these are wanted."""
+        for season in page.seasons:
+            season.scraped_at = now
+            self.crawler.stats.inc_value("seasons/listed")
+            yield season
+        if not self.plan.fetches_seasons:
+            return
+        for site_id in (season.site_id for season in page.seasons if season.site_id):
+            if site_id not in self.asked and site_id not in self.asked_seasons:
+                self.asked_seasons.add(site_id)
+                self._count_asked()
+                yield self.title_request(site_id, None).replace(priority=SEASON_PRIORITY)
 
     def title_failed(self, failure: Failure) -> Iterator[Any]:
         """Account for a title whose page could not be fetched."""
@@ -389,7 +402,7 @@ class MovieSpider(scrapy.Spider):
             return
         request: Request = failure.request  # type: ignore[attr-defined]
         known = request.cb_kwargs
-        outcome, reason = _outcome(failure)
+        outcome, reason = outcome_of(failure)
         if (page := self.fallback(request, outcome)) is not None:
             yield page
             return
@@ -405,49 +418,7 @@ class MovieSpider(scrapy.Spider):
         logger.log(level, "%s %s: %s", site_id, outcome, reason, extra={"spider": self})
         url = title_url(self.site, site_id)
         yield Miss(site=self.site, site_id=site_id, url=url, outcome=outcome, reason=reason, checked_at=now)  # type: ignore[arg-type]
-        movie = self.movie_of_list(site_id, found) if found is not None else None
+        movie = movie_of_list(self.site, site_id, found) if found is not None else None
         if movie is not None:
             movie.scraped_at = now
             yield movie
-
-    def movie_of_list(self, site_id: str, found: Found) -> Movie | None:
-        """Return what a list page says of a title; None when that doesn't include what kind of title it is."""
-        entry = msgspec.convert(found["entry"], Entry)
-        if entry.kind is None:
-            return None
-        movie = Movie(
-            site=self.site,
-            site_id=site_id,
-            url=title_url(self.site, site_id),
-            imdb_id=site_id if self.site == "imdb" else None,
-            title=entry.title,
-            kind=entry.kind,
-            year=entry.year,
-            release_date=entry.release_date,
-            scores=entry.scores,
-            list_name=found["list_name"],
-            list_rank=found["list_rank"],
-            source="list",
-        )
-        movie.silent = silent_beside(movie)
-        return movie
-
-
-def fetched_at(meta: Mapping[str, Any]) -> datetime:
-    """Return when the archive got a page, by the `meta` of its request; now, where pages are not archived."""
-    return meta.get("fetched_at") or utc_now()
-
-
-def _outcome(failure: Failure) -> tuple[str, str]:
-    """Return how a request ended, in the words of `Miss`, and one line of why."""
-    error = failure.value
-    if isinstance(error, HttpError):
-        status = error.response.status
-        return ("absent" if status in NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
-    if isinstance(error, SiteStopped):
-        return "blocked", str(error)
-    # Scrapy has no exception of its own for this.
-    if isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt":
-        return "disallowed", "by robots.txt"
-    # Of an answer that is no HTTP, all that was read may stand in the error.
-    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:MAX_REASON_CHARS]

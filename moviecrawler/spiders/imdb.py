@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CHARTS = {"top": "/chart/top/", "popular": "/chart/moviemeter/", "boxoffice": "/chart/boxoffice/"}
+CHARTS = {
+    "top": "/chart/top/",
+    "popular": "/chart/moviemeter/",
+    "boxoffice": "/chart/boxoffice/",
+    "toptv": "/chart/toptv/",
+    "populartv": "/chart/tvmeter/",
+}
 WAYS = ("auto", "pages", "datasets")
 REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
@@ -54,7 +60,7 @@ _AT_A_TIME = 500
 
 
 class ImdbSpider(MovieSpider):
-    """`list` is top, popular, boxoffice, or `all` (of the datasets); `via` is auto, pages or datasets.
+    """`list` is top, popular, boxoffice, toptv, populartv, or `all` (of the datasets); `via` is auto, pages or datasets.
 
     With `via=auto`, what robots.txt or a block keeps from us is read from IMDb's own datasets, after one warning. They
     have no charts: `top` is then computed by IMDb's published formula and marked as computed.

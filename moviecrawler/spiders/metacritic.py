@@ -12,7 +12,7 @@ from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.spiders.base import LIST_PRIORITY, TRENDING_SIZE
-from moviecrawler.spiders.sitemap import SitemapSpider
+from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FINDER_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
+_ORDERS = {"metascore": "-metaScore", "new": "-releaseDate", "popular": "-popularityCount"}
+FINDER_LISTS = {
+    f"{prefix}{name}": (number, order) for prefix, number in (("", 2), ("tv-", 1)) for name, order in _ORDERS.items()
+}
+"""The finder's number for films or series, and its name for the order, by the names of the lists."""
 _LIVE = {HOMES["metacritic"], "https://backend.metacritic.com"}
 _COMPOSER = "/composer/metacritic/pages"
 _COMPOSED = {"movie": "movies", "tv": "shows"}
@@ -44,15 +48,21 @@ MOST_LISTED = 20_000 * FINDER_PAGE
 
 
 class MetacriticSpider(SitemapSpider):
-    """`list` is an order of the finder (metascore, new, popular) or `sitemap`."""
+    """`list` is an order of the finder (metascore, new, popular; of series tv-metascore and so on) or one of `sitemaps`."""
 
     name = "metacritic"
     site = "metacritic"
     home_setting = "METACRITIC_URL"
     default_list = "metascore"
-    sitemap_path = "/movies.xml"
-    movie_prefix = "movie/"
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "new"], "sitemap": ["sitemap"]}
+    sitemaps: ClassVar[Mapping[str, Sitemap]] = {
+        "sitemap": Sitemap("/movies.xml", "movie"),
+        "sitemap-series": Sitemap("/tvshows.xml", "series"),
+        "sitemap-seasons": Sitemap("/tvshows.xml", "season"),
+    }
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
+        "lists": ["popular", "new", "tv-popular", "tv-new"],
+        "sitemap": ["sitemap", "sitemap-series"],
+    }
 
     @classmethod
     def home_settings(cls) -> tuple[str, ...]:
@@ -61,16 +71,17 @@ class MetacriticSpider(SitemapSpider):
 
     @classmethod
     def check_list(cls, name: str) -> None:
-        """Raise ConfigurationError when it is neither an order of the finder nor `sitemap`."""
-        parse_choice("list", name, [*FINDER_ORDERS, "sitemap"])
+        """Raise ConfigurationError when it is neither an order of the finder nor a sitemap."""
+        parse_choice("list", name, [*FINDER_LISTS, *cls.sitemaps])
 
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of the finder, or the sitemap's index."""
-        return self.sitemap_request() if name == "sitemap" else self.finder_request(name, 0)
+        return self.sitemap_request(name) if name in self.sitemaps else self.finder_request(name, 0)
 
     def finder_request(self, name: str, offset: int) -> Request:
         """Return the request for the finder's rows from `offset` on."""
-        query = {"mcoTypeId": 2, "sortBy": FINDER_ORDERS[name], "limit": FINDER_PAGE, "offset": offset}
+        number, order = FINDER_LISTS[name]
+        query = {"mcoTypeId": number, "sortBy": order, "limit": FINDER_PAGE, "offset": offset}
         return Request(
             f"{self.settings['METACRITIC_API_URL']}/finder/metacritic/web?{urlencode(query)}",
             callback=self.parse_list,

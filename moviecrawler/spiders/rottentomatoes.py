@@ -12,7 +12,7 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import rottentomatoes
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
 from moviecrawler.spiders.base import LIST_PRIORITY
-from moviecrawler.spiders.sitemap import SitemapSpider
+from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,38 +25,41 @@ if TYPE_CHECKING:
 _BROWSE_PATH = re.compile(
     r"(?:movies_in_theaters|movies_at_home|movies_coming_soon|tv_series_browse)(?:/[a-zA-Z0-9_:~,.-]+)?/?"
 )
+_SITEMAPS = "/sitemaps/sitemap.xml"
 MOST_PAGES = 5000
 """Pages of a browse list that are read, several times as many as the longest has: cursors that are new for ever have no end."""
 
 
 class RottenTomatoesSpider(SitemapSpider):
-    """`list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or `sitemap`."""
+    """`list` is a browse path, such as `movies_at_home/genres:drama~sort:newest`, or one of `sitemaps`."""
 
     name = "rottentomatoes"
     site = "rottentomatoes"
     home_setting = "ROTTENTOMATOES_URL"
     default_list = "movies_at_home/sort:popular"
-    sitemap_path = "/sitemaps/sitemap.xml"
-    sitemap_parts = "movie_"
-    movie_prefix = "m/"
+    sitemaps: ClassVar[Mapping[str, Sitemap]] = {
+        "sitemap": Sitemap(_SITEMAPS, "movie", "movie_"),
+        "sitemap-series": Sitemap(_SITEMAPS, "series", "tv-series_"),
+        "sitemap-seasons": Sitemap(_SITEMAPS, "season", "tv-seasons_"),
+    }
     current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
-        "lists": ["movies_in_theaters", "movies_at_home/sort:popular"],
-        "sitemap": ["sitemap"],
+        "lists": ["movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"],
+        "sitemap": ["sitemap", "sitemap-series"],
     }
 
     @classmethod
     def check_list(cls, name: str) -> None:
-        """Raise ConfigurationError when it is neither a browse path nor `sitemap`."""
-        if name != "sitemap" and not _BROWSE_PATH.fullmatch(name):
+        """Raise ConfigurationError when it is neither a browse path nor a sitemap."""
+        if name not in cls.sitemaps and not _BROWSE_PATH.fullmatch(name):
             raise ConfigurationError(
                 f"list is {name!r}; give a browse path such as movies_in_theaters, movies_at_home/sort:popular or "
-                "tv_series_browse/genres:drama, or sitemap"
+                f"tv_series_browse/genres:drama, or {', '.join(cls.sitemaps)}"
             )
 
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a browse list, or the sitemaps' index."""
-        if name == "sitemap":
-            return self.sitemap_request()
+        if name in self.sitemaps:
+            return self.sitemap_request(name)
         return self.browse_request(name, None, before=0, seen=[])
 
     def browse_request(self, name: str, cursor: str | None, before: int, seen: list[str]) -> Request:
@@ -99,7 +102,7 @@ class RottenTomatoesSpider(SitemapSpider):
             yield self.browse_request(name, cursor, listed, [*seen, cursor])
 
     def read_title(self, response: Response) -> Page:
-        """Return what a movie's or a series' page says."""
+        """Return what the page of a movie, a series, a season or an episode says."""
         is_series = "/tv/" in urlsplit(response.url).path
         read = rottentomatoes.tv if is_series else rottentomatoes.movie
         return read(response.body, response.url)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -11,43 +11,58 @@ from moviecrawler.catalogue.current_lists import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
-from moviecrawler.urls import id_in_url
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy.http import Response
 
+    from moviecrawler.items import Site, TitleKind
+
+_KINDS: dict[str, TitleKind] = {"movie": "movie", "m": "movie", "tv": "series"}
+"""What an id names that is no part of a series, by what it begins with."""
+
+
+class Sitemap(NamedTuple):
+    """One of a site's lists that stand in sitemaps."""
+
+    path: str
+    """Path of the index."""
+    kind: TitleKind
+    """What it lists."""
+    parts: str = ""
+    """What a part's file name begins with when it lists such titles."""
+
 
 class SitemapSpider(MovieSpider):
-    """A spider whose site lists its movies in a sitemap index."""
+    """A spider whose site lists its titles in sitemap indexes."""
 
-    sitemap_path: ClassVar[str]
-    """Path of the index."""
-    sitemap_parts: ClassVar[str] = ""
-    """What a part's file name begins with when it lists movies."""
-    movie_prefix: ClassVar[str]
-    """What a movie's id begins with."""
+    sitemaps: ClassVar[Mapping[str, Sitemap]]
+    """By the names of the lists: `sitemap` has the movies."""
+    arguments = MovieSpider.arguments | {"seasons"}
 
-    def sitemap_request(self, url: str | None = None, later: list[str] | None = None, before: int = 0) -> Request:
-        """Return the request for the index, or for the part at `url`.
+    def sitemap_request(
+        self, name: str, url: str | None = None, later: list[str] | None = None, before: int = 0
+    ) -> Request:
+        """Return the request for the index of a list, or for the part at `url`.
 
-        `later` are the parts to ask for after it when it is not enough, `before` is how many movies the earlier ones hold.
+        `later` are the parts to ask for after it when it is not enough, `before` is how many titles the earlier ones hold.
         """
-        path = _path_of(url) if url else self.sitemap_path
+        path = _path_of(url) if url else self.sitemaps[name].path
         return Request(
             # The index names its parts on the live site, whatever host it was read from.
             self.home.rstrip("/") + (path or "/"),
             callback=self.parse_sitemap,
             errback=self.list_failed,
-            cb_kwargs={"later": later or [], "before": before},
+            cb_kwargs={"name": name, "later": later or [], "before": before},
             meta={"expects": "other", "site": self.site},
             priority=LIST_PRIORITY,
             dont_filter=self.plan.lane is not None,
         )
 
-    def parse_sitemap(self, response: Response, later: list[str], before: int) -> Iterator[Any]:
-        """Yield the parts of an index or the movies of a part.
+    def parse_sitemap(self, response: Response, later: list[str], before: int, name: str = SITEMAP) -> Iterator[Any]:
+        """Yield the parts of an index or the titles of a part. Requests that an older version has queued have no `name`.
 
         All parts at once; with a limit one by one, as an index does not say how many movies a part holds. An index in the
         place of a part, which the protocol does not know, could lead back to itself.
@@ -62,9 +77,9 @@ class SitemapSpider(MovieSpider):
             yield from self.list_missed(response.url, "failed", reason)
         urls = [location.url for location in sitemap.locations]
         asked = response.meta.get("redirect_urls", [response.url])[0]
-        if sitemap.is_index and asked != self.sitemap_request().url:
+        if sitemap.is_index and asked != self.sitemap_request(name).url:
             yield from self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
-            yield from self._next_part(later, before)
+            yield from self._next_part(name, later, before)
             return
         if sitemap.is_index:
             paths = {url: _path_of(url) for url in urls}
@@ -72,29 +87,35 @@ class SitemapSpider(MovieSpider):
             if broken:
                 reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
                 yield from self.list_missed(response.url, "failed", reason)
-            others = {url: path for url, path in paths.items() if path and path != self.sitemap_path}
-            parts = [url for url, path in others.items() if self._is_of_movies(path)]
+            others = {url: path for url, path in paths.items() if path and path != self.sitemaps[name].path}
+            parts = [url for url, path in others.items() if self._lists(name, path)]
             if self.plan.limit is None or self.plan.lane is not None:
                 self.tell_listed(SITEMAP, further=len(parts))
-                yield from map(self.sitemap_request, parts)
+                for part in parts:
+                    yield self.sitemap_request(name, part)
             else:
-                yield from self._next_part([*parts, *later], before)
+                yield from self._next_part(name, [*parts, *later], before)
             return
-        movies = [
-            site_id for url in urls if (site_id := id_in_url(self.site, url)) and site_id.startswith(self.movie_prefix)
-        ]
-        self.tell_listed(SITEMAP, ids=movies)
+        ids = (id_in_url(self.site, url) for url in urls)
+        titles = [site_id for site_id in ids if site_id and _kind_of(self.site, site_id) == self.sitemaps[name].kind]
+        # A season is found on its series' page; a sitemap says only that there is one.
+        self.tell_listed(SITEMAP, ids=titles if self.sitemaps[name].kind != "season" else [])
         if self.plan.lane is not None:
             return
-        yield from self.title_requests((site_id, None) for site_id in movies)
-        yield from self._next_part(later, before + len(movies))
+        yield from self.title_requests((site_id, None) for site_id in titles)
+        yield from self._next_part(name, later, before + len(titles))
 
-    def _is_of_movies(self, path: str) -> bool:
-        return path.partition("?")[0].rpartition("/")[2].startswith(self.sitemap_parts)
+    def _lists(self, name: str, path: str) -> bool:
+        return path.partition("?")[0].rpartition("/")[2].startswith(self.sitemaps[name].parts)
 
-    def _next_part(self, parts: list[str], listed: int) -> Iterator[Request]:
+    def _next_part(self, name: str, parts: list[str], listed: int) -> Iterator[Request]:
         if parts and not self.listed_enough(listed):
-            yield self.sitemap_request(parts[0], parts[1:], listed)
+            yield self.sitemap_request(name, parts[0], parts[1:], listed)
+
+
+def _kind_of(site: Site, site_id: str) -> TitleKind | None:
+    part = part_of_series(site, site_id)
+    return part.kind if part else _KINDS.get(site_id.partition("/")[0])
 
 
 def _path_of(url: str) -> str | None:

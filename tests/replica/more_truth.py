@@ -18,14 +18,16 @@ def say_more(found: Movie, catalogue: Catalogue, movie: ReplicaMovie) -> None:
     """Give a movie what its site's page says beside the facts."""
     traits = traits_of(catalogue, movie)
     if found.site == "imdb":
-        _imdb(found, catalogue, traits)
+        say_more_of_imdb(found, catalogue, traits)
     elif movie.metacritic is not None and found.site == "metacritic":
-        _metacritic(found, catalogue, movie, movie.metacritic, traits)
+        say_more_of_metacritic(found, catalogue, movie, movie.metacritic, traits, metacritic.MOVIE)
     elif movie.rottentomatoes is not None:
-        _rottentomatoes(found, catalogue, movie, movie.rottentomatoes, traits)
+        say_more_of_rottentomatoes(found, catalogue, movie, movie.rottentomatoes, traits, rottentomatoes.MOVIE)
 
 
-def _imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None:
+def say_more_of_imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None:
+    """Give a title what IMDb's page says beside the facts."""
+
     def related(relation: Relation, index: int, connection: str | None = None) -> RelatedTitle:
         title = catalogue.basics(index).title
         return RelatedTitle(relation=relation, site_id=catalogue.imdb_id(index), title=title, connection=connection)
@@ -46,9 +48,15 @@ def _imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None:
         score.reviews, score.histogram = traits.user_reviews, list(traits.histogram)
 
 
-def _metacritic(
-    found: Movie, catalogue: Catalogue, movie: ReplicaMovie, facts: MetacriticFacts, traits: Traits
+def say_more_of_metacritic(
+    found: Movie,
+    catalogue: Catalogue,
+    movie: ReplicaMovie,
+    facts: MetacriticFacts,
+    traits: Traits,
+    kind: metacritic.Kind,
 ) -> None:
+    """Give a title what Metacritic's page says beside the facts."""
     found.keywords = [keyword.replace(" ", "-") for keyword in traits.keywords]
     found.taglines = [traits.tagline] if traits.tagline else []
     found.awards = [Award(event=event, wins=w, nominations=n) for event, w, n in traits.awards]
@@ -73,8 +81,8 @@ def _metacritic(
         )
         for offer in traits.offers
     ]
-    path = metacritic.justwatch_path(facts, metacritic.MOVIE)
-    found.external_ids = {"metacritic": str(metacritic.MOVIE.first_id + movie.index), "justwatch": path}
+    path = metacritic.justwatch_path(facts, kind)
+    found.external_ids = {"metacritic": str(kind.first_id + movie.index), "justwatch": path}
     for score in found.scores:
         counted = metacritic.opinions(score.value, score.scale, score.count or 0)
         score.liked, score.neutral, score.disliked = counted
@@ -83,14 +91,20 @@ def _metacritic(
             score.average = metacritic.unrounded(score.value)
 
 
-def _rottentomatoes(
-    found: Movie, catalogue: Catalogue, movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits
+def say_more_of_rottentomatoes(
+    found: Movie,
+    catalogue: Catalogue,
+    movie: ReplicaMovie,
+    facts: RottenTomatoesFacts,
+    traits: Traits,
+    kind: rottentomatoes.Kind,
 ) -> None:
+    """Give a title what Rotten Tomatoes' page says beside the facts."""
     sides = sides_of(facts)
     order: tuple[ScoreKind, ...] = ("tomatometer", "popcornmeter", "tomatometer_top", "popcornmeter_all")
     found.scores = [_score(kind, sides[kind]) for kind in (*order, "popcornmeter_verified") if kind in sides]
     found.consensus = traits.consensus if has_consensus(facts) else None
-    found.external_ids = {"ems": traits.ems_id, "rottentomatoes": rottentomatoes.database_id(movie)}
+    found.external_ids = {"ems": traits.ems_id, "rottentomatoes": rottentomatoes.database_id(movie, kind)}
     found.related = [
         RelatedTitle(
             relation="similar",
@@ -99,7 +113,7 @@ def _rottentomatoes(
         )
         for index in recommended(catalogue, "rottentomatoes", traits)
     ]
-    if movie.index < rottentomatoes.IN_THEATERS:
+    if rottentomatoes.is_in_theaters(movie):
         found.offers.append(Offer(provider="showtimes", kind="cinema", country="US"))
     found.offers += [
         Offer(provider=offer.affiliate, kind=offer.kind, country="US", url=offer.url) for offer in traits.offers

@@ -22,20 +22,21 @@ def truth(catalogue: Catalogue, site: Site, index: int) -> Movie | None:
     """Return what a site's page says of a movie, without `scraped_at` and lists; None when it has no such page."""
     movie = catalogue.movie(index)
     if site == "imdb":
-        found = _imdb(movie, catalogue.top_ranks.get(index))
+        found = imdb_truth(movie, catalogue.top_ranks.get(index))
     elif site == "metacritic":
         if movie.metacritic is None:
             return None
-        found = _metacritic(movie, movie.metacritic)
+        found = metacritic_truth(movie, movie.metacritic, metacritic.MOVIE)
     else:
         if movie.rottentomatoes is None:
             return None
-        found = _rottentomatoes(movie, movie.rottentomatoes)
+        found = rottentomatoes_truth(movie, movie.rottentomatoes, f"m/{movie.rottentomatoes.slug}")
     say_more(found, catalogue, movie)
     return found
 
 
-def _imdb(movie: ReplicaMovie, rank: int | None) -> Movie:
+def imdb_truth(movie: ReplicaMovie, rank: int | None) -> Movie:
+    """Return the facts of any title's page on IMDb."""
     basics = movie.basics
     amounts: list[tuple[Literal["budget", "opening_weekend", "domestic", "worldwide"], int | None]] = [
         ("budget", movie.budget),
@@ -72,8 +73,9 @@ def _imdb(movie: ReplicaMovie, rank: int | None) -> Movie:
     )
 
 
-def _metacritic(movie: ReplicaMovie, facts: MetacriticFacts) -> Movie:
-    basics, site_id = movie.basics, f"movie/{facts.slug}"
+def metacritic_truth(movie: ReplicaMovie, facts: MetacriticFacts, kind: metacritic.Kind) -> Movie:
+    """Return the facts of any title's page on Metacritic."""
+    basics, site_id = movie.basics, f"{kind.path}/{facts.slug}"
     return Movie(
         site="metacritic",
         site_id=site_id,
@@ -88,7 +90,7 @@ def _metacritic(movie: ReplicaMovie, facts: MetacriticFacts) -> Movie:
         certificate=movie.certificate,
         plot=movie.plot,
         poster_url=metacritic.poster_url(movie),
-        credits=_credits(movie, "person/{0.slug}", metacritic.CAST_SHOWN),
+        credits=_credits(movie, "person/{0.slug}", metacritic.CAST_SHOWN, creators_write=True),
         poster_width=metacritic.POSTER_SIZE[0] if movie.has_poster else None,
         poster_height=metacritic.POSTER_SIZE[1] if movie.has_poster else None,
         scores=[
@@ -98,8 +100,9 @@ def _metacritic(movie: ReplicaMovie, facts: MetacriticFacts) -> Movie:
     )
 
 
-def _rottentomatoes(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> Movie:
-    basics, site_id = movie.basics, f"m/{facts.slug}"
+def rottentomatoes_truth(movie: ReplicaMovie, facts: RottenTomatoesFacts, site_id: str) -> Movie:
+    """Return the facts of any title's page on Rotten Tomatoes."""
+    basics = movie.basics
     gross = rottentomatoes.box_office(movie)
     return Movie(
         site="rottentomatoes",
@@ -120,8 +123,8 @@ def _rottentomatoes(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> Movie:
     )
 
 
-def _credits(movie: ReplicaMovie, person_id: str, cast_shown: int) -> list[Credit]:
-    """Return the credits that a page shows; `person_id` is the form of the site's ids."""
+def _credits(movie: ReplicaMovie, person_id: str, cast_shown: int, *, creators_write: bool = False) -> list[Credit]:
+    """Return the credits that a page shows; `person_id` is the form of the site's ids. Metacritic has creators among the writers, too."""
 
     def listed(role: Role, people: Iterable[tuple[Person, str | None]]) -> list[Credit]:
         return [
@@ -135,9 +138,12 @@ def _credits(movie: ReplicaMovie, person_id: str, cast_shown: int) -> list[Credi
             for position, (person, character) in enumerate(people, start=1)
         ]
 
+    creators = movie.credits.creators
+    writers = (*(creators if creators_write else ()), *movie.credits.writers)
     return [
         *listed("director", ((person, None) for person in movie.credits.directors)),
-        *listed("writer", ((person, None) for person in movie.credits.writers)),
+        *listed("writer", ((person, None) for person in writers)),
+        *listed("creator", ((person, None) for person in creators)),
         *listed("cast", movie.credits.cast[:cast_shown]),
     ]
 

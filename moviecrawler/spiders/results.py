@@ -1,0 +1,87 @@
+"""What a spider makes of an answer beside what its page says: how it was fetched, how a title ended, what a list says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
+
+from moviecrawler.clock import utc_now
+from moviecrawler.fields import silent_beside
+from moviecrawler.items import Entry, Fetch, Movie
+from moviecrawler.meta import DIRECT, POOL_META
+from moviecrawler.middlewares.blocks import SiteStopped
+from moviecrawler.middlewares.compression import wire_size
+from moviecrawler.spiders.plan import MAX_REASON_CHARS
+from moviecrawler.urls import title_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from moviecrawler.items import Site
+    from moviecrawler.spiders.plan import Found
+
+NO_SUCH_TITLE = frozenset({404, 410})
+"""Statuses by which a site says that it has no such title."""
+
+
+def fetched_at(meta: Mapping[str, Any]) -> datetime:
+    """Return when the archive got a page, by the `meta` of its request; now, where pages are not archived."""
+    return meta.get("fetched_at") or utc_now()
+
+
+def fetch_of(response: Response) -> Fetch:
+    """Return how a page came to us."""
+    return Fetch(
+        url=response.url,
+        status=response.status,
+        attempts=1 + response.meta.get("retry_times", 0),
+        wire_bytes=wire_size(response),
+        body_bytes=len(response.body),
+        pool=response.meta.get(POOL_META, DIRECT),
+        archive_id=response.meta.get("archive_id"),
+    )
+
+
+def outcome_of(failure: Failure) -> tuple[str, str]:
+    """Return how a request ended, in the words of `Miss`, and one line of why."""
+    error = failure.value
+    if isinstance(error, HttpError):
+        status = error.response.status
+        return ("absent" if status in NO_SUCH_TITLE else "failed"), f"HTTP status {status}"
+    if isinstance(error, SiteStopped):
+        return "blocked", str(error)
+    # Scrapy has no exception of its own for this.
+    if isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt":
+        return "disallowed", "by robots.txt"
+    # Of an answer that is no HTTP, all that was read may stand in the error.
+    return "failed", f"{type(error).__name__}: {error}".strip(": ").splitlines()[0][:MAX_REASON_CHARS]
+
+
+def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
+    """Return what a list page says of a title; None when that doesn't include what kind of title it is."""
+    entry = msgspec.convert(found["entry"], Entry)
+    if entry.kind is None:
+        return None
+    movie = Movie(
+        site=site,
+        site_id=site_id,
+        url=title_url(site, site_id),
+        imdb_id=site_id if site == "imdb" else None,
+        title=entry.title,
+        kind=entry.kind,
+        year=entry.year,
+        release_date=entry.release_date,
+        scores=entry.scores,
+        list_name=found["list_name"],
+        list_rank=found["list_rank"],
+        source="list",
+    )
+    movie.silent = silent_beside(movie)
+    return movie
