@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 TRENDING: dict[Site, frozenset[str]] = {
-    "imdb": frozenset({"popular", "boxoffice"}),
-    "metacritic": frozenset({"popular", "new"}),
-    "rottentomatoes": frozenset({"movies_in_theaters", "movies_at_home/sort:popular"}),
+    "imdb": frozenset({"popular", "boxoffice", "populartv"}),
+    "metacritic": frozenset({"popular", "new", "tv-popular", "tv-new"}),
+    "rottentomatoes": frozenset({"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}),
 }
 """Lists of what is popular today, by site."""
 SITEMAP = "sitemap"
-"""The name of a site's sitemap among its lists."""
+"""What the names of a site's sitemaps begin with among its lists."""

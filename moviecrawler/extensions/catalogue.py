@@ -297,7 +297,7 @@ class CatalogueRecorder:
 
 
 def _reading_of(list_name: str) -> Reading:
-    return "sitemap" if list_name == SITEMAP else "lists"
+    return "sitemap" if list_name.startswith(SITEMAP) else "lists"
 
 
 def _is_told_by_series(item: Movie) -> bool:
