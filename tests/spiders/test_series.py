@@ -1,0 +1,176 @@
+"""Crawls of series: every score of series, seasons and episodes is stored as the site has it, and the limit counts what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from moviecrawler.errors import ConfigurationError
+from moviecrawler.items import SCOREBOARD_KINDS, Site
+from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.replica.series_facts import SHAPES
+from moviecrawler.spiders.base import MovieSpider
+from moviecrawler.spiders.imdb import ImdbSpider
+from moviecrawler.spiders.metacritic import MetacriticSpider
+from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
+from tests.crawling import Finished, change, counts, crawl, reset
+from tests.replica.series_truth import Scores, every_title, scores_of, season_id, season_scores, series_truth
+
+TITLES = 10
+CATALOGUE = Catalogue(1, TITLES, len(SHAPES))
+SERIES = CATALOGUE.series
+LISTS = {"metacritic": "tv-new", "rottentomatoes": "tv_series_browse/sort:newest"}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ReplicaProcess]:
+    with ReplicaProcess(titles=TITLES, series=len(SHAPES), light=True) as replica:
+        yield replica
+
+
+@pytest.fixture
+def replica(running: ReplicaProcess) -> ReplicaProcess:
+    reset(running)
+    return running
+
+
+def shown(scores: Scores) -> Scores:
+    """Return the scores that CSV files hold."""
+    return {kind: score for kind, score in scores.items() if kind in SCOREBOARD_KINDS}
+
+
+def stored(finished: Finished) -> dict[str, tuple[str, Scores]]:
+    assert len({movie.site_id for movie in finished.movies}) == len(finished.movies)
+    return {movie.site_id or "": (movie.kind, scores_of(movie)) for movie in finished.movies}
+
+
+def of_lists(site: Site) -> dict[str, tuple[str, Scores]]:
+    """Return what a crawl stores that fetches series' pages alone."""
+    found: dict[str, tuple[str, Scores]] = {}
+    for number in range(SERIES.count):
+        movie = series_truth(CATALOGUE, site, number)
+        if movie is not None:
+            found[movie.site_id or ""] = ("series", shown(scores_of(movie)))
+            for season in SERIES.series(number).seasons:
+                found[season_id(site, season) or ""] = ("season", shown(season_scores(site, season, listed=True)))
+    return found
+
+
+@pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
+def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
+    assert finished.code == 0, finished.log
+    expected = of_lists(site)
+    assert stored(finished) == expected
+    series = [site_id for site_id, (kind, _) in expected.items() if kind == "series"]
+    assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(series)
+    assert finished.stat("seasons/listed") == len(expected) - len(series)
+    pages = [path for path in counts(replica, site)["paths"] if "tv/" in path or "/shows/" in path]
+    assert len(pages) == len(series), "no season's own page is fetched"
+    for movie in finished.movies:
+        if movie.kind == "season":
+            assert movie.series_id in series
+            assert movie.season is not None
+
+
+@pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
+def test_every_season_has_the_scores_of_its_own_page(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
+    change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
+    finished = crawl(site, f"list={LISTS[site]}", "seasons=pages", data=tmp_path, replica=replica, RETRY_TIMES="9")
+    assert finished.code == 0, finished.log
+    expected = {site_id: (kind, shown(scores)) for site_id, (kind, scores) in every_title(CATALOGUE, site).items()}
+    assert stored(finished) == expected
+    assert not finished.misses
+    assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(expected)
+    # Once more without the pages of seasons: what their own pages said stays, as the lists are silent of it.
+    change(replica, faults={})
+    again = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
+    assert stored(again) == expected
+
+
+def test_the_limit_counts_series_and_not_their_seasons(replica: ReplicaProcess, tmp_path: Path) -> None:
+    finished = crawl(
+        "rottentomatoes", "list=tv_series_browse", "seasons=pages", "limit=3", data=tmp_path, replica=replica
+    )
+    kinds = [movie.kind for movie in finished.movies]
+    seasons = sum(len(SERIES.series(number).seasons) for number in range(3))
+    assert (kinds.count("series"), kinds.count("season")) == (3, seasons)
+    assert finished.stat("titles/asked") == 3 + seasons
+
+
+@pytest.mark.parametrize(
+    ("site", "name", "kinds"),
+    [
+        ("metacritic", "sitemap-series", {"series", "season"}),
+        ("rottentomatoes", "sitemap-seasons", {"season"}),
+    ],
+)
+def test_sitemaps_list_series_or_seasons(
+    site: Site, name: str, kinds: set[str], replica: ReplicaProcess, tmp_path: Path
+) -> None:
+    finished = crawl(site, f"list={name}", data=tmp_path, replica=replica)
+    assert finished.code == 0, finished.log
+    expected = of_lists(site) if "series" in kinds else every_title(CATALOGUE, site)
+    wanted = {site_id: (kind, shown(scores)) for site_id, (kind, scores) in expected.items() if kind in kinds}
+    assert stored(finished) == wanted
+
+
+def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: ReplicaProcess, tmp_path: Path) -> None:
+    slug, home = SERIES.slug("rottentomatoes", 0), "https://www.rottentomatoes.com"
+    named = f"tv/{slug}/s02,{home}/tv/{slug}/s00,{home}/tv/{slug}/s01/e03,tv/nowhere/s01"
+    finished = crawl("rottentomatoes", f"ids={named}", data=tmp_path, replica=replica)
+    assert {movie.site_id: movie.url for movie in finished.movies} == {
+        f"tv/{slug}/{part}": f"{home}/tv/{slug}/{part}" for part in ("s02", "s00", "s01/e03")
+    }
+    assert finished.misses == {"tv/nowhere/s01": "absent"}
+    assert finished.stat("titles/asked") == 4
+
+
+def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path) -> None:
+    episodes = [episode.imdb_id for number in (0, 2) for episode in SERIES.series(number).episodes]
+    (tmp_path / "episodes.txt").write_text("\n".join(episodes), encoding="utf-8")
+    finished = crawl("imdb", "list=toptv", "file=episodes.txt", data=tmp_path, replica=replica)
+    assert finished.code == 0, finished.log
+    true = every_title(CATALOGUE, "imdb")
+    wanted = {site_id: true[site_id] for site_id in [*episodes, *map(SERIES.imdb_id, range(SERIES.count))]}
+    assert stored(finished) == wanted
+    ranks = {movie.site_id: movie.list_rank for movie in finished.movies if movie.kind == "series"}
+    assert ranks == {SERIES.imdb_id(number): rank for number, rank in SERIES.top_ranks.items()}
+    places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in finished.movies}
+    for number in (0, 2):
+        for one in SERIES.series(number).episodes:
+            assert places[one.imdb_id] == (SERIES.imdb_id(number), one.season, one.number)
+
+
+def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: ReplicaProcess, tmp_path: Path) -> None:
+    change(replica, robots="live")
+    finished = crawl("imdb", "list=populartv", data=tmp_path, replica=replica)
+    assert finished.code == 0, finished.log
+    rated = {number: votes for number in range(SERIES.count) if (votes := SERIES.rating(number)[1]) >= 1_000}
+    assert [
+        (movie.site_id, movie.kind) for movie in sorted(finished.movies, key=lambda movie: movie.list_rank or 0)
+    ] == [(SERIES.imdb_id(number), "series") for number in sorted(rated, key=lambda number: -rated[number])]
+    assert all(movie.list_computed for movie in finished.movies)
+
+
+@pytest.mark.parametrize(
+    ("spider", "arguments", "sentence"),
+    [
+        (RottenTomatoesSpider, {"seasons": "all"}, "seasons is 'all'; give one of listed, pages"),
+        (ImdbSpider, {"seasons": "pages"}, "unknown argument 'seasons'"),
+        (RottenTomatoesSpider, {"lane": "due", "seasons": "pages"}, "lane and seasons are given"),
+        (MetacriticSpider, {"list": "tv"}, "list is 'tv'"),
+        (RottenTomatoesSpider, {"list": "tv_series"}, "sitemap-seasons"),
+        (RottenTomatoesSpider, {"ids": "tv/a_show/second"}, "'tv/a_show/second' is not a title of rottentomatoes"),
+        (MetacriticSpider, {"ids": "tv/a-show/season-two"}, "'tv/a-show/season-two' is not a title of metacritic"),
+        (MetacriticSpider, {"ids": "https://www.metacritic.com/tv/"}, "is not a title of metacritic"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(spider: type[MovieSpider], arguments: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        spider.parse_arguments(Settings(), arguments)
+    assert sentence in str(refused.value)
