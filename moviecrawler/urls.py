@@ -108,12 +108,12 @@ class SeriesPart(NamedTuple):
 
 _PART_OF_SERIES: dict[Site, re.Pattern[str]] = {
     "metacritic": re.compile(
-        r"(?P<series>tv/[^/]+)/(?:season-(?P<season>[0-9]+)(?P<special>-[^/]+)?|specials)"
+        r"(?P<series>tv/[^/]+)/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[^/]+)?|specials)"
         r"(?P<of_episode>/episode-(?:(?P<episode>[0-9]{1,4})(?:-[^/]*)?|[^/]+))?"
     ),
     "rottentomatoes": re.compile(
-        r"(?P<series>tv/[^/]+)/s(?P<season>[0-9]+)(?P<special>\.[0-9]+)?"
-        r"(?P<of_episode>/e(?:(?P<episode>[0-9]+)|[0-9.]+))?"
+        r"(?P<series>tv/[^/]+)/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]+)?"
+        r"(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})|[0-9.]+))?"
     ),
 }
 

@@ -86,8 +86,11 @@ def _is_number(text: str) -> bool:
 
 
 def _count(numbers: Iterable[Any]) -> int | NoValue:
-    """Return how many seasons have a number."""
-    return len({number for found in numbers if isinstance(number := number_in_series(found), int)}) or ABSENT
+    """Return how many seasons have a number. Raises ShapeError when one says neither that nor that it is unknown."""
+    read = [number_in_series(number) for number in numbers]
+    if None in read:
+        raise ShapeError("season_count", "a season without a number")
+    return len({number for number in read if isinstance(number, int)}) or ABSENT
 
 
 def _numbered(key: str, seasons: Any) -> int | NoValue:
@@ -95,12 +98,11 @@ def _numbered(key: str, seasons: Any) -> int | NoValue:
 
 
 def _displayed_seasons(seasons: Any) -> int | NoValue:
-    """Return a stated total; of the seasons that stand there, one can be that of no number."""
-    total, edges = dig_size(seasons, "total"), dig_list(seasons, "edges")
-    if total is None:
-        return None
-    shown = [dig_text(edge, "node", "season") for edge in edges]
-    return _count(shown) if len(shown) == total else total - shown.count(_UNKNOWN) or ABSENT
+    """Return the number of seasons, if all of them stand there: one can be that of no number."""
+    edges = dig_list(seasons, "edges")
+    return (
+        _count(dig_text(edge, "node", "season") for edge in edges) if len(edges) == dig_size(seasons, "total") else None
+    )
 
 
 def _positive(total: Any) -> int | NoValue:

@@ -155,4 +155,4 @@ def _score_record(score: Score) -> dict[str, Any]:
 
 
 def _given(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if value is not None}
+    return {name: value for name, value in part.items() if value not in (None, [], {})}

@@ -30,7 +30,16 @@ _FACTS = {
     *("genres", "titleGenres", "countriesDetails", "countriesOfOrigin", "spokenLanguages", "certificate", "plot"),
     *("primaryImage", "ratingsSummary", "metacritic", "meterRanking", "productionBudget", "openingWeekendGross"),
     *("lifetimeGross", "worldwideGross", "directors", "writers", "creators", "principalCast", "cast", "castV2"),
-    *("crewV2", "principalCredits", "principalCreditsV2", "directorsPageTitle", "creatorsPageTitle", "categories"),
+    *(
+        "episodes",
+        "criticReviewsTotal",
+        "crewV2",
+        "principalCredits",
+        "principalCreditsV2",
+        "directorsPageTitle",
+        "creatorsPageTitle",
+        "categories",
+    ),
 }
 """Of IMDb's large objects, the keys that have to do with facts."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
@@ -60,10 +69,10 @@ def damages(body: bytes, seed: str, most: int | None) -> Iterator[Damage]:
 def states(body: bytes, url: str | None = None) -> dict[str, Any] | None:
     """Return what is read of each field: a value, "absent" or "silent"; None when the page is refused or no title's."""
     try:
-        movie = read_page(body, url).movie
+        page = read_page(body, url)
     except ExtractionError:
         return None
-    return None if movie is None or movie.site_id is None else _states(movie)
+    return None if page.movie is None or page.movie.site_id is None else _states(page.movie) | _of_seasons(page)
 
 
 def _states(movie: Movie) -> dict[str, Any]:
@@ -92,6 +101,17 @@ def _states(movie: Movie) -> dict[str, Any]:
     return found | {"title": movie.title, "site_id": movie.site_id, "kind": movie.kind}
 
 
+def _of_seasons(page: Page) -> dict[str, Any]:
+    """Return what a series' page says of its seasons."""
+    found: dict[str, Any] = {}
+    for season in page.seasons:
+        fields = {name: getattr(season, name) for name in ("year", "release_date", "episode_count")}
+        for score in season.scores:
+            fields |= {score.kind: score.value, f"{score.kind}.count": score.count}
+        found |= {f"seasons.{season.site_id}.{name}": value for name, value in fields.items() if value is not None}
+    return found
+
+
 def faults(healthy: dict[str, Any], damaged: dict[str, Any], damage: Damage) -> list[str]:
     """Return what the damaged page must not say: another value, or that there is none, of what it doesn't tell any more."""
     found = []
@@ -117,7 +137,8 @@ def assert_cut_page_says_the_same_or_less(body: bytes, read: Callable[[bytes], P
         assert page.listing == whole.listing or body[:end].endswith(b">"), end
         assert (page.movie is None) == (whole.movie is None), end
         if page.movie is not None and whole.movie is not None:
-            assert faults(_states(whole.movie), _states(page.movie), Damage("cut", b"")) == [], end
+            before, after = (_states(found.movie) | _of_seasons(found) for found in (whole, page) if found.movie)
+            assert faults(before, after, Damage("cut", b"")) == [], end
 
 
 def _without_parts(value: Any) -> Any:

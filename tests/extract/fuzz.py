@@ -121,7 +121,9 @@ def _read(body: bytes, name: str, before: float, report: Report, slack: float) -
             else:
                 page = read_page(body)
                 page_record(page)
-                _check(page.movie)
+                if _is_valid(page.movie):
+                    for season in page.seasons:
+                        check_movie(season)
         report.read += 1
     except ExtractionError:
         report.refused += 1
@@ -139,11 +141,14 @@ def _read(body: bytes, name: str, before: float, report: Report, slack: float) -
         report.faults.append(f"{name}: {memory:.0f} MB")
 
 
-def _check(movie: Movie | None) -> None:
-    """See to it that a movie is one that stores take, or is refused with a sentence."""
-    if movie is not None:
-        with suppress(InvalidItemError):
-            check_movie(movie)
+def _is_valid(movie: Movie | None) -> bool:
+    """Return whether a movie is one that stores take; it is refused with a sentence otherwise."""
+    if movie is None:
+        return False
+    with suppress(InvalidItemError):
+        check_movie(movie)
+        return True
+    return False
 
 
 def _place() -> str:

@@ -1,0 +1,206 @@
+"""Series, seasons and episodes: a page is read as what it is about, and a series' page says of its seasons what it shows and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.pages import page_record, read_page
+from moviecrawler.fields import silent_beside
+from moviecrawler.pipelines.validate import check_movie
+from tests.conftest import PROJECT
+from tests.extract.damages import assert_cut_page_says_the_same_or_less, damages, faults, states
+from tests.extract.limits import processor_time
+
+if TYPE_CHECKING:
+    from moviecrawler.items import Movie
+
+PAGES = PROJECT / "tests" / "pages"
+WITH_SEASONS = {
+    "rottentomatoes/2026-series-tiles": 8,
+    "rottentomatoes/2022-series-rows": 3,
+    "rottentomatoes/2026-tv": 1,
+    "metacritic/nuxt3-series-seasons": 6,
+    "metacritic/composer-series": 6,
+}
+PARTS = {
+    "rottentomatoes/2026-season": "tv/salt_road/s05",
+    "rottentomatoes/2026-episode": "tv/salt_road/s05/e01",
+    "metacritic/nuxt3-season": "tv/copper-coast/season-2",
+    "metacritic/nuxt3-season-unreviewed": "tv/copper-coast/season-3",
+    "metacritic/nuxt3-episode": "tv/copper-coast/season-2/episode-7-the-kiln",
+}
+SERIES = {"rottentomatoes": "rottentomatoes/2026-series-tiles", "metacritic": "metacritic/nuxt3-series-seasons"}
+TILES = PAGES / "rottentomatoes" / "2026-series-tiles" / "page.html"
+
+
+def body_of(case: str) -> bytes:
+    (page,) = (PAGES / case).glob("page.*")
+    return page.read_bytes()
+
+
+def url_of(case: str) -> str:
+    return str(json.loads((PAGES / case / "meta.json").read_text("utf-8"))["url"])
+
+
+def seasons(body: bytes, case: str = SERIES["rottentomatoes"]) -> list[Movie]:
+    return read_page(body, url_of(case)).seasons
+
+
+@pytest.mark.parametrize(("case", "number"), WITH_SEASONS.items())
+def test_series_page_states_of_its_seasons_what_it_shows_and_no_absence(case: str, number: int) -> None:
+    page = read_page(body_of(case), url_of(case))
+    assert page.movie is not None
+    assert len({season.site_id for season in page.seasons}) == len(page.seasons) == number
+    for season in page.seasons:
+        check_movie(season)
+        assert (season.kind, season.source, season.series_id) == ("season", "list", page.movie.site_id)
+        assert season.silent == silent_beside(season)
+        assert {"plot", "scores.metascore", "scores.tomatometer", "credits.cast"} & set(season.silent)
+    printed = page_record(page)["seasons"]
+    assert [row["site_id"] for row in printed] == [season.site_id for season in page.seasons]
+    assert [row["silent"] for row in printed] == [season.silent for season in page.seasons]
+
+
+@pytest.mark.parametrize(("case", "site_id"), PARTS.items())
+def test_season_and_episode_are_never_their_series_nor_each_other(case: str, site_id: str) -> None:
+    body, url = body_of(case), url_of(case)
+    page = read_page(body, url)
+    assert page.movie is not None
+    check_movie(page.movie)
+    assert (page.movie.site_id, page.seasons) == (site_id, [])
+    series = url[: url.index("/tv/")] + "/" + page.movie.series_id if page.movie.series_id else ""
+    other = re.sub(r"s05|season-[23]", "s04" if "rotten" in url else "season-9", url)
+    for asked in (series, other):
+        with pytest.raises(ExtractionError, match="was asked for, and the page is about"):
+            read_page(body, asked)
+    with pytest.raises(ExtractionError, match="was asked for, and the page is about"):
+        read_page(body_of(SERIES[case.partition("/")[0]]), url)
+
+
+def test_series_under_a_new_address_is_the_same_title() -> None:
+    page = read_page(body_of(SERIES["rottentomatoes"]), "https://www.rottentomatoes.com/tv/salt-road-2016")
+    assert page.movie is not None
+    assert page.movie.site_id == "tv/salt_road"
+
+
+def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
+    body = body_of("metacritic/nuxt3-season-unreviewed")
+    movie = read_page(body, url_of("metacritic/nuxt3-season-unreviewed")).movie
+    assert movie is not None
+    assert movie.scores == []
+    assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.silent)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ids"),
+    [
+        (rb"tile-season", b"tile-saison", ["s07", "s02"]),
+        (rb'slot="critics-score"', b'slot="score"', ["s06", "s05", "s04", "s03", "s01", "s00", "s07", "s02"]),
+        (rb'/tv/salt_road/s(?=0[0-6]" skeleton)', b"/tv/pepper_road/s", ["s07", "s02"]),
+        (
+            rb'"containsSeason": \[.*?\]',
+            b'"containsSeason": [1, null, {"url": 5}]',
+            ["s06", "s05", "s04", "s03", "s01", "s00"],
+        ),
+        (rb'"containsSeason": \[.*?\]', b'"containsSeason": "none"', ["s06", "s05", "s04", "s03", "s01", "s00"]),
+    ],
+)
+def test_tiles_that_are_others_are_passed_by_and_the_series_is_read(old: bytes, new: bytes, ids: list[str]) -> None:
+    body = re.sub(old, new, TILES.read_bytes())
+    page = read_page(body, url_of(SERIES["rottentomatoes"]))
+    assert page.movie is not None
+    assert page.movie.scores
+    assert [str(season.site_id).rpartition("/")[2] for season in page.seasons] == ids
+    if new == b'slot="score"':
+        assert {score.kind for season in page.seasons for score in season.scores} == {"popcornmeter"}
+
+
+@pytest.mark.parametrize("case", ["rottentomatoes/2026-series-tiles", "metacritic/nuxt3-series-seasons"])
+def test_cut_page_gives_no_other_seasons(case: str) -> None:
+    assert_cut_page_says_the_same_or_less(body_of(case), lambda body: read_page(body, url_of(case)))
+
+
+@pytest.mark.parametrize("case", [*WITH_SEASONS, *PARTS])
+def test_page_that_lacks_a_source_says_the_same_of_seasons_or_less(case: str) -> None:
+    body, url = body_of(case), url_of(case)
+    healthy = states(body, url)
+    assert healthy is not None
+    for damage in damages(body, case, 40):
+        damaged = states(damage.body, url)
+        found = faults(healthy, damaged, damage) if damaged is not None else []
+        # A title can't be silent: it is that of the next place which has one.
+        assert [fault for fault in found if not fault.startswith(("title:", "credits."))] == [], damage.name
+
+
+def test_more_seasons_than_any_series_has_are_refused_in_bounded_time() -> None:
+    tiles = b"".join(b'<tile-season href="/tv/salt_road/s%d"></tile-season>' % number for number in range(3000))
+    body = TILES.read_bytes().replace(b"<carousel-slider", tiles + b"<carousel-slider")
+    with processor_time(), pytest.raises(ExtractionError, match="seasons"):
+        seasons(body)
+
+
+def test_tiles_that_are_never_closed_take_linear_time() -> None:
+    body = TILES.read_bytes().replace(b"<carousel-slider", b"<tile-season <carousel-slider" * 20_000)
+    with processor_time(5), suppress(ExtractionError):
+        seasons(body)
+
+
+def episodes_page(section: Any, **series: Any) -> bytes:
+    about = {"id": "tt0900002", "titleText": {"text": "Harbour Lights"}, "titleType": {"id": "tvSeries"}, **series}
+    return json.dumps(
+        {
+            "page": "/title/[tconst]/episodes",
+            "props": {"pageProps": {"contentData": {"entityMetadata": about, "section": section}}},
+        }
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("row", "numbers"),
+    [
+        ({"season": "3", "episode": "0"}, (3, 0)),
+        ({"season": "Unknown", "episode": "Unknown"}, (None, None)),
+        ({"season": 2, "episode": 11}, (2, 11)),
+        ({"season": "-1", "episode": "9" * 20}, (None, None)),
+        ({"season": {}, "episode": []}, (None, None)),
+        ({}, (None, None)),
+    ],
+)
+def test_row_of_an_imdb_season_has_the_numbers_that_it_states(
+    row: dict[str, Any], numbers: tuple[int | None, int | None]
+) -> None:
+    body = episodes_page({"episodes": {"items": [{"id": "tt0900020", "titleText": "The Fog", **row}], "total": 1}})
+    listing = read_page(body).listing
+    assert listing is not None
+    assert [(entry.season, entry.episode) for entry in listing.entries] == [numbers]
+
+
+@pytest.mark.parametrize(
+    ("episodes", "counts"),
+    [
+        ({"seasons": [{"number": 1}, {"number": 2}, {"number": 2}], "totalEpisodes": {"total": 9}}, (2, 9)),
+        ({"seasons": [{"number": 1}, {"count": 2}], "episodes": {"total": 9}}, ("silent", 9)),
+        ({"seasons": [], "totalEpisodes": {"total": 0}}, (None, None)),
+        (
+            {"displayableSeasons": {"total": 2, "edges": [{"node": {"season": "1"}}, {"node": {"season": "Unknown"}}]}},
+            (1, "silent"),
+        ),
+        ({"displayableSeasons": {"total": 30, "edges": [{"node": {"season": "30"}}]}}, ("silent", "silent")),
+        ({"displayableSeasons": {"total": 1, "edges": [{"node": {"text": "1"}}]}}, ("silent", "silent")),
+        ({"seasons": "two", "totalEpisodes": {"total": -4}}, ("silent", "silent")),
+        (None, (None, None)),
+    ],
+)
+def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, counts: tuple[Any, Any]) -> None:
+    movie = read_page(episodes_page({"episodes": {"items": []}}, episodes=episodes)).movie
+    assert movie is not None
+    found = tuple(
+        "silent" if name in movie.silent else getattr(movie, name) for name in ("season_count", "episode_count")
+    )
+    assert found == counts
