@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +14,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import timedelta
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from moviecrawler.items import Movie
@@ -39,7 +38,7 @@ INSERT INTO titles AS stored (site_id, facts, votes, stored_at) VALUES (?, ?, ?,
 ON CONFLICT (site_id) DO UPDATE SET facts = excluded.facts, votes = excluded.votes, stored_at = excluded.stored_at
 WHERE excluded.stored_at - stored.stored_at >= ?
 """
-_BATCH = 500
+_BATCH = 2_000
 _LOCK_TIMEOUT_SECONDS = 10.0
 
 
@@ -51,8 +50,17 @@ class Pass(NamedTuple):
     """Ids that were asked for and that the datasets don't have."""
 
 
+class Facts(NamedTuple):
+    """What is kept of a title."""
+
+    site_id: str
+    hashed: bytes
+    """Of all but the votes."""
+    votes: int | None
+
+
 class StoredFacts:
-    """What was stored of titles. Call it from one thread."""
+    """What was stored of titles. Threads may call it one after the other."""
 
     def __init__(self, path: Path, *, least_change: float, margin: timedelta) -> None:
         """Keep it in the file at `path`.
@@ -69,11 +77,12 @@ class StoredFacts:
         )
         self._connection.executescript(_SCHEMA)
 
-    def changed(self, movies: Iterable[Movie]) -> list[Movie]:
+    def changed(self, movies: Iterable[Movie]) -> list[tuple[Movie, Facts]]:
         """Return the movies whose facts the stores don't have; votes that have hardly moved are no change."""
-        given = {movie.site_id: movie for movie in movies}
-        for site_id, facts, before in self._connection.execute(_FIND, (json.dumps(list(given)),)):
-            if facts == _hash(given[site_id]) and self._is_close(before, _votes(given[site_id])):
+        given = {movie.site_id: (movie, _facts(movie)) for movie in movies}
+        for site_id, hashed, before in self._connection.execute(_FIND, (json.dumps(list(given)),)):
+            _, now = given[site_id]
+            if hashed == now.hashed and self._is_close(before, now.votes):
                 del given[site_id]
         return list(given.values())
 
@@ -82,12 +91,9 @@ class StoredFacts:
             return before == votes
         return before == votes or abs(votes - before) < self._least_change * before
 
-    def add(self, movie: Movie) -> None:
-        """Note that all stores have a title as it is now. It has `scraped_at`."""
-        assert movie.scraped_at is not None  # noqa: S101 - the stores' own condition
-        self._waiting.append(
-            (movie.site_id or "", _hash(movie), _votes(movie), movie.scraped_at.timestamp(), self._margin)
-        )
+    def add(self, facts: Facts, scraped_at: datetime) -> None:
+        """Note that all stores have a title as it was then."""
+        self._waiting.append((*facts, scraped_at.timestamp(), self._margin))
         if len(self._waiting) >= _BATCH:
             self.flush()
 
@@ -122,13 +128,18 @@ class StoredFacts:
             self._connection.close()
 
 
-def _votes(movie: Movie) -> int | None:
+def _facts(movie: Movie) -> Facts:
     score = movie.score("imdb")
-    return None if score is None else score.count
-
-
-def _hash(movie: Movie) -> bytes:
-    """Return a hash of all facts of a title but its votes."""
-    scores = [replace(score, count=None) for score in movie.scores]
-    plain = replace(movie, scores=scores, scraped_at=None, fetch=None)
-    return blake2b(msgspec.msgpack.encode(plain), digest_size=8).digest()
+    votes = None if score is None else score.count
+    kept = movie.scraped_at, movie.fetch, [each.count for each in movie.scores]
+    # Not a copy of it: that takes longer than the rest.
+    movie.scraped_at = movie.fetch = None
+    for each in movie.scores:
+        each.count = None
+    try:
+        hashed = blake2b(msgspec.msgpack.encode(movie), digest_size=8).digest()
+    finally:
+        movie.scraped_at, movie.fetch, counts = kept
+        for each, count in zip(movie.scores, counts, strict=True):
+            each.count = count
+    return Facts(movie.site_id or "", hashed, votes)

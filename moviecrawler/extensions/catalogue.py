@@ -24,7 +24,7 @@ from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.fields import told_by
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.urls import HOMES
@@ -202,12 +202,14 @@ class CatalogueRecorder:
     # --- Outcomes -----------------------------------------------------------------------------------------------------
 
     def item_completed(self, item: Any, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
-        """Take note of what became of a title. One whose item was lost is due again when its claim ends."""
-        if isinstance(item, Movie) and _is_told_by_series(item):
-            self._told_by_series(item, outcomes)
-            return
-        if not isinstance(item, Movie | Miss) or _is_row_of_list(item):
-            return
+        """Take note of what became of titles. One whose item was lost is due again when its claim ends."""
+        for title in [item] if isinstance(item, Miss) else movies_in(item):
+            if isinstance(title, Movie) and _is_told_by_series(title):
+                self._told_by_series(title, outcomes)
+            elif not _is_row_of_list(title):
+                self._title_completed(title, request, outcomes)
+
+    def _title_completed(self, item: Movie | Miss, request: Request | None, outcomes: frozenset[StoreOutcome]) -> None:
         due = request.cb_kwargs.get("due") if request is not None else None
         if "lost" in outcomes:
             if due:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from moviecrawler.datasets.stored_facts import StoredFacts
+from moviecrawler.items import movies_in
 from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.datasets.stored_facts import Pass
+    from moviecrawler.datasets.stored_facts import Facts, Pass
     from moviecrawler.items import Movie
     from moviecrawler.signals import Outcome
 
@@ -38,7 +39,7 @@ class DatasetFacts:
         has_csv = Path(crawler.settings["DATA_DIR"], "movies.sqlite3").exists()
         self._begins_anew = crawler.settings.getbool("CSV_ENABLED") and not has_csv
         """Whether somebody has removed the CSV files, who wants them anew."""
-        self._following: dict[int, Movie] = {}
+        self._following: dict[int, tuple[Movie, Facts]] = {}
         self._pass: tuple[str, int, list[str]] | None = None
         self._is_whole = True
         """Whether all that was given to the stores is durable in each of them."""
@@ -68,21 +69,22 @@ class DatasetFacts:
     def changed(self, movies: Iterable[Movie]) -> list[Movie]:
         """Return the movies that not all stores have as they are, and follow them until they have."""
         changed = self._facts.changed(movies)
-        self._following.update((id(movie), movie) for movie in changed)
-        return changed
+        self._following.update((id(movie), (movie, facts)) for movie, facts in changed)
+        return [movie for movie, _ in changed]
 
     def end_pass(self, name: str, titles: int, absent: list[str]) -> None:
         """Note a pass by its version once all of it is stored, when the crawl is over."""
         self._pass = (name, titles, absent)
 
     def _completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        movie = self._following.pop(id(item), None)
-        if movie is None:
-            return
-        if outcomes == {"durable"}:
-            self._facts.add(movie)
-        else:
-            self._is_whole = False
+        for each in movies_in(item):
+            movie, facts = self._following.pop(id(each), (None, None))
+            if movie is None or facts is None:
+                continue
+            if outcomes == {"durable"} and movie.scraped_at is not None:
+                self._facts.add(facts, movie.scraped_at)
+            else:
+                self._is_whole = False
 
     def _dropped(self, item: Any) -> None:
         if self._following.pop(id(item), None) is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
 from moviecrawler.signals import item_completed
 
 if TYPE_CHECKING:
@@ -37,9 +37,11 @@ class TitleOutcomes:
         return outcomes
 
     def item_scraped(self, item: Any) -> None:
-        """Count a title that was missed."""
+        """Count a title that was missed, and each movie of what Scrapy counts as one item."""
         if isinstance(item, Miss):
             self._count(item.outcome)
+        elif isinstance(item, MovieBatch):
+            self.stats.inc_value("item_scraped_count", len(item.movies) - 1)
 
     def item_dropped(self, item: Any) -> None:
         """Count a title whose movie, or what is said of its miss, did not pass the checks."""
@@ -47,12 +49,15 @@ class TitleOutcomes:
             self._count("rejected")
 
     def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        """Count a title whose movie is settled in all stores."""
-        if isinstance(item, Movie) and item.source != "list":
-            self._count(next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"))
+        """Count titles whose movies are settled in all stores."""
+        titles = sum(movie.source != "list" for movie in movies_in(item))
+        if titles:
+            self._count(
+                next((worse for worse in ("lost", "rejected", "spooled") if worse in outcomes), "stored"), titles
+            )
 
-    def _count(self, outcome: str) -> None:
-        self.stats.inc_value(f"titles/{outcome}")
+    def _count(self, outcome: str, titles: int = 1) -> None:
+        self.stats.inc_value(f"titles/{outcome}", titles)
 
 
 def ended_by_itself(reason: str | None, *, within_budget: bool) -> bool:

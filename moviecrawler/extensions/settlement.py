@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from moviecrawler.items import Miss, Movie, RawPage
+from moviecrawler.items import Miss, Movie, MovieBatch, RawPage
 from moviecrawler.signals import item_completed, item_settled, page_archived, store_opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from scrapy import Request
@@ -30,6 +31,8 @@ class _Followed:
     request: Request | None = None
     """That it came of. Not its response: a page of 1 MB would be held until the item's batch is written."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    otherwise: list[tuple[Movie, Outcome]] = field(default_factory=list)
+    """Movies of a batch that some store did not settle like the rest."""
 
 
 class Settlement:
@@ -68,25 +71,46 @@ class Settlement:
         entry.passed, entry.request = True, getattr(response, "request", None)
         self._check(entry)
 
-    def _item_settled(self, item: Any, store: str, outcome: Outcome, earlier: bool = False) -> None:
+    def _item_settled(
+        self,
+        item: Any,
+        store: str,
+        outcome: Outcome,
+        earlier: bool = False,
+        otherwise: Sequence[tuple[Movie, Outcome]] = (),
+    ) -> None:
         if earlier:
             return  # nothing of this run waits for it
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.outcomes[store] = outcome
+        entry.otherwise += otherwise
         self._check(entry)
 
     def _item_left(self, item: Any) -> None:
         self._items.pop(id(item), None)
 
     def _check(self, entry: _Followed) -> None:
-        stores = self._stores if isinstance(entry.item, Movie | Miss) else set()
+        stores = self._stores if isinstance(entry.item, Movie | MovieBatch | Miss) else set()
         if isinstance(entry.item, RawPage):
             stores = {"archive"}
-        if entry.passed and entry.outcomes.keys() >= stores:
-            del self._items[id(entry.item)]
-            self._manager.send_catch_log(
-                item_completed,
-                item=entry.item,
-                request=entry.request,
-                outcomes=frozenset(entry.outcomes.values()),
-            )
+        if not entry.passed or not entry.outcomes.keys() >= stores:
+            return
+        del self._items[id(entry.item)]
+        for item, outcomes in _parts(entry):
+            self._manager.send_catch_log(item_completed, item=item, request=entry.request, outcomes=outcomes)
+
+
+def _parts(entry: _Followed) -> Iterator[tuple[Any, frozenset[Outcome]]]:
+    """Yield an item with its outcomes; of a batch, the movies that did not end like the rest one by one."""
+    alike = list(entry.outcomes.values())
+    others: dict[int, list[Outcome]] = {}
+    for movie, outcome in entry.otherwise:
+        others.setdefault(id(movie), []).append(outcome)
+    if others:
+        for movie in entry.item.movies:
+            if (outcomes := others.get(id(movie))) is not None:
+                yield movie, frozenset(outcomes + alike[len(outcomes) :])
+        entry.item.movies = [movie for movie in entry.item.movies if id(movie) not in others]
+        if not entry.item.movies:
+            return
+    yield entry.item, frozenset(alike)

@@ -24,7 +24,7 @@ from scrapy.utils.misc import load_object
 from moviecrawler.catalogue.stored import encode_movie
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.frontier.engine import is_closing
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss, Movie, MovieBatch
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
@@ -65,7 +65,7 @@ def check_stores(settings: BaseSettings) -> None:
 
 
 class BatchingPipeline:
-    """Scrapy item pipeline that writes Movies and Misses, or other types of items, to a store; the rest pass through.
+    """Scrapy item pipeline that writes Movies, batches of them and Misses, or other types of items, to a store; the rest pass through.
 
     Sends `moviecrawler.signals.item_settled` once an item, and `item_rejected`. Counts, under `store/<name>/`: `durable`, `rejected`,
     `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
@@ -100,6 +100,9 @@ class BatchingPipeline:
         self._stuck = False  # whether the store can neither write nor spool
         self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
         self._held_bytes = 0
+        self._batches: dict[
+            MovieBatch, tuple[int, list[tuple[Movie, Outcome]]]
+        ] = {}  # what is left, and was not durable
         self._loading: asyncio.Task[None] | None = None
         self._ended = False  # whether the thread is done, in the event loop's view
         self._thread = StoreThread(
@@ -159,18 +162,30 @@ class BatchingPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Put an item into the buffer; wait only while that is full."""
-        if isinstance(item, self.item_types):
-            try:
-                record = Record(item, self.encode(item), time.monotonic())
-            except (TypeError, ValueError, OverflowError) as error:
-                record = Record(item, b"", time.monotonic())
-                reason = f"not to be written as JSON: {error}"
-                self._hold(record)
-                await asyncio.to_thread(self._thread.keep_rejected, record, reason)
-                self.settle([record], "rejected", reason)
-            else:
-                await self._admit(record)
+        if isinstance(item, MovieBatch) and Movie in self.item_types:
+            self._batches[item] = (len(item.movies), [])
+            encoded = await asyncio.to_thread(lambda: [self._try_encode(movie) for movie in item.movies])
+            for movie, each in zip(item.movies, encoded, strict=True):
+                await self._take(movie, each, item)
+        elif isinstance(item, self.item_types):
+            await self._take(item, self._try_encode(item))
         return item
+
+    def _try_encode(self, item: Any) -> bytes | Exception:
+        try:
+            return self.encode(item)
+        except (TypeError, ValueError, OverflowError) as error:
+            return error
+
+    async def _take(self, item: Any, encoded: bytes | Exception, batch: MovieBatch | None = None) -> None:
+        if isinstance(encoded, bytes):
+            await self._admit(Record(item, encoded, time.monotonic(), batch=batch))
+            return
+        record = Record(item, b"", time.monotonic(), batch=batch)
+        reason = f"not to be written as JSON: {encoded}"
+        self._hold(record)
+        await asyncio.to_thread(self._thread.keep_rejected, record, reason)
+        self.settle([record], "rejected", reason)
 
     async def close_spider(self) -> None:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
@@ -228,25 +243,46 @@ class BatchingPipeline:
             await self._settled.wait()
 
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
-        """Report the outcome of records, each once."""
-        for record in records:
-            # A thread that hung until after the deadline may still report what was spooled meanwhile.
-            if record not in self._held:
-                continue
+        """Report the outcome of records, each once; of those that came in a batch, once all of it are settled."""
+        # A thread that hung until after the deadline may still report what was spooled meanwhile.
+        settled = [record for record in records if record in self._held]
+        if settled:
+            self._stats.inc_value(self._stat(outcome), len(settled))
+        for record in settled:
             del self._held[record]
             self._held_bytes -= len(record.encoded)
-            self.count(outcome)
-            self._signals.send_catch_log(
-                item_settled,
-                item=record.item,
-                store=self.store.name,
-                outcome=outcome,
-                reason=reason,
-                earlier=record.spool is not None,
-            )
             if outcome == "rejected":
                 self._send_rejected(reason or "", record.item)
+            if record.batch is None:
+                self._send_settled(record.item, outcome, reason, earlier=record.spool is not None)
+                continue
+            left, otherwise = self._batches[record.batch]
+            self._batches[record.batch] = (left - 1, otherwise)
+            if outcome != "durable":
+                otherwise.append((record.item, outcome))
+            if left == 1:
+                del self._batches[record.batch]
+                self._send_settled(record.batch, "durable", None, otherwise=otherwise)
         self._settled.set()
+
+    def _send_settled(
+        self,
+        item: Any,
+        outcome: Outcome,
+        reason: str | None,
+        *,
+        earlier: bool = False,
+        otherwise: Sequence[tuple[Movie, Outcome]] = (),
+    ) -> None:
+        self._signals.send_catch_log(
+            item_settled,
+            item=item,
+            store=self.store.name,
+            outcome=outcome,
+            reason=reason,
+            earlier=earlier,
+            otherwise=otherwise,
+        )
 
     async def _spool(self, records: Sequence[Record]) -> None:
         # What was loaded from a spool file is still in that file.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
+from scrapy.signals import item_dropped
 
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
@@ -23,6 +24,7 @@ from moviecrawler.items import (
     Credit,
     Miss,
     Movie,
+    MovieBatch,
     Offer,
     OfferKind,
     OtherTitle,
@@ -34,13 +36,24 @@ from moviecrawler.items import (
     TitleKind,
 )
 from moviecrawler.pipelines.adapting import adapted, is_foreign
+from moviecrawler.pipelines.cleaning import TEXT_LISTS, TEXTS, clean_texts
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
+from moviecrawler.pipelines.value_checks import (
+    LONGEST,
+    check_choice,
+    check_given,
+    check_integer,
+    check_list,
+    check_number,
+    check_text,
+    check_unique,
+)
 from moviecrawler.signals import item_rejected
-from moviecrawler.texts import on_one_line, shortened, without_controls
+from moviecrawler.texts import on_one_line, shortened
 from moviecrawler.urls import HOMES, id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -50,27 +63,14 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
+logger = logging.getLogger(__name__)
+
 _MOST = 10**9
 """More than anyone has ever counted of people, votes or places in a list."""
 _MOST_MONEY = 10**15
 _CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
-_LONGEST = {
-    **dict.fromkeys(("title", "original_title", "series_title"), 500),
-    **dict.fromkeys(("site_id", "series_id", "imdb_id"), 300),
-    **dict.fromkeys(("url", "poster_url", "fetch"), 4_000),
-    **dict.fromkeys(("consensus", "taglines"), 4_000),
-    "plot": 20_000,
-    "reason": 1_000,
-    "credits": 10_000,  # an actor of many small parts
-}
-"""Characters. Titles are compared word by word with each other: the longest known has less than 250."""
-_LONGEST_TEXT = 500
-"""Characters of any other field."""
 _LONGEST_OF_OFFER = 200
 """Characters of an offer's provider, country and so on. Three of them are a key in Postgres, whose indexes take 2,700 bytes."""
-_LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000, "keywords": 5_000, "related": 5_000}
-"""Members; the longest cast known has 5,000 or so."""
-_LONGEST_OTHER_LIST = 500
 _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
 
@@ -87,26 +87,12 @@ _RANGES = {
     "episode": (0, _MOST),
     "list_rank": (1, _MOST),
 }
-_TEXTS = (
-    *("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name"),
-    "consensus",
-)
-_TEXT_LISTS = ("genres", "countries", "languages", "keywords", "interests", "taglines")
 _PAID: tuple[OfferKind, ...] = ("rent", "buy")
 _LEAST_PRICE = 0.001
 """Of an offer, in its currency: what costs nothing is free."""
 _NAMER = re.compile("[a-z_]{1,30}")
 _MOST_IDS = 100
 """External ids of a title."""
-_PARTS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "credits": (Credit, ("name", "character", "person_id")),
-    "other_titles": (OtherTitle, ("title",)),
-    "scores": (Score, ("sentiment",)),
-    "offers": (Offer, ("provider", "country", "currency", "quality", "url", "source")),
-    "awards": (Award, ("event",)),
-    "related": (RelatedTitle, ("title", "connection")),
-}
-"""Lists of objects, and their texts that are cleaned."""
 _OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
 _AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 
@@ -134,99 +120,108 @@ class ValidatePipeline:
         return cls(check_data_dir(crawler.settings.get("DATA_DIR", "data")), crawler.stats, crawler.signals)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right."""
+        """Return the item, or the Movie or Miss that a foreign item is; raise DropItem for what can't be right.
+
+        A batch loses the movies that can't be right, each with the signal `item_dropped`.
+        """
+        if isinstance(item, MovieBatch):
+            await self._check_batch(item)
+            return item
         try:
             if is_foreign(item):
                 item = adapted(item)
-            if isinstance(item, Movie):
-                clean_texts(item)
-                check_movie(item)
-                _check_scraped(item)
-            elif isinstance(item, Miss):
-                item.reason = shortened(on_one_line(item.reason), _LONGEST_REASON) or item.outcome
-                check_miss(item)
+            _check(item)
         except InvalidItemError as error:
-            reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
-            self._stats.inc_value("items/rejected")
-            self._stats.inc_value(f"items/rejected/{error.field}")
-            if is_foreign(item):
-                item = repr(ItemAdapter(item).asdict())
-            # It waits for the disk.
-            if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
-                self._stats.inc_value("items/unrecorded")
-            self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
-            raise DropItem(reason) from None
+            raise DropItem(await self._reject(item, error)) from None
         return item
 
+    async def _check_batch(self, batch: MovieBatch) -> None:
+        refused = {id(movie): error for movie, error in await asyncio.to_thread(lambda: list(_refused(batch.movies)))}
+        movies, batch.movies = batch.movies, [movie for movie in batch.movies if id(movie) not in refused]
+        for movie in movies:
+            if (error := refused.get(id(movie))) is not None:
+                dropped = DropItem(await self._reject(movie, error))
+                logger.warning("Rejected %s %s: %s", movie.site, movie.site_id, dropped)
+                self._signals.send_catch_log(item_dropped, item=movie, response=None, spider=None, exception=dropped)
+        if not batch.movies:
+            raise DropItem("none of a batch is left")
 
-def clean_texts(movie: Movie) -> None:
-    """Take control characters out of a movie's texts, and tabs and line breaks as well where one line is expected."""
-    for name in ("title", *_TEXTS):
-        _clean(movie, name, without_controls if name == "plot" else on_one_line)
-    for name in _TEXT_LISTS:
-        texts = getattr(movie, name)
-        if isinstance(texts, list):
-            texts[:] = [on_one_line(text) if isinstance(text, str) else text for text in texts]
-    for field, (kind, names) in _PARTS.items():
-        parts = getattr(movie, field)
-        for part in parts if isinstance(parts, list) else ():
-            if isinstance(part, kind):
-                for name in names:
-                    _clean(part, name, on_one_line)
-    if isinstance(movie.external_ids, dict):
-        movie.external_ids |= {
-            namer: on_one_line(text) for namer, text in movie.external_ids.items() if isinstance(text, str)
-        }
+    async def _reject(self, item: Any, error: InvalidItemError) -> str:
+        """Set an item aside, and return why."""
+        reason = shortened(on_one_line(str(error)), _LONGEST_REASON)
+        self._stats.inc_value("items/rejected")
+        self._stats.inc_value(f"items/rejected/{error.field}")
+        if is_foreign(item):
+            item = repr(ItemAdapter(item).asdict())
+        # It waits for the disk.
+        if not await asyncio.to_thread(append_rejected, self._data_dir, "validate", reason, item):
+            self._stats.inc_value("items/unrecorded")
+        self._signals.send_catch_log(item_rejected, store="validate", reason=reason, item=item)
+        return reason
 
 
-def _clean(item: object, name: str, clean: Callable[[str], str]) -> None:
-    text = getattr(item, name)
-    if isinstance(text, str) and not text.isprintable():  # which nearly all are
-        setattr(item, name, clean(text))
+def _refused(movies: Iterable[Movie]) -> Iterator[tuple[Movie, InvalidItemError]]:
+    """Yield the movies that can't be right."""
+    for movie in movies:
+        try:
+            _check(movie)
+        except InvalidItemError as error:
+            yield movie, error
+
+
+def _check(item: Any) -> None:
+    """Clean the texts of a Movie or Miss, and raise InvalidItemError when it can't be right."""
+    if isinstance(item, Movie):
+        clean_texts(item)
+        check_movie(item)
+        _check_scraped(item)
+    elif isinstance(item, Miss):
+        item.reason = shortened(on_one_line(item.reason), _LONGEST_REASON) or item.outcome
+        check_miss(item)
 
 
 def check_miss(miss: Miss) -> None:
     """Raise InvalidItemError for the first field that no miss can have."""
-    _check_choice("site", miss.site, HOMES)
-    _check_choice("outcome", miss.outcome, _OUTCOMES)
+    check_choice("site", miss.site, HOMES)
+    check_choice("outcome", miss.outcome, _OUTCOMES)
     for name in ("site_id", "url", "reason"):
-        _check_text(name, getattr(miss, name))
+        check_text(name, getattr(miss, name))
     _check_time("checked_at", miss.checked_at)
 
 
 def check_movie(movie: Movie) -> None:
     """Raise InvalidItemError for the first field that no title can have: its name, the value, and what would be right."""
     _check_identity(movie)
-    _check_choice("kind", movie.kind, get_args(TitleKind))
-    _check_choice("source", movie.source, get_args(Source))
-    _check_text("title", movie.title)
-    for name in _TEXTS:
-        _check_given(name, getattr(movie, name))
+    check_choice("kind", movie.kind, get_args(TitleKind))
+    check_choice("source", movie.source, get_args(Source))
+    check_text("title", movie.title)
+    for name in TEXTS:
+        check_given(name, getattr(movie, name))
     _check_series(movie)
-    for name in _TEXT_LISTS:
-        for text in _check_list(name, getattr(movie, name), str):
-            _check_text(name, text)
+    for name in TEXT_LISTS:
+        for text in check_list(name, getattr(movie, name), str):
+            check_text(name, text)
     for name, (least, most) in _RANGES.items():
         if getattr(movie, name) is not None:
-            _check_integer(name, getattr(movie, name), least, most)
+            check_integer(name, getattr(movie, name), least, most)
     if movie.year is not None and movie.end_year is not None and movie.end_year < movie.year:
         raise InvalidItemError("end_year", f"{movie.end_year} is before the year {movie.year}")
     _check_dates(movie)
     if not isinstance(movie.list_computed, bool):
         raise InvalidItemError("list_computed", f"{movie.list_computed!r} is not a boolean")
-    _check_credits(_check_list("credits", movie.credits, Credit))
-    for other in _check_list("other_titles", movie.other_titles, OtherTitle):
-        _check_text("other_titles", other.title)
-        _check_given("other_titles", other.country, other.language, other.kind)
-    _check_scores(_check_list("scores", movie.scores, Score))
-    _check_amounts(_check_list("amounts", movie.amounts, Amount))
-    _check_offers(_check_list("offers", movie.offers, Offer))
-    _check_awards(_check_list("awards", movie.awards, Award))
-    _check_related(_check_list("related", movie.related, RelatedTitle), movie.site)
+    _check_credits(check_list("credits", movie.credits, Credit))
+    for other in check_list("other_titles", movie.other_titles, OtherTitle):
+        check_text("other_titles", other.title)
+        check_given("other_titles", other.country, other.language, other.kind)
+    _check_scores(check_list("scores", movie.scores, Score))
+    _check_amounts(check_list("amounts", movie.amounts, Amount))
+    _check_offers(check_list("offers", movie.offers, Offer))
+    _check_awards(check_list("awards", movie.awards, Award))
+    _check_related(check_list("related", movie.related, RelatedTitle), movie.site)
     _check_external_ids(movie.external_ids)
     _check_silent(movie)
     if movie.fetch is not None:
-        _check_text("fetch", movie.fetch.url)
+        check_text("fetch", movie.fetch.url)
 
 
 def _check_scraped(movie: Movie) -> None:
@@ -235,17 +230,17 @@ def _check_scraped(movie: Movie) -> None:
 
 
 def _check_identity(movie: Movie) -> None:
-    _check_choice("site", movie.site, HOMES)
+    check_choice("site", movie.site, HOMES)
     if movie.site_id is None:
         raise InvalidItemError("site_id", "is missing")
-    _check_text("site_id", movie.site_id)
+    check_text("site_id", movie.site_id)
     if not _is_id(movie.site, movie.site_id):
         raise InvalidItemError("site_id", f"{movie.site_id!r} is not an id of {movie.site}")
-    _check_text("url", movie.url)
+    check_text("url", movie.url)
     if site_of(movie.url or "") != movie.site or id_in_url(movie.site, movie.url or "") != movie.site_id:
         raise InvalidItemError("url", f"{movie.url!r} is not the address of {movie.site_id} on {movie.site}")
     if movie.imdb_id is not None:
-        _check_text("imdb_id", movie.imdb_id)
+        check_text("imdb_id", movie.imdb_id)
         if not _is_id("imdb", movie.imdb_id) or (movie.site == "imdb" and movie.imdb_id != movie.site_id):
             raise InvalidItemError("imdb_id", f"{movie.imdb_id!r} is not the IMDb id of {movie.site_id}")
 
@@ -270,7 +265,7 @@ def _is_id(site: Site, text: str) -> bool:
 def _check_dates(movie: Movie) -> None:
     date = movie.release_date
     if date is not None:
-        _check_text("release_date", date)
+        check_text("release_date", date)
         if attempt(lambda: parse_date(date)) != date:
             raise InvalidItemError("release_date", f"{date!r} is not a date such as 1999-03-31 or 1999-03")
     if movie.scraped_at is not None:
@@ -285,11 +280,11 @@ def _check_time(field: str, when: object) -> None:
 def _check_credits(credits_: list[Credit]) -> None:
     taken = set()
     for credit in credits_:
-        _check_choice("credits", credit.role, get_args(Role))
+        check_choice("credits", credit.role, get_args(Role))
         if credit.name is not None or credit.person_id is None:
-            _check_text("credits", credit.name)
-        _check_integer("credits", credit.position, 1, _MOST)
-        _check_given("credits", credit.person_id, credit.character)
+            check_text("credits", credit.name)
+        check_integer("credits", credit.position, 1, _MOST)
+        check_given("credits", credit.person_id, credit.character)
         if (credit.role, credit.position) in taken:
             raise InvalidItemError("credits", f"{credit.role} {credit.position} stands there twice")
         taken.add((credit.role, credit.position))
@@ -297,64 +292,64 @@ def _check_credits(credits_: list[Credit]) -> None:
 
 def _check_scores(scores: list[Score]) -> None:
     for score in scores:
-        _check_choice("scores", score.kind, SCORE_SCALES)
-        _check_number("scores", score.value, 1 if score.kind == "imdb" else 0, score.scale)
+        check_choice("scores", score.kind, SCORE_SCALES)
+        check_number("scores", score.value, 1 if score.kind == "imdb" else 0, score.scale)
         _check_score_facts(score)
-    _check_unique("scores", [score.kind for score in scores])
+    check_unique("scores", [score.kind for score in scores])
 
 
 def _check_score_facts(score: Score) -> None:
     if score.count is not None:
-        _check_integer("scores", score.count, 1, _MOST)
+        check_integer("scores", score.count, 1, _MOST)
     for number in (score.reviews, score.liked, score.neutral, score.disliked):
         if number is not None:
-            _check_integer("scores", number, 0, _MOST)
+            check_integer("scores", number, 0, _MOST)
     if score.average is not None:
         if score.average_scale is None:
             raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
-        _check_number("scores", score.average, 0, score.average_scale)
+        check_number("scores", score.average, 0, score.average_scale)
     if score.certified is not None and not isinstance(score.certified, bool):
         raise InvalidItemError("scores", f"certified is {score.certified!r}, which is not a boolean")
-    _check_given("scores", score.sentiment)
-    if _check_list("scores", score.histogram, int) and len(score.histogram) != HISTOGRAM_BARS:
+    check_given("scores", score.sentiment)
+    if check_list("scores", score.histogram, int) and len(score.histogram) != HISTOGRAM_BARS:
         raise InvalidItemError("scores", f"a histogram of {len(score.histogram)} values, not {HISTOGRAM_BARS}")
     for votes in score.histogram:
-        _check_integer("scores", votes, 0, _MOST)
+        check_integer("scores", votes, 0, _MOST)
 
 
 def _check_offers(offers: list[Offer]) -> None:
     for offer in offers:
-        _check_choice("offers", offer.kind, get_args(OfferKind))
-        _check_text("offers", offer.provider, _LONGEST_OF_OFFER)
+        check_choice("offers", offer.kind, get_args(OfferKind))
+        check_text("offers", offer.provider, _LONGEST_OF_OFFER)
         texts = (offer.country, offer.currency, offer.quality, offer.source)
-        _check_given("offers", *texts, most=_LONGEST_OF_OFFER)
-        _check_given("offers", offer.url, most=_LONGEST["url"])
+        check_given("offers", *texts, most=_LONGEST_OF_OFFER)
+        check_given("offers", offer.url, most=LONGEST["url"])
         if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
             raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
         if offer.price is not None:
-            _check_number("offers", offer.price, _LEAST_PRICE, _MOST_MONEY)
+            check_number("offers", offer.price, _LEAST_PRICE, _MOST_MONEY)
         if offer.url is not None and not offer.url.startswith(("https://", "http://")):
             raise InvalidItemError("offers", f"{offer.url!r} is not an address of the web")
-    _check_unique("offers", [(offer.provider, offer.kind, offer.country, offer.quality) for offer in offers])
+    check_unique("offers", [(offer.provider, offer.kind, offer.country, offer.quality) for offer in offers])
 
 
 def _check_awards(awards: list[Award]) -> None:
     for award in awards:
-        _check_given("awards", award.event)
+        check_given("awards", award.event)
         for number in (award.wins, award.nominations):
-            _check_integer("awards", number, 0, _MOST)
-    _check_unique("awards", [award.event for award in awards])
+            check_integer("awards", number, 0, _MOST)
+    check_unique("awards", [award.event for award in awards])
 
 
 def _check_related(titles: list[RelatedTitle], site: Site) -> None:
     for title in titles:
-        _check_choice("related", title.relation, get_args(Relation))
+        check_choice("related", title.relation, get_args(Relation))
         for text in (title.site_id, title.title):
-            _check_text("related", text)
+            check_text("related", text)
         if not _is_id(site, title.site_id):
             raise InvalidItemError("related", f"{title.site_id!r} is not an id of {site}")
-        _check_given("related", title.connection)
-    _check_unique("related", [(title.relation, title.site_id) for title in titles])
+        check_given("related", title.connection)
+    check_unique("related", [(title.relation, title.site_id) for title in titles])
 
 
 def _check_external_ids(ids: object) -> None:
@@ -365,21 +360,21 @@ def _check_external_ids(ids: object) -> None:
     for namer, text in ids.items():
         if not isinstance(namer, str) or not _NAMER.fullmatch(namer):
             raise InvalidItemError("external_ids", f"{namer!r} is not a name such as ems")
-        _check_text("external_ids", text)
+        check_text("external_ids", text)
 
 
 def _check_amounts(amounts: list[Amount]) -> None:
     for amount in amounts:
-        _check_choice("amounts", amount.kind, _AMOUNT_KINDS)
-        _check_integer("amounts", amount.value, 1, _MOST_MONEY)
-        _check_text("amounts", amount.currency)
+        check_choice("amounts", amount.kind, _AMOUNT_KINDS)
+        check_integer("amounts", amount.value, 1, _MOST_MONEY)
+        check_text("amounts", amount.currency)
         if not _CURRENCY.fullmatch(amount.currency):
             raise InvalidItemError("amounts", f"{amount.currency!r} is not a currency such as USD")
-    _check_unique("amounts", [amount.kind for amount in amounts])
+    check_unique("amounts", [amount.kind for amount in amounts])
 
 
 def _check_silent(movie: Movie) -> None:
-    names = _check_list("silent", movie.silent, str)
+    names = check_list("silent", movie.silent, str)
     if names != sorted(set(names)):
         raise InvalidItemError("silent", f"{names!r} is not sorted, or names a field twice")
     told = told_by(movie.site, movie.kind) | score_facts_told(movie)
@@ -389,60 +384,3 @@ def _check_silent(movie: Movie) -> None:
     present = present_in(movie).intersection(names)
     if present:
         raise InvalidItemError("silent", f"{min(present)!r} is named there, and has a value")
-
-
-def _check_choice(field: str, value: object, choices: Any) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidItemError(field, f"{value!r} is not one of {', '.join(choices)}")
-
-
-def _check_text(field: str, value: object, most: int | None = None) -> None:
-    if not isinstance(value, str):
-        raise InvalidItemError(field, f"{value!r} is not text")
-    most = most or _LONGEST.get(field, _LONGEST_TEXT)
-    if len(value) > most:
-        raise InvalidItemError(field, f"{value[:100]!r}… has {len(value):,} characters; {most:,} are the most")
-    if not value.strip():
-        raise InvalidItemError(field, f"{value!r} is empty; what the site doesn't have is None")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidItemError(field, f"{value!r} is not valid Unicode") from None
-
-
-def _check_given(field: str, *texts: object, most: int | None = None) -> None:
-    for text in texts:
-        if text is not None:
-            _check_text(field, text, most)
-
-
-def _check_integer(field: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidItemError(field, f"{value!r} is not a whole number")
-    if not least <= value <= most:
-        raise InvalidItemError(field, f"{value} is not within {least} to {most}")
-
-
-def _check_number(field: str, value: object, least: float, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidItemError(field, f"{value!r} is not a number")
-    if not least <= value <= most:
-        raise InvalidItemError(field, f"{value} is not within {least} to {most}")
-
-
-def _check_list(field: str, value: object, kind: type) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidItemError(field, f"{value!r} is not a list")
-    most = _LONGEST_LIST.get(field, _LONGEST_OTHER_LIST)
-    if len(value) > most:
-        raise InvalidItemError(field, f"has {len(value):,} members; {most:,} are the most")
-    for item in value:
-        if not isinstance(item, kind):
-            raise InvalidItemError(field, f"{item!r} is not a {kind.__name__}")
-    return value
-
-
-def _check_unique(field: str, keys: list[Any]) -> None:
-    if len(set(keys)) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidItemError(field, f"{twice} stands there twice")

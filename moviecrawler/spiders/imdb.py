@@ -21,6 +21,7 @@ from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract import imdb
 from moviecrawler.extract.datasets import Damage, url_of
+from moviecrawler.items import MovieBatch
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url
@@ -111,6 +112,7 @@ class ImdbSpider(MovieSpider):
         # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
         is_settled_by_stores = spider.plan.lane is not None or crawler.settings.get("REDIS_URL")
         spider.stored = None if is_settled_by_stores else DatasetFacts(crawler)
+        spider.gives_batches = _takes_batches(crawler.settings)
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
@@ -171,6 +173,8 @@ class ImdbSpider(MovieSpider):
     pass_number: int
     """Requests of a pass carry its number: answers that come after its end belong to no other pass."""
     progress: DownloadProgress
+    gives_batches: bool
+    """Whether the movies of datasets are given to the pipelines in batches; otherwise one by one, like those of pages."""
     stored: DatasetFacts | None
     """Knows which titles the stores have as they are; None where all that is read is stored."""
 
@@ -385,8 +389,11 @@ class ImdbSpider(MovieSpider):
                     self.refused_titles.pop(movie.site_id or "", None)
                 stats.inc_value("titles/asked", sum(movie.site_id not in asked for movie in movies))
                 stats.inc_value("titles/unchanged", len(movies) - len(changed))
-                for movie in changed:
-                    yield movie
+                if self.gives_batches and changed:
+                    yield MovieBatch(changed)
+                else:
+                    for movie in changed:
+                        yield movie
         except CrawlEndedError as error:
             for item in self._datasets_missed(str(error)):
                 yield item
@@ -428,6 +435,21 @@ class ImdbSpider(MovieSpider):
 
 class CrawlEndedError(Exception):
     """The crawl was told to end."""
+
+
+def _takes_batches(settings: BaseSettings) -> bool:
+    """Return whether all that takes items is this project's own, and knows batches of them.
+
+    Feeds, other people's pipelines and extensions, and Scrapy's limit of items, take one movie at a time, and so do the leases of
+    a shared crawl.
+    """
+    components = [
+        path
+        for name in ("ITEM_PIPELINES", "EXTENSIONS", "SPIDER_MIDDLEWARES")
+        for path in settings.get_component_priority_dict_with_base(name)
+    ]
+    own = all(isinstance(path, str) and path.startswith(("moviecrawler.", "scrapy.")) for path in components)
+    return own and not any(settings.get(name) for name in ("FEEDS", "CLOSESPIDER_ITEMCOUNT", "REDIS_URL"))
 
 
 async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[list[Movie]]:

@@ -21,7 +21,7 @@ from moviecrawler.datasets.joining import read_titles
 from moviecrawler.datasets.stored_facts import StoredFacts
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.dataset_titles import COLUMNS
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.spiders import imdb as imdb_spider
 from moviecrawler.spiders.imdb import CrawlEndedError, ImdbSpider
 from moviecrawler.urls import title_url
@@ -135,13 +135,17 @@ def spider_of(folder: Path, **arguments: str) -> ImdbSpider:
     return ImdbSpider.from_crawler(crawler, via="datasets", **arguments)
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
 async def answered(spider: ImdbSpider, files: Path, requests: Iterable[Request]) -> list[Any]:
     """Answer the requests for datasets with the files of a folder, and return all items."""
     items = []
     for request in requests:
         body = (files / request.url.rpartition("/")[2]).read_bytes()
         answer = Response(request.url, body=body, request=request)
-        items += [item async for item in spider.parse_dataset(answer, **request.cb_kwargs)]
+        async for item in spider.parse_dataset(answer, **request.cb_kwargs):
+            items += movies_in(item) or [item]
     return items
 
 
@@ -265,15 +269,16 @@ def test_facts_that_could_not_be_kept_keep_no_later_ones_from_it(tmp_path: Path)
             "CREATE TRIGGER full BEFORE INSERT ON titles WHEN new.site_id = 'tt0900001'"
             " BEGIN SELECT raise(ABORT, 'disk full'); END"
         )
+    given = dict(zip((movie.site_id for movie in movies), facts.changed(movies), strict=True))
     for movie in movies[:2]:
-        facts.add(movie)
+        facts.add(given[movie.site_id][1], NOW)
     with pytest.raises(sqlite3.IntegrityError):
         facts.flush()
-    facts.add(movies[2])
+    facts.add(given["tt0900002"][1], NOW)
     facts.add_pass("files asked", 1, [])
-    assert facts.changed(movies) == movies[:2]
+    assert [movie for movie, _ in facts.changed(movies)] == movies[:2]
     assert facts.known_pass("files asked") is not None
-    facts.add(movies[1])
+    facts.add(given["tt0900001"][1], NOW)
     with pytest.raises(sqlite3.IntegrityError):
         facts.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
@@ -288,5 +293,5 @@ def movie_of(number: int) -> Movie:
         url=title_url("imdb", site_id),
         title=f"Kettle {number}",
         kind="movie",
-        scraped_at=datetime(2026, 1, 1, tzinfo=UTC),
+        scraped_at=NOW,
     )

@@ -91,7 +91,8 @@ class Run:
 
     def _note(self, item: Movie, store: str, outcome: str, reason: str | None) -> None:
         assert store == self.pipeline.store.name
-        self.settled.append((item.site_id, outcome, reason))
+        if isinstance(item, Movie | Miss):
+            self.settled.append((item.site_id, outcome, reason))
 
     def _note_rejected(self, item: Any, store: str, reason: str) -> None:
         assert store == self.pipeline.store.name

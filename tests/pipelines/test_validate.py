@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from scrapy.exceptions import DropItem
+from scrapy.signals import item_dropped
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
-from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, Offer, RelatedTitle, Score
+from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, MovieBatch, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import title_url
@@ -412,3 +413,21 @@ def test_scrapy_runs_the_pipelines_as_they_stand_in_the_settings(tmp_path: Path)
     assert json.loads(stats) == {"store/csv/durable": 59, "items/rejected": 1, "item_scraped_count": 59}
     stored = [movie.site_id for movie in read_movies(tmp_path / "movies.csv")]
     assert stored == [f"tt{number:07}" for number in range(60) if number != 7]
+
+
+async def test_a_batch_loses_what_no_title_can_have(tmp_path: Path) -> None:
+    crawler = get_crawler(settings_dict={"DATA_DIR": str(tmp_path)})
+    dropped: list[tuple[str, str]] = []
+    crawler.signals.connect(
+        lambda item, exception: dropped.append((item.site_id, str(exception))), item_dropped, weak=False
+    )
+    pipeline = ValidatePipeline.from_crawler(crawler)
+    batch = MovieBatch([make_movie(1, title="Two\nlines"), make_movie(2, year=15), make_movie(3)])
+    assert await pipeline.process_item(batch) is batch
+    assert [movie.title for movie in batch.movies] == ["Two lines", make_movie(3).title]
+    assert dropped == [("tt0000002", "year: 15 is not within 1870 to 2100")]
+    assert json.loads((tmp_path / "rejected.jsonl").read_text())["item"]["site_id"] == "tt0000002"
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("items/rejected/year") == 1
+    with pytest.raises(DropItem, match="none of a batch is left"):
+        await pipeline.process_item(MovieBatch([make_movie(2, year=15)]))
