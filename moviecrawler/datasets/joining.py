@@ -22,7 +22,7 @@ from moviecrawler.extract.datasets import gunzip, text_or_none, url_of
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from moviecrawler.extract.dataset_charts import ChartName
@@ -46,6 +46,8 @@ _MOST_SHARES = 200
 """Temporary files that are open at once."""
 _IN_MEMORY = 32 * 1024 * 1024
 """Bytes of all shares that need no file on the disk."""
+_BLOCKS_TO_CHECK = 16
+"""Blocks of a megabyte that are read between two looks at whether the crawl ends."""
 _HEAD = struct.Struct("<BBI")
 """Before the rows of a title: which dataset they are of, the length of its id, and theirs."""
 
@@ -97,7 +99,9 @@ def read_titles(
     """
     with ExitStack() as stack:
         tables = {
-            name: Table(name, gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), damage.add)
+            name: Table(
+                name, _checked(gunzip(stack.enter_context(files[name].open("rb")), url_of(name)), check), damage.add
+            )
             for name in files
         }
         count = min(_MOST_SHARES, -(-len(wanted) // _SHARE)) or 1
@@ -116,9 +120,7 @@ def read_titles(
             if name == BASICS:
                 with_series |= wanted
                 with_series |= series
-            for place, part in enumerate(tables[name].parts(with_series if name == BASICS else wanted)):
-                if not place % _SHARE:
-                    check()
+            for part in tables[name].parts(with_series if name == BASICS else wanted):
                 if name == _EPISODE and (of_series := reader.series_of(part)):
                     series.add(of_series)
                 elif name in _WITH_PEOPLE:
@@ -133,6 +135,14 @@ def read_titles(
         for share in shares:
             check()
             yield from _put_together(share, reader, damage)
+
+
+def _checked(blocks: Iterable[bytes], check: Callable[[], object]) -> Iterator[bytes]:
+    """Yield the blocks, and call `check` now and then."""
+    for number, block in enumerate(blocks):
+        if not number % _BLOCKS_TO_CHECK:
+            check()
+        yield block
 
 
 def _read_names(table: Table | None, people: IdSet) -> Names:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -39,7 +39,7 @@ from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Credit, OtherTitle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moviecrawler.extract.datasets import Blocks, OnError, Row
     from moviecrawler.items import Movie, Role
@@ -81,6 +81,16 @@ class Part(NamedTuple):
     """Whole lines."""
 
 
+class Wanted(Protocol):
+    """Ids of which the rows are wanted."""
+
+    def of(self, parts: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
+        """Return those of the rows, each with its id, whose id is wanted."""
+
+    def pattern(self, prefix: str) -> re.Pattern[bytes] | None:
+        """Return what finds the begin of a wanted line with the line break before it; None when so many are wanted that it is slow."""
+
+
 class Table:
     """One dataset: what it has of each title, and the values of the columns that are read."""
 
@@ -101,28 +111,64 @@ class Table:
         self._pick = check_columns(name, self.url, COLUMNS[name], columns)
         self._width = len(columns)
         self._place = columns.index(COLUMNS[name][0])
-        prefix = "nm" if name == NAMES else "tt"
+        self._prefix = prefix = "nm" if name == NAMES else "tt"
         self._group = re.compile(rf"(({prefix}\d+)\t.*\n(?:\2\t.*\n)*)".encode())
         self._id = re.compile(rf"{prefix}\d+".encode())
+        self._idless = re.compile(rf"\n(?!{prefix}\d)".encode())
 
-    def parts(self, wanted: Container[bytes] | None = None) -> Iterator[Part]:
+    def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """Yield the rows of each title, of the `wanted` ones only where given, in the dataset's order.
 
         Raises ExtractionError when the data ends inside a line.
         """
+        pattern = None if wanted is None or self._place else wanted.pattern(self._prefix)
         rest = self._begin
         for block in self._blocks:
             data = rest + block
             end = data.rfind(b"\n") + 1
-            groups = self._groups(data[:end])
             # Others of the last one's rows may follow in the next block.
-            rest = groups.pop()[0] + data[end:] if groups else data[end:]
-            yield from _wanted(groups, wanted)
+            last = self._begin_of_last(data, end)
+            rest = data[last:]
+            yield from self._parts_of(data[:last], wanted, pattern)
             if len(rest) > _LONGEST_GROUP:
                 raise ExtractionError("dataset", self.url, f"{len(rest)} bytes without another id")
         if rest and not rest.endswith(b"\n"):
             raise ExtractionError("dataset", self.url, "the data ends inside a line")
-        yield from _wanted(self._groups(rest), wanted)
+        yield from self._parts_of(rest, wanted, pattern)
+
+    def _begin_of_last(self, data: bytes, end: int) -> int:
+        """Return where the rows of the last id begin in whole lines that go to `end`."""
+        begin = end
+        key = None
+        while begin:
+            before = data.rfind(b"\n", 0, begin - 1) + 1
+            values = data[before : begin - 1].split(b"\t", self._place + 1)
+            if key is None:
+                key = values[self._place : self._place + 1]
+            elif values[self._place : self._place + 1] != key:
+                break
+            begin = before
+        return begin
+
+    def _parts_of(self, lines: bytes, wanted: Wanted | None, pattern: re.Pattern[bytes] | None) -> Iterator[Part]:
+        """Yield the wanted rows of whole lines, which hold all rows of each title."""
+        if wanted is None:
+            yield from (Part(key, rows) for rows, key in self._groups(lines))
+        elif pattern is None or self._damaged(lines):
+            yield from (Part(key, rows) for rows, key in wanted.of(self._groups(lines)))
+        else:
+            lines, end = b"\n" + lines, 0
+            while (found := pattern.search(lines, end)) is not None:
+                group = self._group.match(lines, found.start() + 1)
+                assert group is not None  # noqa: S101 - the pattern finds such lines alone
+                yield Part(group[2], group[1])
+                end = group.end() - 1
+
+    def _damaged(self, lines: bytes) -> bool:
+        """Return whether some line begins with no id."""
+        return bool(lines) and (
+            not lines.startswith(self._prefix.encode()) or self._idless.search(lines, 0, len(lines) - 1) is not None
+        )
 
     def rows(self, part: bytes) -> list[Row]:
         """Return the values of COLUMNS in each row of a part. Raises ValueError when one has other columns."""
@@ -159,10 +205,6 @@ class Table:
             else:
                 shown = line[:_SHOWN].decode(errors="replace")
                 self.on_error(ExtractionError(self.name, self.url, f"a row without an id: {shown!r}"))
-
-
-def _wanted(groups: Iterable[tuple[bytes, bytes]], wanted: Container[bytes] | None) -> Iterable[Part]:
-    return [Part(key, rows) for rows, key in groups if wanted is None or key in wanted]
 
 
 def people_of(rows: bytes) -> list[bytes]:

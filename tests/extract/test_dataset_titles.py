@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.dataset_titles import COLUMNS, Table, TitleReader
 from moviecrawler.items import Credit, Movie, OtherTitle
@@ -151,7 +152,12 @@ def test_the_rows_of_a_title_stay_together_however_the_blocks_are_cut(size: int)
     found = {part.key.decode(): part.rows.count(b"\n") for part in table.parts()}
     assert found == {f"tt090000{number}": number for number in range(1, 9)}
     table = Table("title.crew", blocks(data, size), fail)
-    assert [part.key for part in table.parts({b"tt0900003", b"tt0999999"})] == [b"tt0900003"]
+    assert [part.key for part in table.parts(IdSet([b"tt0900003", b"tt0999999"]))] == [b"tt0900003"]
+    few, many = IdSet([b"tt0900005", b"tt0900002"]), IdSet(b"tt%07d" % number for number in range(2, 900_010, 3))
+    for wanted in (few, many):  # looked for in another way each
+        table = Table("title.crew", blocks(data, size), fail)
+        rows = {part.key: part.rows.count(b"\n") for part in table.parts(wanted)}
+        assert rows == {b"tt0900002": 2, b"tt0900005": 5} | ({b"tt0900008": 8} if wanted is many else {})
 
 
 def test_rows_without_an_id_are_reported_and_passed_over() -> None:
@@ -159,6 +165,8 @@ def test_rows_without_an_id_are_reported_and_passed_over() -> None:
     data = rows_of("title.crew", r"tt0900001|\N|\N", "", r"oops|\N|\N", r"tt0900002|\N|\N")
     assert [part.key for part in Table("title.crew", [data], damaged.append).parts()] == [b"tt0900001", b"tt0900002"]
     assert len(damaged) == 2
+    (part,) = Table("title.crew", [data], damaged.append).parts(IdSet([b"tt0900002"]))
+    assert (part.key, len(damaged)) == (b"tt0900002", 4)
     assert "oops" in str(damaged[1])
 
 
