@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
     from scrapy.signalmanager import SignalManager
     from twisted.python.failure import Failure
 
@@ -114,3 +115,18 @@ def _parts(entry: _Followed) -> Iterator[tuple[Any, frozenset[Outcome]]]:
         if not entry.item.movies:
             return
     yield entry.item, frozenset(alike)
+
+
+def takes_batches(settings: BaseSettings) -> bool:
+    """Return whether all that takes items is this project's own, and knows batches of them.
+
+    Feeds, other people's pipelines and extensions, and Scrapy's limit of items, take one movie at a time, and so do the leases of
+    a shared crawl.
+    """
+    components = [
+        path
+        for name in ("ITEM_PIPELINES", "EXTENSIONS", "SPIDER_MIDDLEWARES")
+        for path in settings.get_component_priority_dict_with_base(name)
+    ]
+    own = all(isinstance(path, str) and path.startswith(("moviecrawler.", "scrapy.")) for path in components)
+    return own and not any(settings.get(name) for name in ("FEEDS", "CLOSESPIDER_ITEMCOUNT", "REDIS_URL"))

@@ -19,6 +19,7 @@ from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
+from moviecrawler.extensions.settlement import takes_batches
 from moviecrawler.extract import imdb
 from moviecrawler.extract.datasets import Damage, url_of
 from moviecrawler.items import MovieBatch
@@ -112,7 +113,7 @@ class ImdbSpider(MovieSpider):
         # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
         is_settled_by_stores = spider.plan.lane is not None or crawler.settings.get("REDIS_URL")
         spider.stored = None if is_settled_by_stores else DatasetFacts(crawler)
-        spider.gives_batches = _takes_batches(crawler.settings)
+        spider.gives_batches = takes_batches(crawler.settings)
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
@@ -435,21 +436,6 @@ class ImdbSpider(MovieSpider):
 
 class CrawlEndedError(Exception):
     """The crawl was told to end."""
-
-
-def _takes_batches(settings: BaseSettings) -> bool:
-    """Return whether all that takes items is this project's own, and knows batches of them.
-
-    Feeds, other people's pipelines and extensions, and Scrapy's limit of items, take one movie at a time, and so do the leases of
-    a shared crawl.
-    """
-    components = [
-        path
-        for name in ("ITEM_PIPELINES", "EXTENSIONS", "SPIDER_MIDDLEWARES")
-        for path in settings.get_component_priority_dict_with_base(name)
-    ]
-    own = all(isinstance(path, str) and path.startswith(("moviecrawler.", "scrapy.")) for path in components)
-    return own and not any(settings.get(name) for name in ("FEEDS", "CLOSESPIDER_ITEMCOUNT", "REDIS_URL"))
 
 
 async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[list[Movie]]:
