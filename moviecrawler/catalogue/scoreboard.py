@@ -1,18 +1,24 @@
-"""One row a title with every site's scores, in order and as text. Pure."""
+"""One row a title with every site's scores, in order and as text. Pure.
+
+Of seasons and episodes, a row says of which series. IMDb rates no seasons: a season's rating is the mean of its episodes' there, weighted by votes.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.matching import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from moviecrawler.catalogue.matching import JoinedTitle
-    from moviecrawler.items import Movie, ScoreKind, Site, TitleKind
+    from moviecrawler.items import Movie, Score, ScoreKind, Site, TitleKind
 
 _BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
 """Whose title and year a row shows, where the sites differ."""
@@ -51,23 +57,46 @@ class ScoreboardRow:
     """TMDB's id: of a series under themoviedb.org/tv/, of everything else under themoviedb.org/movie/."""
     matched_by: list[str]
     """Why the sites' titles are taken for one."""
+    series_title: str | None = None
+    """Of a season or an episode, as what follows."""
+    series_imdb_id: str | None = None
+    season: int | None = None
+    episode: int | None = None
+
+    @property
+    def imdb_rating_derived(self) -> bool:
+        """Whether the rating is not IMDb's own, but the mean of a season's episodes."""
+        return self.kind == "season" and self.imdb_rating is not None
 
 
-def scoreboard(movies: Iterable[Movie]) -> list[ScoreboardRow]:
-    """Return the joined rows: IMDb's lists first, in their order, then what most people voted on."""
-    return [_row(joined) for joined in sorted(join(movies), key=_place)]
+PART_FIELDS = ("series_title", "series_imdb_id", "season", "episode", "imdb_rating_derived")
+"""What only rows of seasons and episodes have."""
+
+
+def scoreboard(movies: Iterable[Movie], kind: TitleKind | None = None) -> list[ScoreboardRow]:
+    """Return the joined rows of a kind, or of all but seasons.
+
+    IMDb's lists come first, in their order, then what most people voted on.
+    """
+    joined = join(movies)
+    if kind in {"season", "episode"}:
+        return sorted(_rows_of_parts(joined, kind), key=_place_of_part)
+    rows = [(_place(title), _row(title)) for title in joined]
+    return [row for _, row in sorted(rows, key=itemgetter(0)) if (row.kind == kind if kind else row.kind != "season")]
 
 
 def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     """Return the rows as lines of at most `width` columns (80 at least), under a header; without a newline at the end."""
     full = width >= _FULL_NAMES_FROM
     names = ["Metascore", "User", "Tomatometer", "Popcornmeter"] if full else ["Meta", "User", "Tomato", "Popcorn"]
-    header = ["Title", "Year", "IMDb", "Votes", *names]
+    kinds = {row.kind for row in rows}
+    header = ["Title", "Year", *(["Kind"] if len(kinds) > 1 else []), "IMDb", "Votes", *names]
     body = [
         [
-            _printable(row.title),
+            _printable(_full_title(row)),
             _cell(row.year),
-            _decimal(row.imdb_rating),
+            *([row.kind] if len(kinds) > 1 else []),
+            _decimal(row.imdb_rating) + ("*" if row.imdb_rating_derived else ""),
             _MISSING if row.imdb_votes is None else f"{row.imdb_votes:,}",
             _cell(row.metascore),
             _decimal(row.metacritic_user_score),
@@ -83,11 +112,79 @@ def render_table(rows: Sequence[ScoreboardRow], width: int = 100) -> str:
     widths = [max(map(_columns, column)) for column in zip(header, *body, strict=True)]
     room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
     widths[0] = min(widths[0], max(room, _LEAST_TITLE))
-    return "\n".join(_line(cells, widths) for cells in [header, ["─" * w for w in widths], *body])
+    lines = [_line(cells, widths) for cells in [header, ["─" * w for w in widths], *body]]
+    if any(row.imdb_rating_derived for row in rows):
+        lines.append("* derived: the mean of the season's episodes, weighted by votes")
+    return "\n".join(lines)
+
+
+def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[ScoreboardRow]:
+    """Yield the rows of episodes; or those of seasons, with those of which only IMDb's episodes are known."""
+    series_of = {(site, movie.site_id): title for title in joined for site, movie in title.movies.items()}
+    seasons: dict[tuple[int, int | None], ScoreboardRow] = {}
+    votes: dict[tuple[int, int | None], list[Score]] = defaultdict(list)
+    for title in joined:
+        row = _row(title)
+        if row.kind not in {"season", "episode"}:
+            continue
+        movie = next(movie for movie in _in_order(title) if movie.kind == row.kind)
+        series = series_of.get((movie.site, movie.series_id))
+        row.season, row.episode = movie.season, movie.episode
+        row.series_title = min((m.series_title for m in title.movies.values() if m.series_title), default=None)
+        if series is not None:
+            of_series = _row(series)
+            row.series_title, row.series_imdb_id = of_series.title, of_series.imdb_id
+        if row.kind == kind == "episode":
+            yield row
+        of = id(series or title), row.season
+        if row.kind == "season":
+            seasons[of] = replace(row, imdb_id=None)
+        elif series is not None and row.season is not None:
+            blank = dict.fromkeys(
+                ("metascore", "metacritic_user_score", "tomatometer", "popcornmeter", "year", "episode")
+            )
+            ids = dict.fromkeys(("imdb_id", "metacritic_id", "rottentomatoes_id"))
+            name = f"Season {row.season}"
+            seasons.setdefault(of, replace(row, **blank, **ids, title=name, kind="season", matched_by=[]))
+            votes[of] += [score for m in title.movies.values() if m.site == "imdb" and (score := m.score("imdb"))]
+    if kind == "season":
+        for of, row in seasons.items():
+            row.imdb_rating, row.imdb_votes = _weighted(votes[of])
+            yield row
+
+
+def _weighted(scores: Sequence[Score]) -> tuple[float | None, int | None]:
+    """Return the mean of scores, weighted by their votes, and these; as the database reckons it."""
+    votes = sum(score.count or 0 for score in scores)
+    if not votes:
+        return None, None
+    total = sum((Decimal(str(score.value)) * (score.count or 0) for score in scores), Decimal(0))
+    return float((total / votes).quantize(Decimal("0.01"), ROUND_HALF_UP)), votes
+
+
+def _place_of_part(row: ScoreboardRow) -> tuple[Any, ...]:
+    """Return a row's place: by votes, then by series and number. What is not known comes last."""
+    keys = (row.series_title, row.season, row.episode, row.imdb_id, row.rottentomatoes_id, row.metacritic_id)
+    return (-(row.imdb_votes or 0), *((key is None, key) for key in keys))
+
+
+def _full_title(row: ScoreboardRow) -> str:
+    """Return a title; of a season or an episode with its series and number."""
+    if row.kind == "season" and row.season is not None:
+        own = "" if row.title in {row.series_title, f"Season {row.season}"} else f": {row.title}"
+        return f"{row.series_title or 'Unknown series'}, season {row.season}{own}"
+    if row.kind == "episode" and row.series_title:
+        place = "" if row.season is None or row.episode is None else f" {row.season}x{row.episode:02}"
+        return f"{row.series_title}{place}: {row.title}"
+    return row.title
+
+
+def _in_order(joined: JoinedTitle) -> list[Movie]:
+    return [joined.movies[site] for site in _BY_AUTHORITY if site in joined.movies]
 
 
 def _row(joined: JoinedTitle) -> ScoreboardRow:
-    movies = [joined.movies[site] for site in _BY_AUTHORITY if site in joined.movies]
+    movies = _in_order(joined)
     imdb, metacritic, tomatoes = (joined.movies.get(site) for site in ("imdb", "metacritic", "rottentomatoes"))
 
     def value(kind: ScoreKind) -> float | None:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 _NEWER_FIELDS: Final = (
     *("poster_width", "poster_height", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus"),
-    *("season_count", "episode_count"),
 )
+_COUNTS: Final = ("critic_review_count", "season_count", "episode_count")
+"""Newer still: one that is written as null is stated to be absent, and a movie is silent of one that is not there."""
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
     "offers": ("price", "currency", "quality", "url", "source"),
@@ -39,6 +40,7 @@ _LEFT_OUT: Final = {
 _DECODER = msgspec.json.Decoder(Movie)
 _SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
 """Keys. The first stands in every item of this version, the second in those that tell some newer field."""
+_COUNT_KEYS: Final = [(name, f'"{name}":'.encode()) for name in _COUNTS]
 
 
 class _Former(msgspec.Struct):
@@ -70,14 +72,20 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
             del document[name]
     if movie.kind == "season" and movie.season is not None:
         document["kind"] = "series"
+    counted = told_by(movie.site, movie.kind)
+    for name in _COUNTS:
+        if document[name] is None and (name in movie.silent or name not in counted):
+            del document[name]
     finer = [score for score in document["scores"] if score["kind"] not in SCOREBOARD_KINDS]
     if finer:
         document["scores"] = [score for score in document["scores"] if score["kind"] in SCOREBOARD_KINDS]
         document["finer_scores"] = finer
-    newer = _newer_told(movie)
-    if not movie.external_ids and newer.issubset(movie.silent):  # as a row of a list or a dataset is
+    unnamed = _newer_told(movie)
+    if not movie.external_ids and unnamed.issubset(movie.silent):  # as a row of a list or a dataset is
         del document["external_ids"]
-        document["silent"] = [name for name in movie.silent if name not in newer]
+    else:
+        unnamed = frozenset()
+    document["silent"] = [name for name in movie.silent if name not in unnamed and name not in _COUNTS]
     return document
 
 
@@ -92,7 +100,7 @@ def read_movie(encoded: bytes | str) -> Movie:
         movie.silent = _silent(movie, _FORMER.decode(encoded).unsure)
     if _NEWER not in encoded:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
-    return movie
+    return _with_counts(movie, [name for name, key in _COUNT_KEYS if key not in encoded])
 
 
 def movie_of_document(document: Mapping[str, Any]) -> Movie:
@@ -104,12 +112,18 @@ def movie_of_document(document: Mapping[str, Any]) -> Movie:
         movie.silent = _silent(movie, document.get("unsure", {}))
     if "external_ids" not in document:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
-    return movie
+    return _with_counts(movie, [name for name in _COUNTS if name not in document])
 
 
 def _tell_season(movie: Movie) -> None:
     if movie.kind == "series" and movie.season is not None:
         movie.kind = "season"
+
+
+def _with_counts(movie: Movie, unwritten: Collection[str]) -> Movie:
+    if silent := told_by(movie.site, movie.kind).intersection(unwritten):
+        movie.silent = sorted({*movie.silent, *silent})
+    return movie
 
 
 def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:

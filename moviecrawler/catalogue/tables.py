@@ -51,7 +51,7 @@ _PLAIN = (
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "source"),
 )
 _NEWER_PLAIN = ("poster_width", "poster_height", "consensus")
-_COUNTS = ("season_count", "episode_count")
+_COUNTS = ("season_count", "episode_count", "critic_review_count")
 """Columns that hold the field of the same name, as it is."""
 
 MOVIE_COLUMNS = (

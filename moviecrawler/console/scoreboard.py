@@ -7,11 +7,9 @@ import shutil
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from moviecrawler.catalogue.scoreboard import ScoreboardRow, render_table, scoreboard
+from moviecrawler.catalogue.scoreboard import PART_FIELDS, ScoreboardRow, render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies, write_row
 from moviecrawler.console.output import Console, check_no_arguments, print_json, printing
 from moviecrawler.errors import ConfigurationError
@@ -21,10 +19,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from moviecrawler.items import TitleKind
+
 _NARROWEST, _WIDEST = 80, 120
 _WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
 """Scores that are whole numbers, though they are stored as floats."""
-_CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name != "matched_by")
+_PARTS = frozenset({"season", "episode"})
+_CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name not in {"matched_by", *PART_FIELDS})
 
 
 class Scoreboard(Console):
@@ -36,7 +37,7 @@ class Scoreboard(Console):
         if opts.limit is not None and opts.limit < 1:
             raise ConfigurationError(f"--limit is {opts.limit}; give a number of at least 1")
         try:
-            rows, place = self._read(opts.limit)
+            rows, place = self._read(opts.limit, opts.kind)
         except FileNotFoundError as error:
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
@@ -46,34 +47,45 @@ class Scoreboard(Console):
             )
             return
         if not rows:
-            self.fail(f"{place} holds no title yet; crawl first, such as with: scrapy crawl imdb -a list=top")
+            self.fail(
+                f"{place} holds no {opts.kind or 'title'} yet; crawl first, such as with: scrapy crawl imdb -a list=top"
+            )
             return
         # CSV is written as in the files. A terminal may lack some letters.
         form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
         with printing(**form):
-            _print(rows[: opts.limit], opts.format)
+            _print(rows[: opts.limit], opts.format, with_parts=opts.kind in _PARTS)
 
-    def _read(self, limit: int | None) -> tuple[list[ScoreboardRow], str]:
+    def _read(self, limit: int | None, kind: TitleKind | None) -> tuple[list[ScoreboardRow], str]:
         """Return the rows, and where they were read."""
         url = self.settings.get("DATABASE_URL")
         if url:
-            return read_scoreboard(url, limit), "the database that DATABASE_URL names"
+            return read_scoreboard(url, limit, kind), "the database that DATABASE_URL names"
         path = Path(self.settings.get("DATA_DIR", "data")) / "movies.csv"
-        return scoreboard(read_movies(path)), str(path)
+        return scoreboard(read_movies(path), kind), str(path)
 
 
-def _print(rows: Sequence[ScoreboardRow], form: str) -> None:
+def _print(rows: Sequence[ScoreboardRow], form: str, *, with_parts: bool) -> None:
+    more = PART_FIELDS if with_parts else ()
     if form == "json":
         shown = [
-            {name: int(value) if name in _WHOLE and value is not None else value for name, value in row.items()}
-            for row in msgspec.to_builtins(rows)
+            {
+                name: int(value) if name in _WHOLE and value is not None else value
+                for name in (*_CSV_COLUMNS, "matched_by", *more)
+                for value in [getattr(row, name)]
+            }
+            for row in rows
         ]
         print_json(shown, indent=2)
     elif form == "csv":
         writer = csv.writer(sys.stdout)
-        writer.writerow(_CSV_COLUMNS)
+        writer.writerow([*_CSV_COLUMNS, *more])
         for row in rows:
-            write_row(writer, [getattr(row, column) for column in _CSV_COLUMNS])
+            write_row(writer, [_cell(getattr(row, column)) for column in (*_CSV_COLUMNS, *more)])
     else:
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
         print(render_table(rows, min(_WIDEST, max(_NARROWEST, width))))
+
+
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value

@@ -35,7 +35,7 @@ from moviecrawler.database.titles import (
     still_holds,
 )
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
-from moviecrawler.items import Miss, Movie
+from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store
 
@@ -65,6 +65,14 @@ _WRITE_MOVIES = ";\n".join(
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
+_OF_PARTS = read_sql("scoreboard_of_parts.sql")
+_SCOREBOARDS: dict[TitleKind | None, str] = {
+    "season": _OF_PARTS.format(
+        view="season_scores", name="'Season ' || v.season", imdb_id="NULL", episode="NULL::integer"
+    ),
+    "episode": _OF_PARTS.format(view="episode_scores", name="v.imdb_id", imdb_id="v.imdb_id", episode="v.episode"),
+}
+"""Of what stands in a view of its own."""
 _UNJOINED = (
     "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s"
     " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"
@@ -262,15 +270,15 @@ class PostgresStore(Store):
             cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
 
 
-def read_scoreboard(url: str, limit: int | None = None) -> list[ScoreboardRow]:
-    """Return the rows of the view `scoreboard`, all or the first `limit`, in the order in which they are shown.
+def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> list[ScoreboardRow]:
+    """Return the scoreboard's rows of a kind, or of all but seasons; all or the first `limit`, in the order in which they are shown.
 
     There are none in a database without the tables. Raises what `connect` raises.
     """
     with closing(connect(url)) as connection, errors_translated(), connection, connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = '10min'")
         try:
-            cursor.execute(_SCOREBOARD, {"limit": limit})
+            cursor.execute(_SCOREBOARDS.get(kind, _SCOREBOARD), {"limit": limit, "kind": kind})
         except psycopg2.errors.UndefinedTable:
             return []
         names = [column.name for column in cursor.description or ()]

@@ -71,7 +71,9 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
         movie.awards = [Award(event=None, wins=luck.randint(1, 9), nominations=0)]
     elif name in {"year", "end_year"}:
         setattr(movie, name, luck.randint(1990, 2020))
-    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank", "poster_width", "poster_height"}:
+    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank"} or name.endswith(
+        ("_width", "_height", "_count")
+    ):
         setattr(movie, name, luck.randint(1, 250))
     elif name in {"genres", "countries", "languages", "keywords", "interests", "taglines"}:
         setattr(movie, name, list(_TEXTS[: luck.randint(1, 3)]))

@@ -11,7 +11,8 @@ WITH upserted AS (
         kind, title_type, year, end_year, release_date, runtime_minutes, countries, languages, certificate, plot,
         poster_url, imdb_top250_rank, imdb_top250_tv_rank, popularity_rank, series_id, series_title, season, episode,
         list_name, list_rank, list_computed, source, silent, scraped_at, "fetch", other_titles, poster_width,
-        poster_height, keywords, interests, taglines, awards, related, consensus, external_ids, season_count, episode_count)
+        poster_height, keywords, interests, taglines, awards, related, consensus, external_ids, season_count, episode_count,
+        critic_review_count, absent_counts)
     SELECT i.record_id, i.title_id, i.match_keys, m.site, m.site_id, m.url, m.imdb_id, m.title, m.original_title,
         -- As in catalogue.stored.
         CASE WHEN m.kind = 'series' AND m.season IS NOT NULL THEN 'season' ELSE m.kind END, m.title_type, m.year, m.end_year, m.release_date, m.runtime_minutes, m.countries, m.languages,
@@ -19,7 +20,9 @@ WITH upserted AS (
         m.series_title, m.season, m.episode, m.list_name, m.list_rank, m.list_computed, m.source,
         m.silent, m.scraped_at, m."fetch", coalesce(m.other_titles, '[]'), m.poster_width, m.poster_height,
         coalesce(m.keywords, '{}'), coalesce(m.interests, '{}'), coalesce(m.taglines, '{}'), coalesce(m.awards, '[]'),
-        coalesce(m.related, '[]'), m.consensus, m.external_ids, m.season_count, m.episode_count
+        coalesce(m.related, '[]'), m.consensus, m.external_ids, m.season_count, m.episode_count,
+        m.critic_review_count,
+        ARRAY(SELECT c.name FROM unnest('{season_count,episode_count,critic_review_count}'::text[]) AS c (name) WHERE i.item -> c.name = 'null')
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
     WHERE i.tells_more
     ON CONFLICT (site, site_id) DO UPDATE SET
@@ -36,7 +39,8 @@ WITH upserted AS (
         other_titles = excluded.other_titles, poster_width = excluded.poster_width, poster_height = excluded.poster_height,
         keywords = excluded.keywords, interests = excluded.interests, taglines = excluded.taglines, awards = excluded.awards,
         related = excluded.related, consensus = excluded.consensus, external_ids = excluded.external_ids,
-        season_count = excluded.season_count, episode_count = excluded.episode_count
+        season_count = excluded.season_count, episode_count = excluded.episode_count,
+        critic_review_count = excluded.critic_review_count, absent_counts = excluded.absent_counts
     -- As in catalogue.merging.supersedes.
     WHERE excluded.scraped_at = stored.scraped_at
         OR stored.scraped_at > now() + interval '10 minutes'

@@ -10,7 +10,9 @@ ALTER TYPE title_kind ADD VALUE 'season' AFTER 'series';
 
 ALTER TABLE records
     ADD COLUMN season_count  integer CHECK (season_count > 0),  -- of a series, as its site counts them
-    ADD COLUMN episode_count integer CHECK (episode_count > 0);  -- of a series or season, likewise
+    ADD COLUMN episode_count integer CHECK (episode_count > 0),  -- of a series or season, likewise
+    ADD COLUMN critic_review_count integer CHECK (critic_review_count > 0),  -- reviews elsewhere to which IMDb links
+    ADD COLUMN absent_counts text[] NOT NULL DEFAULT '{}';  -- which of these are stated to be absent; other nulls are silent
 
 ALTER TABLE titles
     -- Of titles, as `title_sites.title_id`. Null: no series, or one that no site's page was read of yet.
@@ -148,7 +150,7 @@ BEGIN
     UPDATE titles t
     SET series_title_id = p.series, season = p.season, episode = p.episode, kind = p.kind,
         matched_by = CASE WHEN p.by_hand THEN t.matched_by
-            ELSE array_fill('same ' || p.kind || ' of one series', ARRAY[p.records - 1]) END
+            ELSE array_fill('same series, season ' || p.season || coalesce(', episode ' || p.episode, ''), ARRAY[p.records - 1]) END
     FROM (
         SELECT DISTINCT ON (r.title_id) r.title_id, s.series, r.season, r.episode, r.kind,
             count(*) OVER (PARTITION BY r.title_id)::integer AS records,
@@ -289,11 +291,14 @@ BEGIN
 END
 $$;
 
--- As before; a season as the version before reads it, in the form of catalogue.stored: a series that has the number of a season.
+-- As before, in the form of catalogue.stored: a season as the version before reads it, a series that has the number of a season; and counts.
 CREATE OR REPLACE VIEW items AS
 SELECT r.record_id, r.title_id, r.placed_by_hand, r.site, r.site_id,
-    to_jsonb(r) - '{record_id,title_id,placed_by_hand,match_keys}'::text[]
+    to_jsonb(r) - '{record_id,title_id,placed_by_hand,match_keys,season_count,episode_count,critic_review_count,absent_counts}'::text[]
         - CASE WHEN r.external_ids IS NULL THEN 'external_ids' ELSE '' END
+    || jsonb_strip_nulls(jsonb_build_object('season_count', r.season_count, 'episode_count', r.episode_count,
+        'critic_review_count', r.critic_review_count))
+    || coalesce((SELECT jsonb_object_agg(a.name, NULL) FROM unnest(r.absent_counts) AS a (name)), '{}')
     || jsonb_build_object(
         'kind', CASE WHEN r.kind::text = 'season' AND r.season IS NOT NULL THEN 'series' ELSE r.kind::text END,
         'genres',
@@ -324,10 +329,18 @@ FROM records r;
 UPDATE titles t SET series_title_id = title_of_series(r.site, r.series_id), season = r.season, episode = r.episode
 FROM records r WHERE r.title_id = t.title_id AND is_part(r.kind, r.series_id);
 
+-- A title as the scoreboard shows it.
+CREATE FUNCTION title_shown(id bigint) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(
+        (SELECT r.title FROM records r WHERE r.title_id = id
+         ORDER BY array_position('{imdb,rottentomatoes,metacritic}'::site[], r.site) LIMIT 1),
+        (SELECT t.title FROM titles t WHERE t.title_id = id))
+$$;
+
 -- One row an episode: of IMDb's datasets, and of the pages that were read. Where both rate it, the rating of more votes is the newer one.
 -- Ask for one series, by `series_title_id` or `series_imdb_id`: that reads its own episodes only.
 CREATE VIEW episode_scores AS
-SELECT s.title_id AS series_title_id, s.title AS series_title, s.imdb_id AS series_imdb_id, e.season, e.episode, e.title_id,
+SELECT e.series_title_id, e.series_title, e.series_imdb_id, e.season, e.episode, e.title_id,
     coalesce(e.title, i.title, r.title, m.title) AS title,
     coalesce(e.year, i.year, r.year, m.year) AS year,
     e.imdb_id, m.site_id AS metacritic_id, r.site_id AS rottentomatoes_id,
@@ -335,21 +348,30 @@ SELECT s.title_id AS series_title_id, s.title AS series_title, s.imdb_id AS seri
     CASE WHEN c.imdb_votes > e.votes OR e.rating IS NULL THEN c.imdb_votes ELSE e.votes END AS imdb_votes,
     c.metascore, c.metascore_reviews, c.metacritic_user_score, c.metacritic_user_ratings,
     c.tomatometer, c.tomatometer_reviews, c.popcornmeter, c.popcornmeter_ratings
-FROM titles s
-CROSS JOIN LATERAL (
-    SELECT e.season, e.episode, e.imdb_id, e.title, e.year, e.rating, e.votes, coalesce(
-        (SELECT t.title_id FROM titles t WHERE t.imdb_id = e.imdb_id AND t.series_title_id = s.title_id),
-        (SELECT t.title_id FROM titles t
-         WHERE t.series_title_id = s.title_id AND t.season = e.season AND t.episode = e.episode AND t.imdb_id IS NULL
-         ORDER BY t.title_id LIMIT 1)) AS title_id
-    FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id
+FROM (
+    SELECT s.title_id AS series_title_id, title_shown(s.title_id) AS series_title, s.imdb_id AS series_imdb_id, x.*
+    FROM titles s
+    CROSS JOIN LATERAL (
+        SELECT e.season, e.episode, e.imdb_id, e.title, e.year, e.rating, e.votes, coalesce(
+            (SELECT t.title_id FROM titles t WHERE t.imdb_id = e.imdb_id AND t.series_title_id = s.title_id),
+            (SELECT t.title_id FROM titles t
+             WHERE t.series_title_id = s.title_id AND t.season = e.season AND t.episode = e.episode AND t.imdb_id IS NULL
+             ORDER BY t.title_id LIMIT 1)) AS title_id
+        FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id
+        UNION ALL
+        SELECT t.season, t.episode, t.imdb_id, NULL, NULL, NULL, NULL, t.title_id
+        FROM titles t
+        WHERE t.series_title_id = s.title_id AND t.kind::text = 'episode'
+            AND NOT EXISTS (SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.imdb_id = t.imdb_id)
+            AND (t.imdb_id IS NOT NULL OR NOT EXISTS (
+                SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.season = t.season AND e.episode = t.episode))
+    ) x
+    WHERE s.kind::text IN ('series', 'other')
     UNION ALL
-    SELECT t.season, t.episode, t.imdb_id, NULL, NULL, NULL, NULL, t.title_id
-    FROM titles t
-    WHERE t.series_title_id = s.title_id AND t.kind::text = 'episode'
-        AND NOT EXISTS (SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.imdb_id = t.imdb_id)
-        AND (t.imdb_id IS NOT NULL OR NOT EXISTS (
-            SELECT FROM imdb_episodes e WHERE e.series_imdb_id = s.imdb_id AND e.season = t.season AND e.episode = t.episode))
+    -- Of a series that no page was read of yet.
+    SELECT NULL, (SELECT min(r.series_title) FROM records r WHERE r.title_id = t.title_id), NULL, t.season, t.episode, t.imdb_id,
+        NULL, NULL, NULL, NULL, t.title_id
+    FROM titles t WHERE t.series_title_id IS NULL AND t.kind::text = 'episode'
 ) e
 LEFT JOIN records i ON i.title_id = e.title_id AND i.site = 'imdb'
 LEFT JOIN records r ON r.title_id = e.title_id AND r.site = 'rottentomatoes'
@@ -365,13 +387,12 @@ CROSS JOIN LATERAL (
         max(x.value) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter,
         max(x.count) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter_ratings
     FROM scores x WHERE x.record_id IN (i.record_id, r.record_id, m.record_id)
-) c
-WHERE s.kind::text IN ('series', 'other');
+) c;
 
 -- One row a season. IMDb rates no seasons: `imdb_rating` is derived, the mean of its episodes weighted by votes, with the sum of the votes.
 -- As above, ask for one series.
 CREATE VIEW season_scores AS
-SELECT s.title_id AS series_title_id, s.title AS series_title, s.imdb_id AS series_imdb_id, n.season, n.title_id,
+SELECT n.series_title_id, n.series_title, n.series_imdb_id, n.season, n.title_id,
     coalesce(r.title, m.title) AS title,
     coalesce(r.year, m.year) AS year,
     m.site_id AS metacritic_id, r.site_id AS rottentomatoes_id,
@@ -379,19 +400,27 @@ SELECT s.title_id AS series_title_id, s.title AS series_title, s.imdb_id AS seri
     coalesce(r.episode_count, m.episode_count) AS episode_count,  -- as a site states it
     c.metascore, c.metascore_reviews, c.metacritic_user_score, c.metacritic_user_ratings,
     c.tomatometer, c.tomatometer_reviews, c.popcornmeter, c.popcornmeter_ratings
-FROM titles s
-CROSS JOIN LATERAL (
-    SELECT x.season, min(x.title_id) AS title_id, sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes) AS rating,
-        sum(x.imdb_votes) AS votes, count(x.is_episode) AS episodes, count(x.imdb_votes) AS episodes_rated
-    FROM (
-        SELECT t.season, t.title_id, NULL::boolean AS is_episode, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
-        FROM titles t WHERE t.series_title_id = s.title_id AND t.kind::text = 'season'
-        UNION ALL
-        SELECT e.season, NULL, true, e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
-        FROM episode_scores e WHERE e.series_title_id = s.title_id
-    ) x
-    WHERE x.season IS NOT NULL
-    GROUP BY x.season
+FROM (
+    SELECT s.title_id AS series_title_id, title_shown(s.title_id) AS series_title, s.imdb_id AS series_imdb_id, y.*
+    FROM titles s
+    CROSS JOIN LATERAL (
+        SELECT x.season, min(x.title_id) AS title_id, sum(x.imdb_rating * x.imdb_votes) / sum(x.imdb_votes) AS rating,
+            sum(x.imdb_votes) AS votes, count(x.is_episode) AS episodes, count(x.imdb_votes) AS episodes_rated
+        FROM (
+            SELECT t.season, t.title_id, NULL::boolean AS is_episode, NULL::numeric AS imdb_rating, NULL::integer AS imdb_votes
+            FROM titles t WHERE t.series_title_id = s.title_id AND t.kind::text = 'season'
+            UNION ALL
+            SELECT e.season, NULL, true, e.imdb_rating, CASE WHEN e.imdb_rating IS NOT NULL THEN e.imdb_votes END
+            FROM episode_scores e WHERE e.series_title_id = s.title_id
+        ) x
+        WHERE x.season IS NOT NULL
+        GROUP BY x.season
+    ) y
+    WHERE s.kind::text IN ('series', 'other')
+    UNION ALL
+    -- Of a series that no page was read of yet.
+    SELECT NULL, (SELECT min(r.series_title) FROM records r WHERE r.title_id = t.title_id), NULL, t.season, t.title_id, NULL, NULL, 0, 0
+    FROM titles t WHERE t.series_title_id IS NULL AND t.kind::text = 'season'
 ) n
 LEFT JOIN records r ON r.title_id = n.title_id AND r.site = 'rottentomatoes'
 LEFT JOIN records m ON m.title_id = n.title_id AND m.site = 'metacritic'
@@ -405,5 +434,4 @@ CROSS JOIN LATERAL (
         max(x.value) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter,
         max(x.count) FILTER (WHERE x.kind = 'popcornmeter') AS popcornmeter_ratings
     FROM scores x WHERE x.record_id IN (r.record_id, m.record_id)
-) c
-WHERE s.kind::text IN ('series', 'other');
+) c;
