@@ -109,5 +109,5 @@ def test_sitemap_with_more_addresses_than_it_may_have_is_read_so_far_and_told() 
     spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="2")
     row = "<url><loc>https://www.rottentomatoes.com/m/dune_{}</loc></url>"
     body = f"<urlset>{''.join(map(row.format, range(MOST_LOCATIONS + 1)))}</urlset>".encode()
-    assert len(read(spider.sitemap_request("/sitemaps/movie_1.xml"), body)) == 2
+    assert len(read(spider.sitemap_request("sitemap", "/sitemaps/movie_1.xml"), body)) == 2
     assert missed(spider) == 1

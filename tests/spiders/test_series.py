@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
+from moviecrawler.console.replay import ReplaySpider
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import SCOREBOARD_KINDS, Site
+from moviecrawler.middlewares.compression import FastCompressionMiddleware
+from moviecrawler.pipelines.warc import Answer
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series_facts import SHAPES
+from moviecrawler.replica.sources import Answer as Served
+from moviecrawler.replica.sources import Generated
+from moviecrawler.settings import ITEM_PIPELINES
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
+from tests.frontier.workers import Workers
 from tests.replica.series_truth import Scores, every_title, scores_of, season_id, season_scores, series_truth
+from tests.spiders.dying import MARK
+from tests.spiders.test_endless import spider_of
 
 TITLES = 10
 CATALOGUE = Catalogue(1, TITLES, len(SHAPES))
@@ -174,3 +187,54 @@ def test_a_wrong_argument_is_one_sentence(spider: type[MovieSpider], arguments: 
     with pytest.raises(ConfigurationError) as refused:
         spider.parse_arguments(Settings(), arguments)
     assert sentence in str(refused.value)
+
+
+def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
+    replica: ReplicaProcess, redis_url: str, tmp_path: Path
+) -> None:
+    number = next(number for number, shape in enumerate(SHAPES) if len(shape.episodes) > 4 and shape.split is None)
+    (tmp_path / MARK).write_text(season_id("rottentomatoes", SERIES.series(number).seasons[2]) or "")
+    pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
+    # Each item is stored before the next one comes.
+    settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "STORE_BATCH_ITEMS": "1", "CONCURRENT_ITEMS": "1"}
+    arguments = ("rottentomatoes", f"ids=tv/{SERIES.slug('rottentomatoes', number)}", "seasons=pages")
+    with Workers(*arguments, data=tmp_path, replica=replica, redis_url=redis_url, **settings) as workers:
+        workers.start()
+        assert workers.wait() == [-signal.SIGKILL]
+        workers.start()
+        assert workers.wait() == [0], workers.log
+        ids = [movie.site_id for movie in workers.movies]
+    true = every_title(CATALOGUE, "rottentomatoes")
+    part = [site_id for site_id in true if f"{site_id}/".startswith(f"tv/{SERIES.slug('rottentomatoes', number)}/")]
+    assert sorted(map(str, ids)) == sorted(part)
+    found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
+    assert found == {site_id: shown(true[site_id][1]) for site_id in part}
+    assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
+
+
+def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path: Path) -> None:
+    slug = SERIES.slug("rottentomatoes", 0)
+    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"/tv/{slug}", {}, "http://x")
+    assert isinstance(found, Served)
+    archived = Answer(
+        site="rottentomatoes",
+        site_id=f"tv/{slug}",
+        url=f"https://www.rottentomatoes.com/tv/{slug}",
+        status=200,
+        headers=[("Content-Type", "text/html")],
+        body=found.body.identity(),
+        fetched_at=datetime(2026, 11, 1, tzinfo=UTC),
+        archive_id="urn:uuid:1",
+        attempts=1,
+        found=None,
+    )
+    spider = object.__new__(ReplaySpider)
+    spider.crawler = spider_of(RottenTomatoesSpider, {"DATA_DIR": str(tmp_path)}).crawler
+    spider.compression = FastCompressionMiddleware.from_crawler(spider.crawler)
+    spider.readers = {"rottentomatoes": spider_of(RottenTomatoesSpider, seasons="pages")}
+    items = list(spider.items(archived))
+    assert [item.site_id for item in items] == [
+        f"tv/{slug}",
+        *(season_id("rottentomatoes", season) for season in reversed(SERIES.series(0).seasons)),
+    ]
+    assert {item.scraped_at for item in items} == {archived.fetched_at}
