@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from moviecrawler.texts import shortened
@@ -40,13 +41,21 @@ class ShortRecord(logging.LogRecord):
         self._exc_text = None if text is None else shortened(text, _LONGEST_TRACEBACK)
 
 
+def _skip_unread() -> None:
+    """Have loggers skip what is below LOG_LEVEL. Scrapy has its handlers drop it, when clients of services have made it for their authors."""
+    least = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
+    logging.root.setLevel(least)
+    logging.getLogger("scrapy").setLevel(max(logging.DEBUG, least))
+
+
 class TerseLogFormatter(LogFormatter):
     """Scrapy's formatter, but a dropped item is one line: its id and why, not the whole item."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Give all that this process logs from now on a length."""
+        """Give all that this process logs from now on a length, and make no record that no handler takes."""
         logging.setLogRecordFactory(ShortRecord)
+        crawler.signals.connect(_skip_unread, signals.engine_started)
         return super().from_crawler(crawler)
 
     def dropped(

@@ -84,6 +84,7 @@ _BEFORE_ID = re.compile(r"; (?=[a-z_]{1,30}=)")
 # A spreadsheet runs a cell that starts with one of these. An apostrophe before it makes it text; a text that has
 # apostrophes there by itself gets one more, so that taking one off always gives back what was written.
 _RUNS_AS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001 - full-width forms are run as well
+_FIRST_OF_FORMULA = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
 _LONGEST_CELL = 2**31 - 1
 
 
@@ -93,7 +94,7 @@ def neutralise(text: str) -> str:
     >>> neutralise("=1+1"), neutralise("'-'"), neutralise("'Twas"), neutralise("Up")
     ("'=1+1", "''-'", "'Twas", 'Up')
     """
-    return "'" + text if _RUNS_AS_FORMULA.match(text) else text
+    return "'" + text if text[:1] in _FIRST_OF_FORMULA and _RUNS_AS_FORMULA.match(text) else text
 
 
 def restore(cell: str) -> str:
@@ -107,7 +108,7 @@ def restore(cell: str) -> str:
 
 def write_row(file: Any, cells: Iterable[Cell]) -> None:
     """Write one row with a `csv.writer`: None as an empty cell, 93.0 as 93, and numbers never as text."""
-    file.writerow([_written(cell) for cell in cells])
+    file.writerow([cell if cell is None else _written(cell) for cell in cells])  # most cells are empty
 
 
 def movie_row(movie: Movie) -> list[Cell]:

@@ -99,7 +99,7 @@ class BatchingPipeline:
         self._spool_files = Spool(data_dir, store.name, self.item_types)
         self._stuck = False  # whether the store can neither write nor spool
         self._held: dict[Record, None] = {}  # everything that is not settled yet, in order
-        self._held_bytes = 0
+        self._held_bytes = self._most_held = 0
         self._batches: dict[
             MovieBatch, tuple[int, list[tuple[Movie, Outcome]]]
         ] = {}  # what is left, and was not durable
@@ -234,7 +234,9 @@ class BatchingPipeline:
     def _hold(self, record: Record) -> None:
         self._held[record] = None
         self._held_bytes += len(record.encoded)
-        self._stats.max_value(self._stat("buffered_max"), len(self._held))
+        if len(self._held) > self._most_held:
+            self._most_held = len(self._held)
+            self._stats.set_value(self._stat("buffered_max"), self._most_held)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition that only settled items, or the thread's end, can bring about."""

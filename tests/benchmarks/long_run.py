@@ -1,16 +1,18 @@
 """What one worker holds while it crawls many pages into four stores, with its requests in Redis.
 
-usage: PYTHONPATH=. python tests/benchmarks/long_run.py [PAGES]
+usage: PYTHONPATH=. python tests/benchmarks/long_run.py [PAGES] [MINUTES]
 
 PAGES (200,000 unless given) are light: what could pile up is one entry a page, whatever its size. Memory, open files and threads of
 the worker are looked at every second, and their means over each tenth of the pages are printed, then the ratio of the last tenth to
-the second, and what is left in Redis. Takes half an hour on two quiet cores.
+the second, and what is left in Redis. After MINUTES (60 unless given) the crawl is ended as Ctrl-C does, and what was done by then is
+reported. Takes half an hour on two quiet cores.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -82,6 +84,7 @@ def settings(folder: Path, redis: str, postgres: str, mongo: str, s3: str) -> di
 def main() -> None:
     """Crawl, and print what was seen."""
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
     os.environ.update(CREDENTIALS)
     with (
         tempfile.TemporaryDirectory() as name,
@@ -97,26 +100,30 @@ def main() -> None:
         options = [part for key, value in given.items() for part in ("-s", f"{key}={value}") if key in SPEED]
         command = [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", f"file={folder / 'ids'}", *options]
         samples: list[Sample] = []
-        began = time.monotonic()
+        began, is_in_time = time.monotonic(), True
         with (folder / "log").open("w") as log:
             process = subprocess.Popen(
                 command, env={**environment(folder, replica), **given}, cwd=folder, stderr=log, stdout=log
             )
             while process.poll() is None:
                 time.sleep(1)
+                if is_in_time and time.monotonic() - began > minutes * 60:
+                    is_in_time = False
+                    process.send_signal(signal.SIGINT)
                 try:
                     samples.append(sample(process.pid, pages_done(server.client)))
                 except (FileNotFoundError, KeyError):
                     break  # it has just ended
             code = process.wait()
         seconds = time.monotonic() - began
-        if code:
+        if code and is_in_time:
             sys.exit(f"exit code {code}:\n{(folder / 'log').read_text()[-3000:]}")
         with closing(psycopg2.connect(given["DATABASE_URL"])) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM records")
             (stored,) = cursor.fetchone() or (0,)
-        print(f"{pages:,} pages in {seconds:,.0f} s; {stored:,} titles in Postgres")
-        report(samples, pages)
+        done = pages_done(server.client)
+        print(f"{done:,} of {pages:,} pages in {seconds:,.0f} s; {stored:,} titles in Postgres")
+        report(samples, done)
         held = server.client.info("memory")["used_memory_dataset"] / 1e6
         print(f"left in Redis: {server.client.dbsize()} keys, {held:.1f} MB")
 
