@@ -110,7 +110,7 @@ def test_usual_argument_is_no_secret(value: str) -> None:
     assert not holds_secret("ids", value)
 
 
-def test_secrets_are_left_out_of_what_is_told() -> None:
+def test_secrets_are_left_out_of_messages() -> None:
     for text in (
         "can't connect to postgresql://me:hunter2@db/x",
         "bad dsn: host=db password=hunter2 user=me",

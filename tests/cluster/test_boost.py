@@ -36,8 +36,8 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    told = boost(database_url, ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
-    assert (told["status"], told["named"], told["boosted"]) == ("ok", 3, 2)
+    text = boost(database_url, ("id", "tt1000001,https://www.imdb.com/title/tt1000002/"), ("id", "tt7654321"))
+    assert (text["status"], text["named"], text["boosted"]) == ("ok", 3, 2)
     heavier = boost(database_url, id="tt1000002", weight="5")
     assert heavier["boosted"] == 1
     due = execute(
@@ -67,7 +67,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
         "postgresql://me:5/hunter2@127.0.0.1:1/x",
     ],
 )
-def test_no_part_of_the_database_s_password_is_told(url: str) -> None:
+def test_no_part_of_the_database_s_password_is_shown(url: str) -> None:
     refused = boost(url, id="tt1000001")
     assert refused["status"] == "error"
     assert "write signs such as @" in refused["message"]

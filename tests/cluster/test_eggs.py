@@ -121,7 +121,7 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         (b"no egg", "not a ZIP file"),
         (b"", "not a ZIP file"),
@@ -133,12 +133,12 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
         (damaged(), "the egg is damaged: Error -3 while decompressing"),
     ],
 )
-def test_broken_egg_never_becomes_a_version(data: bytes, told: str, tmp_path: Path, redis_url: str) -> None:
+def test_broken_egg_never_becomes_a_version(data: bytes, expected: str, tmp_path: Path, redis_url: str) -> None:
     store = make_store(tmp_path, redis_url)
     put(store, "good")
     with pytest.raises(BadEggError) as error:
         put(store, "broken", data)
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert store.list("toy") == ["good"]
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -195,7 +195,7 @@ def test_egg_writes_nowhere_but_into_its_folder(tmp_path: Path, redis_url: str) 
     assert not Path("/absolute-of-an-egg").exists()
 
 
-def test_unknown_ones_are_told_apart(store: EggStore) -> None:
+def test_unknown_project_and_unknown_version_are_different_errors(store: EggStore) -> None:
     put(store)
     with pytest.raises(UnknownVersionError, match="version '2' not found"):
         store.find("toy", "2")

@@ -40,7 +40,7 @@ def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "expected"),
     [
         ({"project": "../etc"}, "project is"),
         ({"project": ""}, "project is"),
@@ -73,10 +73,10 @@ def test_job_works_on_a_crawl_of_its_own_unless_it_names_one() -> None:
         ({"arguments": {f"a{n}": "x" * 16_384 for n in range(5)}}, "longer than 65,536"),
     ],
 )
-def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], told: str) -> None:
+def test_hostile_job_is_refused_with_a_sentence(changed: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^[^\n]+$") as error:
         check_job(job(**changed))
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert "hunter2" not in str(error.value)
 
 
@@ -103,7 +103,7 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("told", "ended", "expected"),
+    ("sentence", "ended", "expected"),
     [
         (report("finished"), {}, "finished"),
         (report("finished"), {"stopped": True}, "finished"),
@@ -123,9 +123,9 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
         (None, {"signal": 2, "cancelled": True}, "cancelled"),
     ],
 )
-def test_end_of_a_run_means(told: Report | None, ended: dict[str, Any], expected: str) -> None:
+def test_end_of_a_run_means(sentence: Report | None, ended: dict[str, Any], expected: str) -> None:
     usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
-    how, reason = classify_end(told, last_error="no such list", **{**usual, **ended})
+    how, reason = classify_end(sentence, last_error="no such list", **{**usual, **ended})
     assert how == expected
     if "exit_code" in ended:
         assert reason == "exit code 2: no such list"

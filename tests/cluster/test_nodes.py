@@ -76,7 +76,7 @@ def pids(notes: Path, *prefixes: str) -> list[int]:
     return [int(name.rpartition("-")[2]) for prefix in prefixes for name in ran(notes, prefix)]
 
 
-def test_jobs_run_across_all_nodes_none_twice_and_tell_how_they_ended(nodes: list[Node], notes: Path) -> None:
+def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: list[Node], notes: Path) -> None:
     one, two, three = nodes
     assert one.deploy(toy_egg("2", notes), version="2").json["spiders"] == 7
     for node in nodes:
@@ -110,7 +110,7 @@ def test_jobs_run_across_all_nodes_none_twice_and_tell_how_they_ended(nodes: lis
     assert dying["reason"] == "gave up: it was started 2 times; the last end: killed by signal 9"
     for ask, path in ((three.post, "schedule.json"), (three.get, "listspiders.json")):
         assert ask(path, project="toy", spider="quick", _version="9").json["message"] == "version '9' not found"
-    told_its_arguments_and_the_stores_secrets(hostile, notes)
+    got_its_arguments_and_the_stores_secrets(hostile, notes)
     gives_its_log_by_every_node(nodes, hostile["log_url"].lstrip("/"))
 
 
@@ -123,17 +123,17 @@ def test_many_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes:
     assert len(ran(notes, "many*")) == 30
 
 
-def told_its_arguments_and_the_stores_secrets(hostile: dict[str, Any], notes: Path) -> None:
+def got_its_arguments_and_the_stores_secrets(hostile: dict[str, Any], notes: Path) -> None:
     """See that a spider was given the version and arguments that were asked for, and none of the node's secrets."""
     assert (hostile["version"], hostile["items"]) == ("1", 1)
     assert hostile["args"] == {"note": "hostile", **HOSTILE}
     assert ast.literal_eval((notes / "hostile.arguments").read_text()) == {"note": "hostile", **HOSTILE}
     version, *environment = (notes / ran(notes, "hostile")[0]).read_text().splitlines()
     assert version == "1"
-    told = "\n".join(environment)
-    assert "DATABASE_URL=postgresql://store:of-the-stores@" in told
-    assert "SCRAPYD_" not in told
-    assert AUTH[1] not in told
+    text = "\n".join(environment)
+    assert "DATABASE_URL=postgresql://store:of-the-stores@" in text
+    assert "SCRAPYD_" not in text
+    assert AUTH[1] not in text
 
 
 def gives_its_log_by_every_node(nodes: list[Node], path: str) -> None:
@@ -182,7 +182,7 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     for node in nodes:
         assert node.get("status.json", job=slow[1]).json["currstate"] == "running"
         assert node.get("daemonstatus.json").json["running"] == 3
-    nodes_tell_of_themselves(nodes, slow)
+    nodes_are_listed_with_their_figures(nodes, slow)
     page_of_jobs_begins_with_scrapyd_s_columns(two.get("jobs").text, done, slow, [high, low])
     listed = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     assert slow[1] in listed
@@ -220,16 +220,16 @@ def test_running_jobs_are_listed_and_cancelled_by_any_node(nodes: list[Node], no
     assert (gone["status"], gone["message"]) == ("error", "project 'other' not found")
 
 
-def nodes_tell_of_themselves(nodes: list[Node], running: list[str]) -> None:
+def nodes_are_listed_with_their_figures(nodes: list[Node], running: list[str]) -> None:
     """See what each node tells of all, while each runs a job."""
     wait_for(lambda: sum(len(node["processes"]) for node in nodes[1].get("nodes.json").json["nodes"]) == 3)
-    told = nodes[1].get("nodes.json").json["nodes"]
-    assert [node["name"] for node in told] == ["node1", "node2", "node3"]
-    assert [node["url"] for node in told] == [node.url for node in nodes]
+    output = nodes[1].get("nodes.json").json["nodes"]
+    assert [node["name"] for node in output] == ["node1", "node2", "node3"]
+    assert [node["url"] for node in output] == [node.url for node in nodes]
     keys = [f"{project}/{job}" for project, job in zip(("other", "toy", "toy"), running, strict=True)]
-    assert sorted(key for node in told for key in node["running"]) == sorted(keys)
-    assert all(0 < node["memory"] <= 120 * 1024**2 for node in told), told
-    assert all(node["heard_seconds_ago"] < 12 for node in told)
+    assert sorted(key for node in output for key in node["running"]) == sorted(keys)
+    assert all(0 < node["memory"] <= 120 * 1024**2 for node in output), output
+    assert all(node["heard_seconds_ago"] < 12 for node in output)
     figures = nodes[2].get("metrics").text
     assert "moviecrawler_slots 3.0" in figures
     assert "moviecrawler_jobs_running 3.0" in figures
@@ -269,7 +269,7 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
         f"[settings]\ndefault = x\n[deploy]\nurl = {nodes[1].url}/\nusername = {AUTH[0]}\npassword = {AUTH[1]}\n"
         "project = toy\n"
     )
-    told = {}
+    output = {}
     for command in ("projects", "spiders", "schedule"):
         arguments = {"projects": [], "spiders": ["-p", "*"], "schedule": ["-p", "toy", "quick"]}[command]
         ended = subprocess.run(
@@ -281,10 +281,10 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
             timeout=60,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        told[command] = ended.stdout
-    assert told["projects"] == "toy\n"
-    assert told["spiders"] == "toy:\n  dying\n  hanging\n  lost\n  nonsense\n  quick\n  slow\n  stubborn\n"
-    scheduled = re.fullmatch(r"toy / quick => (\w{32})\n", told["schedule"])
+        output[command] = ended.stdout
+    assert output["projects"] == "toy\n"
+    assert output["spiders"] == "toy:\n  dying\n  hanging\n  lost\n  nonsense\n  quick\n  slow\n  stubborn\n"
+    scheduled = re.fullmatch(r"toy / quick => (\w{32})\n", output["schedule"])
     assert scheduled is not None
     nodes[0].wait_for_end(scheduled[1])
 

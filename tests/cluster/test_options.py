@@ -50,7 +50,7 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "expected"),
     [
         ({"REDIS_URL": ""}, "REDIS_URL is no Redis URL"),
         ({"REDIS_URL": "http://u:hunter2@x/"}, "REDIS_URL is no Redis URL"),
@@ -65,10 +65,10 @@ def test_others_reach_it_only_with_a_password(address: str, is_open: bool) -> No
         ({"SCRAPYD_REDIS_PREFIX": "{x}"}, "redis_prefix is"),
     ],
 )
-def test_what_can_not_be_right_is_said_in_a_sentence(environment: dict[str, str], told: str) -> None:
+def test_what_can_not_be_right_is_said_in_a_sentence(environment: dict[str, str], expected: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^[^\n]+$") as error:
         options(**environment)
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert "hunter2" not in str(error.value)
 
 
@@ -89,7 +89,7 @@ def test_node_does_not_start_with_parameters_that_no_client_takes(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         (
             "max_procs",
@@ -101,6 +101,6 @@ def test_node_does_not_start_with_parameters_that_no_client_takes(monkeypatch: p
         ("eggs_bucket", "eggs", "^eggs_bucket is gone: eggs are in Redis; remove it, and deploy"),
     ],
 )
-def test_option_that_does_nothing_is_refused(option: str, value: str, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+def test_option_that_does_nothing_is_refused(option: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigurationError, match=expected):
         NodeOptions.from_config(Config({option: value}), REDIS)

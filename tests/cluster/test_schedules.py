@@ -135,7 +135,7 @@ def test_file_says_what_recurs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("[schedules.a", "is wrong: "),
         ("", "is wrong: Object missing required field `schedules`"),
@@ -161,10 +161,10 @@ def test_file_says_what_recurs(tmp_path: Path) -> None:
         ("[schedules.a]\ncron = '0 3 * * *'\nspider = 'imdb'\nproject = '../x'", "schedules.a: project is '../x'"),
     ],
 )
-def test_wrong_file_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_file_is_one_sentence(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         read_schedules(written(tmp_path, text))
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert "schedules.toml" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -361,8 +361,8 @@ def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: P
     with capturedLogs() as logged:
         assert node.check() == pytest.approx(5)
         assert node.check() == pytest.approx(5)
-    (told,) = [formatEvent(event) for event in logged]
-    assert "no spider 'rottentomatoes'; there are imdb, metacritic; deploy it" in told
+    (text,) = [formatEvent(event) for event in logged]
+    assert "no spider 'rottentomatoes'; there are imdb, metacritic; deploy it" in text
     eggs.spiders.append("rottentomatoes")
     node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
@@ -409,8 +409,8 @@ def test_two_real_nodes_run_a_missed_job_once(redis_url: str, tmp_path: Path) ->
         assert nodes.nodes[0].deploy(toy_egg(notes=notes)).json["status"] == "ok"
         wait_for(lambda: nodes.nodes[1].jobs("finished"), 60, lambda: nodes.nodes[0].log)
         (job,) = nodes.nodes[1].jobs("finished")
-        told = [f"queued job {job['id']}" in node.log for node in nodes.nodes]
-        assert sorted(told) == [False, True]
+        text = [f"queued job {job['id']}" in node.log for node in nodes.nodes]
+        assert sorted(text) == [False, True]
         assert "late" in next(node.log for node in nodes.nodes if "queued job" in node.log)
         (listed,) = nodes.nodes[1].get("schedules.json").json["schedules"]
     assert job["id"].startswith("yearly-")

@@ -80,7 +80,7 @@ def test_wrong_password_schedules_and_deploys_nothing(node: Node) -> None:
     assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
 
 
-def test_probes_need_no_password_and_tell_nothing(node: Node) -> None:
+def test_probes_need_no_password_and_show_nothing(node: Node) -> None:
     for path in ("healthz", "readyz"):
         answer = node.request(path, headers={"Authorization": "Basic Og=="})
         assert answer.code == 200
@@ -136,7 +136,7 @@ def test_oversized_egg_is_refused_while_it_comes(node: Node) -> None:
 
 
 @pytest.mark.parametrize("size", [12 * 1024, 300 * 1024, 3 * 1024 * 1024])
-def test_stranger_is_told_to_give_a_password_however_much_is_sent(node: Node, size: int) -> None:
+def test_request_without_a_valid_password_is_answered_with_401_whatever_its_size(node: Node, size: int) -> None:
     answer = node.deploy(bytes(size), version="large", auth=("operator", "wrong"))
     assert answer.code == 401, answer.text
     assert answer.headers["WWW-Authenticate"].startswith("Basic ")
@@ -148,13 +148,13 @@ def test_egg_may_come_in_a_form_of_either_kind(node: Node) -> None:
     """As scrapydweb and curl send it."""
     large = toy_egg(more={"toy/data.txt": os.urandom(300 * 1024).hex()})
     small = toy_egg()
-    for number, (egg, told) in enumerate(
+    for number, (egg, output) in enumerate(
         [(small, "ok"), (large, "ok"), (large + bytes(600 * 1024), "the egg has more than 1,048,576 bytes")]
     ):
         form = urlencode({"project": "form", "version": f"v{number}", "egg": egg}).encode()
         answer = node.request("addversion.json", form, auth=DEPLOYER)
         assert answer.code == 200
-        assert told in answer.text
+        assert output in answer.text
     assert node.get("listversions.json", project="form").json["versions"] == ["v0", "v1"]
     too_large = node.request("schedule.json", b"a=b&" * 100_000)
     assert (too_large.code, too_large.json["message"]) == (413, "the request is larger than 262144 bytes")
@@ -178,18 +178,18 @@ def test_strangers_can_not_take_all_connections(node: Node) -> None:
 
 
 def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
-    for data, told in (
+    for data, text in (
         (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
         (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
     ):
         answer = node.deploy(data, version="broken", auth=DEPLOYER)
         assert (answer.code, answer.json["status"]) == (200, "error")
-        assert told in answer.json["message"]
+        assert text in answer.json["message"]
     assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"setting": "LOG_FILE=/x"}, "setting LOG_FILE can't be made by a job"),
         ({"setting": "DATABASE_URL=postgresql://u:hunter2@h/x"}, "holds a secret"),
@@ -200,10 +200,10 @@ def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
         ({"project": "none"}, "project 'none' not found"),
     ],
 )
-def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str], told: str) -> None:
+def test_hostile_job_is_refused_in_a_sentence(node: Node, given: dict[str, str], expected: str) -> None:
     answer = node.post("schedule.json", **{"project": "toy", "spider": "slow", **given})
     assert (answer.code, answer.json["status"]) == (200, "error")
-    assert told in answer.json["message"]
+    assert expected in answer.json["message"]
     assert "hunter2" not in answer.text
     assert node.get("daemonstatus.json").json["pending"] == 0
 
@@ -305,17 +305,17 @@ def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "expected"),
     [
         ({"SCRAPYD_BIND_ADDRESS": "0.0.0.0"}, "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD"),  # noqa: S104
         ({"SCRAPYD_PASSWORD_FILE": "/nowhere"}, "SCRAPYD_PASSWORD_FILE is /nowhere, which can't be read"),
         ({"SCRAPYD_CONF": "/nowhere"}, "SCRAPYD_CONF is /nowhere, which can't be read"),
     ],
 )
-def test_node_that_would_be_unsafe_does_not_start(tmp_path: Path, environment: dict[str, str], told: str) -> None:
+def test_node_that_would_be_unsafe_does_not_start(tmp_path: Path, environment: dict[str, str], expected: str) -> None:
     ended = start(tmp_path, **environment)
     assert ended.returncode != 0
-    assert told in ended.stderr + ended.stdout
+    assert expected in ended.stderr + ended.stdout
     assert "Traceback" not in ended.stderr + ended.stdout
 
 

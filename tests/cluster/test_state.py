@@ -345,7 +345,7 @@ def test_cancelled_job_of_a_node_that_dies_is_not_run_again(state: ClusterState)
 # --- What is told -----------------------------------------------------------------------------------------------------
 
 
-def test_running_jobs_are_told_with_their_node_and_process(state: ClusterState) -> None:
+def test_running_jobs_are_listed_with_their_node_and_process(state: ClusterState) -> None:
     state.schedule(job())
     state.beat(info("a"), [])
     state.take("a")
@@ -393,9 +393,9 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     assert state.counters()["finished"] == 0
     assert state.starts(job(3).key) == []
     # The node names its job, and keeps it; what was dropped is told, once.
-    told = state.beat(info("a"), [held.key])
-    assert sorted(told.damaged) == [f"{held.key} in {keys.running}", f"movies/none in {keys.running}"]
-    assert (told.stop, told.unknown) == ([], [])
+    text = state.beat(info("a"), [held.key])
+    assert sorted(text.damaged) == [f"{held.key} in {keys.running}", f"movies/none in {keys.running}"]
+    assert (text.stop, text.unknown) == ([], [])
     assert state.beat(info("a"), [held.key]).damaged == []
     assert [running.job.id for running in state.running()] == ["job1"]
     # It may die and end as ever, and jobs are queued and taken past the one that nobody can read.
@@ -415,9 +415,9 @@ def test_key_of_another_type_is_put_aside(state: ClusterState, redis_client: red
     for key in (state.keys.nodes, state.keys.running, state.keys.last_beat, state.keys.counters, state.keys.sequence):
         redis_client.delete(key)
         redis_client.rpush(key, "rubbish")
-    told = state.beat(info("a"), [])
-    assert len(told.damaged) == 5
-    assert all("which is a list and now called" in what for what in told.damaged)
+    text = state.beat(info("a"), [])
+    assert len(text.damaged) == 5
+    assert all("which is a list and now called" in what for what in text.damaged)
     assert state.schedule(job())
     assert state.take("a") is not None
     assert state.state_of("job1", "movies") == "running"

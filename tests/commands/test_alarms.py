@@ -27,8 +27,8 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
 
     accepted = scrapy("alarms", "--accept", alarm.name, "--json", "--history", "5", data=tmp_path)
     assert accepted.code == 0
-    told = json.loads(accepted.output)
-    assert told["open"] == []
-    assert [event["what"] for event in told["history"]] == ["accepted", "opened"]
+    answer_text = json.loads(accepted.output)
+    assert answer_text["open"] == []
+    assert [event["what"] for event in answer_text["history"]] == ["accepted", "opened"]
     assert store.baselines("imdb").keys() == {ANY}
     store.close()

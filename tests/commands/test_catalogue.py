@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, counts, reset, scrapy
 from tests.services.postgres import execute
 
+Run = Callable[..., Finished]
+
 
 @pytest.fixture(scope="module")
 def replica() -> Iterator[ReplicaProcess]:
@@ -38,68 +41,63 @@ def catalogue(*arguments: str, data: Path, replica: ReplicaProcess | None = None
     return finished
 
 
-def figures(database_url: str, data: Path) -> Any:
-    return json.loads(catalogue("status", "--json", data=data, DATABASE_URL=database_url).output)
+@pytest.fixture
+def run(database_url: str, tmp_path: Path) -> Run:
+    """Return what runs `scrapy catalogue` on a fresh database."""
+    return partial(catalogue, data=tmp_path, DATABASE_URL=database_url)
 
 
 def test_datasets_are_imported_once_and_only_what_changed_again(
-    database_url: str, replica: ReplicaProcess, tmp_path: Path
+    run: Run, database_url: str, replica: ReplicaProcess
 ) -> None:
     reset(replica)
-    told = json.loads(
-        catalogue("import", "imdb", "--json", data=tmp_path, replica=replica, DATABASE_URL=database_url).output
-    )
+    text = json.loads(run("import", "imdb", "--json", replica=replica).output)
     ((known, lowest, highest),) = execute(database_url, "SELECT count(*), min(popularity), max(popularity) FROM titles")
-    assert told == {"source": "imdb", "unchanged": False, "added": known, "changed": 0, "ids": 0, "damaged": 0}
+    assert text == {"source": "imdb", "unchanged": False, "added": known, "changed": 0, "ids": 0, "damaged": 0}
     assert isinstance(known, int)
     assert known > 250
     assert lowest == 0  # unrated
     assert isinstance(highest, float)
     assert highest > 90
     assert execute(database_url, "SELECT count(*) FROM title_sites") == [(3 * known,)]
-    again = catalogue("import", "imdb", data=tmp_path, replica=replica, DATABASE_URL=database_url)
+    again = run("import", "imdb", replica=replica)
     assert again.output == "imdb has not changed since the last import\n"
     assert counts(replica)["statuses"]["304"] == 2
     # Another selection is another import, which touches no title that is there.
-    fewer = catalogue(
-        *("import", "imdb", "--min-votes", "100000", "--years", "1990-", "--json"),
-        data=tmp_path,
-        replica=replica,
-        DATABASE_URL=database_url,
-    )
+    fewer = run(*("import", "imdb", "--min-votes", "100000", "--years", "1990-", "--json"), replica=replica)
     assert json.loads(fewer.output)["added"] == json.loads(fewer.output)["changed"] == 0
 
 
-def test_episodes_are_imported_once(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
-    settings: Any = {"data": tmp_path, "replica": replica, "DATABASE_URL": database_url}
-    told = json.loads(catalogue("import", "episodes", "--json", **settings).output)
+def test_episodes_are_imported_once(run: Run, database_url: str, replica: ReplicaProcess) -> None:
+    settings: Any = {"replica": replica}
+    text = json.loads(run("import", "episodes", "--json", **settings).output)
     ((known, series, without_season),) = execute(
         database_url,
         "SELECT count(*), count(DISTINCT series_imdb_id), count(*) FILTER (WHERE season IS NULL) FROM imdb_episodes",
     )
-    assert told == {"source": "episodes", "unchanged": False, "added": known, "changed": 0, "removed": 0, "damaged": 0}
+    assert text == {"source": "episodes", "unchanged": False, "added": known, "changed": 0, "removed": 0, "damaged": 0}
     assert 0 < series < known  # type: ignore[operator]
     assert 0 < without_season < known  # type: ignore[operator]
-    again = catalogue("import", "episodes", **settings)
+    again = run("import", "episodes", **settings)
     assert again.output == "episodes has not changed since the last import\n"
 
 
-def test_a_broken_off_import_goes_on_where_it_was(database_url: str, tmp_path: Path) -> None:
+def test_a_broken_off_import_goes_on_where_it_was(run: Run, database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "titles.csv"
     path.write_text(
         "imdb_id,title,kind,year\n" + "".join(f"tt{1_000_000 + n},Title {n},movie,2000\n" for n in range(50))
     )
     arguments = ("import", "csv", "--from", str(path), "--json")
-    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["added"] == 50
+    assert json.loads(run(*arguments).output)["added"] == 50
     # As if it had been killed after 30 rows, whose titles are gone since: they are not brought in again.
     execute(database_url, "UPDATE imports SET finished_at = NULL, rows_done = 30")
     execute(database_url, "DELETE FROM titles")
     execute(database_url, "DELETE FROM title_sites")
-    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["added"] == 20
-    assert json.loads(catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output)["unchanged"] is True
+    assert json.loads(run(*arguments).output)["added"] == 20
+    assert json.loads(run(*arguments).output)["unchanged"] is True
 
 
-def test_status_tells_what_there_is_and_how_long_it_takes(database_url: str, tmp_path: Path) -> None:
+def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     rows = [
         ImportRow(
@@ -110,7 +108,7 @@ def test_status_tells_what_there_is_and_how_long_it_takes(database_url: str, tmp
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), now)
         store.record([SiteOutcome(site="imdb", outcome="ok", at=now, asked_id="tt1000000")])
-    imdb, metacritic, tomatoes = figures(database_url, tmp_path)
+    imdb, metacritic, tomatoes = json.loads(run("status", "--json").output)
     assert (imdb["known"], imdb["never"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
     assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == ("metacritic", 600, 1300)
     assert metacritic["pages_a_day"] == pytest.approx(1300 / 90, abs=0.1)
@@ -118,55 +116,53 @@ def test_status_tells_what_there_is_and_how_long_it_takes(database_url: str, tmp
     read_by = datetime.fromisoformat(metacritic["read_by"]).date()
     assert (read_by - now.date()).days in {3, 4}  # 600 a day; midnight may have passed meanwhile
     assert (tomatoes["known"], tomatoes["unfound"]) == (0, 1300)
-    table = catalogue("status", data=tmp_path, DATABASE_URL=database_url).output
+    table = run("status").output
     assert table.splitlines()[0].split() == ["imdb", "metacritic", "rottentomatoes"]
     (allowed,) = [line.split() for line in table.splitlines() if line.startswith("pages a day allowed")]
     assert allowed[4:] == ["30,000", "600", "5,000"]
 
 
-def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(database_url: str, tmp_path: Path) -> None:
+def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "query.csv"
     rows = [f"tt{1_000_000 + n},m/title_{n}\r\n" for n in range(100)]
     path.write_text("imdb,rottentomatoes\r\n" + "".join(rows), newline="")
     arguments = ("import", "wikidata", "--from", str(path))
-    assert catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).code == 0
+    assert run(*arguments).code == 0
     path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:80]), newline="")
-    cut = catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url)
+    cut = run(*arguments)
     assert cut.code == 1
     assert "holds 80 ids, and held 100 when it was imported last" in cut.log
     # A few that Wikidata's people have taken out are no reason; nor is another file.
     path.write_text("imdb,rottentomatoes\r\n" + "".join(rows[:95]), newline="")
-    assert catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).code == 0
+    assert run(*arguments).code == 0
     other = path.rename(tmp_path / "some.csv")
     other.write_text("imdb,rottentomatoes\r\n" + rows[0], newline="")
-    some = catalogue("import", "wikidata", "--from", str(other), data=tmp_path, DATABASE_URL=database_url)
+    some = run("import", "wikidata", "--from", str(other))
     assert some.code == 0, some.log
 
 
-def test_boosted_titles_are_due_first(database_url: str, tmp_path: Path) -> None:
+def test_boosted_titles_are_due_first(run: Run, database_url: str) -> None:
     rows = [
         ImportRow(imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, popularity=90.0 - n)
         for n in range(5)
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    known = catalogue("boost", "tt1000003", "--by", "2.5", data=tmp_path, DATABASE_URL=database_url)
+    known = run("boost", "tt1000003", "--by", "2.5")
     assert (known.code, known.output) == (0, "1 of 1 titles boosted by 2.5\n")
-    unknown = catalogue("boost", "tt1000003", "tt9999999", "--json", data=tmp_path, DATABASE_URL=database_url)
+    unknown = run("boost", "tt1000003", "tt9999999", "--json")
     assert (unknown.code, json.loads(unknown.output)) == (1, {"asked": 2, "boosted": 1})
-    found = json.loads(
-        catalogue("due", "imdb", "--limit", "3", "--json", data=tmp_path, DATABASE_URL=database_url).output
-    )
+    found = json.loads(run("due", "imdb", "--limit", "3", "--json").output)
     assert [(row["queue"], row["site_id"]) for row in found["imdb"]] == [
         ("boosted", "tt1000003"),
         ("unread", "tt1000000"),
         ("unread", "tt1000001"),
     ]
-    shown = catalogue("due", data=tmp_path, DATABASE_URL=database_url).output
+    shown = run("due").output
     assert "metacritic: 0 due" in shown
 
 
-def test_doubtful_pages_are_shown_and_decided(database_url: str, tmp_path: Path) -> None:
+def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", [ImportRow(imdb_id="tt1000000", title="Dune", kind="movie", year=2021)], 1, now)
@@ -188,17 +184,17 @@ def test_doubtful_pages_are_shown_and_decided(database_url: str, tmp_path: Path)
                 )
             ]
         )
-    shown = catalogue("review", data=tmp_path, DATABASE_URL=database_url).output
+    shown = run("review").output
     assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
-    decided = catalogue("review", "tt1000000", "rottentomatoes", "--accept", data=tmp_path, DATABASE_URL=database_url)
+    decided = run("review", "tt1000000", "rottentomatoes", "--accept")
     assert decided.output == "tt1000000: m/dune accepted\n"
-    assert catalogue("review", data=tmp_path, DATABASE_URL=database_url).output == "nothing is under review\n"
+    assert run("review").output == "nothing is under review\n"
     assert execute(database_url, "SELECT site_id, id_source::text FROM title_sites WHERE site = 'rottentomatoes'") == [
         ("m/dune", "given")
     ]
 
 
-def test_what_pages_and_files_say_never_commands_a_terminal(database_url: str, tmp_path: Path) -> None:
+def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
     row = ImportRow(imdb_id="tt1000000", title=hostile, kind="movie", year=2021, rottentomatoes_id="m/a\x1b[1m")
@@ -223,18 +219,18 @@ def test_what_pages_and_files_say_never_commands_a_terminal(database_url: str, t
             ]
         )
     for arguments in (["status"], ["due"], ["review"], ["review", "tt1000000", "metacritic", "--accept"]):
-        shown = catalogue(*arguments, data=tmp_path, DATABASE_URL=database_url).output
+        shown = run(*arguments).output
         assert all(line.isprintable() for line in shown.split("\n")), shown
         assert "\nimdb: 0 due \\" not in shown
         if arguments != ["review", "tt1000000", "metacritic", "--accept"]:
             assert "owned" in shown
-    gone = catalogue("import", "csv", "--from", "no\x1b[2Jfile", data=tmp_path, DATABASE_URL=database_url)
+    gone = run("import", "csv", "--from", "no\x1b[2Jfile")
     assert gone.code == 1
     assert gone.log.rstrip("\n").isprintable()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ([], "name one of import, status, boost, due, review"),
         (["import", "imdb", "--kinds", "film"], "--kinds names 'film'"),
@@ -247,7 +243,7 @@ def test_what_pages_and_files_say_never_commands_a_terminal(database_url: str, t
         (["review", "tt0111161", "--accept"], "to decide, give IMDb id, site and --accept or --refuse"),
     ],
 )
-def test_mistakes_are_told(arguments: list[str], told: str) -> None:
+def test_mistake_is_one_sentence(arguments: list[str], expected: str) -> None:
     command = Command()
     command.settings = Settings()
     command.settings.setmodule("moviecrawler.settings")
@@ -255,7 +251,7 @@ def test_mistakes_are_told(arguments: list[str], told: str) -> None:
     parser = ArgumentParser(conflict_handler="resolve")
     command.add_options(parser)
     options, names = parser.parse_known_args(arguments)
-    with pytest.raises(UsageError, match=re.escape(told)):
+    with pytest.raises(UsageError, match=re.escape(expected)):
         command.run(names, options)
 
 
@@ -267,7 +263,7 @@ def test_the_query_for_wikidata_is_given_where_its_service_may_not_be_asked(tmp_
     assert "SELECT" not in finished.log
 
 
-def test_a_database_that_is_away_is_told(tmp_path: Path) -> None:
+def test_a_database_that_can_not_be_reached_is_an_error(tmp_path: Path) -> None:
     finished = catalogue("status", data=tmp_path, DATABASE_URL="postgresql://me:s3cret@127.0.0.1:1/movies")
     assert finished.code == 1
     assert finished.log.startswith("scrapy catalogue: ")

@@ -19,7 +19,7 @@ def replica() -> Iterator[ReplicaProcess]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ([], "name one spider"),
         (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
@@ -36,18 +36,18 @@ def replica() -> Iterator[ReplicaProcess]:
     ],
 )
 def test_mistake_is_one_sentence_and_sends_nothing(
-    arguments: list[str], told: str, replica: ReplicaProcess, tmp_path: Path
+    arguments: list[str], expected: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     reset(replica)
     finished = scrapy("crawl", *arguments, data=tmp_path, replica=replica)
     assert finished.code == 2
     last = finished.log.strip().splitlines()[-1]
-    assert told in last
+    assert expected in last
     assert "Traceback" not in finished.log
     assert sum(counts(replica, site)["robots"] for site in replica.urls) == 0
 
 
-def test_folder_that_is_a_file_is_told(replica: ReplicaProcess, tmp_path: Path) -> None:
+def test_data_dir_that_is_a_file_is_refused(replica: ReplicaProcess, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     finished = scrapy("crawl", "imdb", "-s", f"DATA_DIR={tmp_path / 'taken'}", data=tmp_path, replica=replica)
     assert finished.code == 2
@@ -61,7 +61,7 @@ def test_folder_that_is_a_file_is_told(replica: ReplicaProcess, tmp_path: Path) 
         ("MONGO_URL", "mongodb://me:s3cret@127.0.0.1:1/movies"),
     ],
 )
-def test_store_that_can_not_be_reached_is_told_and_nothing_is_sent(
+def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
     name: str, url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     reset(replica)
@@ -101,7 +101,7 @@ def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp
         ({"titles/asked": 1, "titles/stored": 1, "finish_reason": "shutdown"}, False),
     ],
 )
-def test_exit_code_tells_whether_the_crawl_did_what_it_was_asked_to(stats: dict[str, int], right: bool) -> None:
+def test_exit_code_says_whether_the_crawl_did_all_of_its_work(stats: dict[str, int], right: bool) -> None:
     assert succeeded({"finish_reason": "finished", **stats}) is right
 
 

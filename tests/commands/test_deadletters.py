@@ -40,9 +40,9 @@ def dead_letters(redis_url: str, data: Path, *arguments: str) -> Finished:
 
 def as_json(redis_url: str, data: Path, *arguments: str) -> dict[str, Any]:
     """Return the dead letters by id."""
-    told = dead_letters(redis_url, data, "list", "--json", *arguments)
-    assert told.code == 0, told.log
-    return {letter["id"]: letter for letter in map(json.loads, told.output.splitlines())}
+    text = dead_letters(redis_url, data, "list", "--json", *arguments)
+    assert text.code == 0, text.log
+    return {letter["id"]: letter for letter in map(json.loads, text.output.splitlines())}
 
 
 @pytest.fixture

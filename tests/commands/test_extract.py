@@ -28,7 +28,7 @@ def test_each_file_is_one_line_in_order(tmp_path: Path) -> None:
     assert finished.code == 0
 
 
-def test_what_can_not_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_file_that_can_not_be_read_is_an_error_and_the_rest_is_read(tmp_path: Path) -> None:
     good = str(next(PAGES.glob("imdb/title-2025*/page.html")))
     (tmp_path / "letter.txt").write_text("Dear Sir")
     (tmp_path / "empty.html").write_text("")
@@ -51,7 +51,7 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     assert "Traceback" not in finished.log
 
 
-def test_block_page_is_told_as_one(tmp_path: Path) -> None:
+def test_block_page_is_reported_as_one(tmp_path: Path) -> None:
     (tmp_path / "block.html").write_text("<html><head><title>Just a moment...</title></head><body></body></html>")
     finished = scrapy("extract", "block.html", data=tmp_path)
     assert finished.code == 1
@@ -61,14 +61,14 @@ def test_block_page_is_told_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ([], "name at least one file"),
         (["--url", "https://example.com/", "a.html"], "--url takes the address of one page"),
         (["--url", "https://www.imdb.com/title/tt0111161/", "a.html", "b.html"], "--url takes the address of one page"),
     ],
 )
-def test_wrong_use_is_one_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_wrong_use_is_one_sentence(arguments: list[str], expected: str, tmp_path: Path) -> None:
     finished = scrapy("extract", *arguments, data=tmp_path)
     assert finished.code == 2
-    assert told in finished.log
+    assert expected in finished.log

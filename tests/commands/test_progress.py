@@ -26,9 +26,9 @@ MORE = 5
 
 def figures(redis_url: str, data: Path, *arguments: str) -> list[dict[str, Any]]:
     """Return what `--json` tells of each run."""
-    told = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", *arguments, data=data)
-    assert told.code == 0, told.log
-    runs: list[dict[str, Any]] = json.loads(told.output)["runs"]
+    text = scrapy("progress", "--json", "-s", f"REDIS_URL={redis_url}", *arguments, data=data)
+    assert text.code == 0, text.log
+    runs: list[dict[str, Any]] = json.loads(text.output)["runs"]
     return runs
 
 
@@ -93,7 +93,7 @@ def _read(end: int) -> bytes:
         return b""
 
 
-def test_json_tells_what_all_nodes_have_done(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+def test_json_holds_what_all_nodes_have_done(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
     [after] = figures(crawled, tmp_path)
     assert (after["site"], after["run"], after["state"]) == ("imdb", "default", "finished")
     assert (after["total"], after["done"], after["failed"], after["to_go"]) == (TITLES, TITLES, 0, 0)
@@ -114,13 +114,13 @@ def test_json_tells_what_all_nodes_have_done(crawled: str, redis_client: redis.R
 def test_lines_follow_the_crawl_to_its_end(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:
     begin(redis_client)
     reading, writing = os.pipe()
-    told = watch(crawled, tmp_path, writing, reading, b" left", lambda: end(redis_client)).splitlines()
-    assert told[0].startswith(
+    text = watch(crawled, tmp_path, writing, reading, b" left", lambda: end(redis_client)).splitlines()
+    assert text[0].startswith(
         f"imdb (default) running: {TITLES} of {TITLES + MORE} requests done, 0 failed, {MORE} to go, "
     )
-    finished = max(number for number, line in enumerate(told) if line.startswith("imdb"))
-    assert told[finished].startswith(f"imdb (default) finished: {TITLES + MORE} of {TITLES + MORE} requests done, ")
-    nodes = [line.split(" done")[0] for line in told[finished + 1 :]]
+    finished = max(number for number, line in enumerate(text) if line.startswith("imdb"))
+    assert text[finished].startswith(f"imdb (default) finished: {TITLES + MORE} of {TITLES + MORE} requests done, ")
+    nodes = [line.split(" done")[0] for line in text[finished + 1 :]]
     assert "  evil\\x1b]0;gone\\x07: 5" in nodes
     assert sum(int(node.rpartition(" ")[2]) for node in nodes) == TITLES + MORE
 
@@ -138,32 +138,32 @@ def test_terminal_shows_bars_until_the_end_and_nothing_that_a_node_could_do_to_i
     assert "\x1b]0;" not in text
 
 
-def test_spent_budget_is_told(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+def test_spent_budget_is_shown(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
     write_run(redis_client, done=3)
     redis_client.hset(KEYS.budget, mapping={"used": 3, "day": int(time.time()) // 86_400})
     options = ["-s", f"SITE_BUDGETS={json.dumps({'www.imdb.com': {'per_day': 3}})}"]
     [run] = figures(redis_url, tmp_path, *options)
     assert (run["state"], run["used_today"], run["budget"]["per_day"]) == ("budget spent", 3, 3)
     assert run["to_go"] == TITLES - 3
-    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", *options, data=tmp_path)
-    assert told.output.startswith("imdb (default) budget spent: 3 of 60 requests done")
-    assert ", 3 of 3 requests of the day" in told.output
+    text = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", *options, data=tmp_path)
+    assert text.output.startswith("imdb (default) budget spent: 3 of 60 requests done")
+    assert ", 3 of 3 requests of the day" in text.output
     assert figures(redis_url, tmp_path)[0]["state"] == "no worker"
 
 
-def test_refusal_of_a_site_is_told_with_its_end(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
+def test_refusal_of_a_site_is_shown_with_its_end(redis_url: str, redis_client: redis.Redis, tmp_path: Path) -> None:
     write_run(redis_client, done=3)
     until = round(1000 * (time.time() + 3600))
     redis_client.hset(KEYS.circuit, mapping={"reason": "go\x1b[2J away", "until": until, "trips": 1})
     [run] = figures(redis_url, tmp_path)
     assert (run["state"], run["refusal"]) == ("stopped", "go\x1b[2J away")
     assert run["stopped_until"] == until / 1000
-    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
-    assert " UTC: go\\x1b[2J away\n" in told.output
+    text = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert " UTC: go\\x1b[2J away\n" in text.output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (["progress"], 2, "REDIS_URL is not set"),
         (["progress", "-s", "REDIS_URL=localhost:6379"], 2, "REDIS_URL is no Redis URL"),
@@ -178,10 +178,10 @@ def test_refusal_of_a_site_is_told_with_its_end(redis_url: str, redis_client: re
         (["deadletters", "-s", "REDIS_URL=redis://me:s3cret@127.0.0.1:1/0"], 1, "Redis at REDIS_URL can't be asked: "),
     ],
 )
-def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, expected: str, tmp_path: Path) -> None:
     finished = scrapy(*arguments, data=tmp_path)
     assert finished.code == code
-    assert told in finished.log.strip().splitlines()[-1]
+    assert expected in finished.log.strip().splitlines()[-1]
     assert "s3cret" not in finished.log
     assert "Traceback" not in finished.log
 
@@ -189,8 +189,8 @@ def test_what_is_wrong_is_one_sentence(arguments: list[str], code: int, told: st
 def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
     redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    told = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
-    assert told.output == "no crawl has anything to do on this Redis; --all shows those that are over\n"
+    text = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert text.output == "no crawl has anything to do on this Redis; --all shows those that are over\n"
     now = time.time()
     for number in range(40):
         keys = Keys("metacritic", f"job{number}")

@@ -65,8 +65,8 @@ def test_check_asks_once_from_every_exit(replica: ReplicaProcess, fleet: ProxyFl
     url = replica.urls["imdb"] + "/chart/top/"
     checked = proxies("check", url, folder=tmp_path, fleet=fleet)
     assert checked.code == 1  # as not all get an answer
-    told = {line.split()[0]: line.split(" s  ")[1] for line in checked.output.splitlines()}
-    assert told == {
+    text = {line.split()[0]: line.split(" s  ")[1] for line in checked.output.splitlines()}
+    assert text == {
         "datacenter:1": "answered",
         "datacenter:2": "challenge (x-amzn-waf-action: challenge)",
         "datacenter:3": "the proxy is not there",
@@ -90,7 +90,7 @@ def test_check_obeys_robots_txt(fleet: ProxyFleet, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["nonsense"], "give nothing, `clear`, or `check` and a URL"),
         (["check"], "give nothing, `clear`, or `check` and a URL"),
@@ -99,10 +99,10 @@ def test_check_obeys_robots_txt(fleet: ProxyFleet, tmp_path: Path) -> None:
         (["clear"], "REDIS_URL is not set"),
     ],
 )
-def test_mistake_is_one_sentence(arguments: list[str], told: str, fleet: ProxyFleet, tmp_path: Path) -> None:
+def test_mistake_is_one_sentence(arguments: list[str], expected: str, fleet: ProxyFleet, tmp_path: Path) -> None:
     finished = proxies(*arguments, folder=tmp_path, fleet=fleet)
     assert finished.code == 2
-    assert told in finished.log.strip().splitlines()[-1]
+    assert expected in finished.log.strip().splitlines()[-1]
 
 
 def test_redis_that_is_away_is_one_sentence(fleet: ProxyFleet, tmp_path: Path) -> None:

@@ -185,8 +185,8 @@ def _go_wrong(made: Operated) -> None:
     url = "https://www.metacritic.com/movie/refused/"
     refused = Movie(site="metacritic", site_id="movie/refused", url=url, title=HOSTILE, kind="movie")
     unreadable = record_of("postgres", HOSTILE, f"no item {HOSTILE}", run="over", node="node2", now=now)
-    told = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
-    for item in (unreadable, told):
+    output = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
+    for item in (unreadable, output):
         client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
     made.ask(
         "INSERT INTO misses VALUES ('metacritic', 'movie/odd', 'https://www.metacritic.com/movie/odd/', 'failed',"

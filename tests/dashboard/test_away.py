@@ -67,16 +67,16 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
         assert "The database lacks tables of this version; the next crawl makes them" in page("titles")
         postgres.stop()
         for path in ("", "quality", "titles"):
-            told = page(path)
-            assert path == "" or "Not all can be shown." in told
+            text = page(path)
+            assert path == "" or "Not all can be shown." in text
         assert "Not all can be shown. The database can't be reached" in page("titles")
         postgres.start()
         wait_for(lambda: "lacks tables" in page("titles"))
         redis.stop()
         for path in PAGES:
-            told = page(path)
+            text = page(path)
             if path != "titles":
-                assert "Not all can be shown. Redis can't be asked" in told, path
+                assert "Not all can be shown. Redis can't be asked" in text, path
         assert "needs attention: nothing" not in page("")
         assert "attention: a store can't be asked" in page("")
         redis.start()
@@ -85,15 +85,15 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
 
 def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callable[[str], str]], redis_url: str) -> None:
     page = node_of(redis_url)
-    told = {path: page(path) for path in PAGES}
-    assert "✓ Nothing needs attention." in told[""]
-    assert "DATABASE_URL is not set in this node’s environment" in told[""]
-    assert "REDIS_URL is not set in this node’s environment" in told["crawls"]
-    assert "DATABASE_URL is not set in the node's environment" in told["titles"]
-    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in told["stores"]
-    assert "Neither DATABASE_URL nor REDIS_URL is set" in told["quality"]
-    assert "could be read" not in told["quality"]
-    assert "Due –" in told[""]
+    text = {path: page(path) for path in PAGES}
+    assert "✓ Nothing needs attention." in text[""]
+    assert "DATABASE_URL is not set in this node’s environment" in text[""]
+    assert "REDIS_URL is not set in this node’s environment" in text["crawls"]
+    assert "DATABASE_URL is not set in the node's environment" in text["titles"]
+    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in text["stores"]
+    assert "Neither DATABASE_URL nor REDIS_URL is set" in text["quality"]
+    assert "could be read" not in text["quality"]
+    assert "Due –" in text[""]
 
 
 def test_pages_that_could_not_be_read_are_counted_without_a_database(

@@ -98,14 +98,14 @@ def test_figures_go_on_by_themselves_and_are_those_of_the_api(world: Operated, b
         assert found[2] == f"{PER_DAY:,}"
         return int(found[1].replace(",", ""))
 
-    def told() -> int:
+    def output() -> int:
         runs = world.node.get("progress.json").json["runs"]
         return int(next(run["used_today"] for run in runs if run["run"] == "running"))
 
     first = used()
     wait_for(lambda: used() > first, PATIENCE)
     # A worker gives back what it was handed out and did not send, which is a batch at the most.
-    assert used() <= told() + BATCH
+    assert used() <= output() + BATCH
     assert driver.execute_script("return window.stillHere")
     button = driver.find_element(By.CSS_SELECTOR, "#refresh button")
     button.click()

@@ -173,19 +173,19 @@ def test_counts_come_after_the_database(world: Operated) -> None:
 
 def test_crawls_and_jobs_are_those_of_the_api(world: Operated) -> None:
     page = world.page("/crawls")
-    told = text_of(page)
-    assert f"Metacritic over · finished 100 % {DONE} 0 0 0 – –" in told
+    text = text_of(page)
+    assert f"Metacritic over · finished 100 % {DONE} 0 0 0 – –" in text
     before = _progress(world)
-    found = re.search(r"IMDb running ✓ running [\d.]+ % ([\d,]+) 0 ([\d,]+) 1 ", told)
-    assert found, told
+    found = re.search(r"IMDb running ✓ running [\d.]+ % ([\d,]+) 0 ([\d,]+) 1 ", text)
+    assert found, text
     assert int(found[1].replace(",", "")) <= before["done"]
     jobs = world.node.get("daemonstatus.json").json
-    assert f"Running {jobs['running']} " in told
-    assert f"Finished {jobs['finished']} " in told
+    assert f"Running {jobs['running']} " in text
+    assert f"Finished {jobs['finished']} " in text
     done = world.node.finished(world.done)
     assert done is not None
-    assert f"{world.done} metacritic {done['node'].partition(':')[0]}" in told
-    assert re.search(rf"finished {done['items']} {done['errors']} {done['pages']} ", told)
+    assert f"{world.done} metacritic {done['node'].partition(':')[0]}" in text
+    assert re.search(rf"finished {done['items']} {done['errors']} {done['pages']} ", text)
 
 
 def test_end_of_a_log_is_shown_by_every_node(world: Operated) -> None:
@@ -199,24 +199,24 @@ def test_end_of_a_log_is_shown_by_every_node(world: Operated) -> None:
 
 
 def test_nodes_are_those_of_the_api(world: Operated) -> None:
-    told = text_of(world.page("/nodes"))
+    text = text_of(world.page("/nodes"))
     nodes = world.node.get("nodes.json").json["nodes"]
-    assert f"2 nodes, 1 of {sum(node['slots'] for node in nodes)} slots in use." in told
+    assert f"2 nodes, 1 of {sum(node['slots'] for node in nodes)} slots in use." in text
     for node in nodes:
-        assert re.search(rf"{node['name']} ✓ up {len(node['processes'])} of {node['slots']} \d+ MB ", told), told
-    assert told.count("scrapyd 1.6") == 2
-    assert "moviecrawler v1" in told
+        assert re.search(rf"{node['name']} ✓ up {len(node['processes'])} of {node['slots']} \d+ MB ", text), text
+    assert text.count("scrapyd 1.6") == 2
+    assert "moviecrawler v1" in text
 
 
-def test_stores_tell_rows_and_buffers(world: Operated) -> None:
+def test_stores_are_shown_with_rows_and_buffers(world: Operated) -> None:
     [[stored]] = world.ask("SELECT count(*) FROM records WHERE site = 'imdb' AND record_id < 900000")
-    told = text_of(world.page("/stores"))
-    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 5,000 0 0 0", told)
-    assert found, told
+    text = text_of(world.page("/stores"))
+    found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 5,000 0 0 0", text)
+    assert found, text
     assert 0 < int(found[1]) <= int(str(stored)) + 60
     assert re.search(
-        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 5,000 0 0 0", told
-    ), told
+        rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 5,000 0 0 0", text
+    ), text
 
 
 def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
@@ -260,20 +260,20 @@ def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
 
 def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -> None:
     page = world.page("/titles/900001")
-    told = text_of(page)
-    assert "IMDb rating 8.3 83 4,321 IMDb, page" in told
-    assert "Metascore 70 70 12 IMDb, page" in told
-    assert " 72 11 71.6 " in told
-    assert "An Actor as" in told
-    assert "Metascore IMDb" in told  # in the table of its history
-    assert "2001" in told
-    assert "IMDb tt99990001" in told
-    assert "Tomatometer, top critics 88 88 – 7.5 IMDb, page" in told
-    assert "all: 2 won, 3 nominated" in told
-    assert "1000 by 1500 pixels" in told
-    assert "Streamer subscription – – – " in told
-    assert "rent US HD 3.99 USD " in told
-    assert "IMDb, data by JustWatch" in told
+    text = text_of(page)
+    assert "IMDb rating 8.3 83 4,321 IMDb, page" in text
+    assert "Metascore 70 70 12 IMDb, page" in text
+    assert " 72 11 71.6 " in text
+    assert "An Actor as" in text
+    assert "Metascore IMDb" in text  # in the table of its history
+    assert "2001" in text
+    assert "IMDb tt99990001" in text
+    assert "Tomatometer, top critics 88 88 – 7.5 IMDb, page" in text
+    assert "all: 2 won, 3 nominated" in text
+    assert "1000 by 1500 pixels" in text
+    assert "Streamer subscription – – – " in text
+    assert "rent US HD 3.99 USD " in text
+    assert "IMDb, data by JustWatch" in text
     assert re.findall(r'href="(https://streamer[^"]*)"', page) == ["https://streamer.example/1"]
 
 
@@ -294,11 +294,11 @@ def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: O
 
 
 def test_proxies_are_shown_with_what_they_are_asked_with_masked(world: Operated) -> None:
-    told = text_of(world.page("/proxies"))
-    assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in told
-    assert "datacenter:2 http://***@proxy.example:3128" in told
-    assert "datacenter:elsewhere datacenter ✕ quarantined until" in told
-    assert " 10 70 % 3 0 0.3 s" in told
+    text = text_of(world.page("/proxies"))
+    assert "datacenter:1 http://***@127.0.0.1:9 datacenter · not used 0 – 0 0 –" in text
+    assert "datacenter:2 http://***@proxy.example:3128" in text
+    assert "datacenter:elsewhere datacenter ✕ quarantined until" in text
+    assert " 10 70 % 3 0 0.3 s" in text
 
 
 def test_pages_read_in_part_are_shown_by_field_with_the_latest_one_and_a_kept_page(world: Operated) -> None:
@@ -307,8 +307,8 @@ def test_pages_read_in_part_are_shown_by_field_with_the_latest_one_and_a_kept_pa
     link = next(
         link for link in re.findall(r'href="(/quality/sample[^"]+)"', page) if "silent" in link and "metascore" in link
     )
-    told = world.node.request(html.unescape(link).lstrip("/")).text
-    assert "silent of scores.metascore" in told
+    output = world.node.request(html.unescape(link).lstrip("/")).text
+    assert "silent of scores.metascore" in output
 
 
 def test_sample_of_a_page_that_could_not_be_read_is_a_text_and_nothing_else(world: Operated) -> None:
@@ -405,11 +405,11 @@ def test_dead_letters_are_paged_through_by_links(world: Operated) -> None:
 
 def test_refused_items_of_all_nodes_are_shown(world: Operated) -> None:
     page = world.page("/stores")
-    told = text_of(page)
-    assert "Refused items 2" in told
-    assert f"movie/refused https://www.metacritic.com/movie/refused/ Metacritic postgres out of range {HOSTILE}" in told
-    assert '{"site":"metacritic","site_id":"movie/refused"' in told
-    assert "node1 over" in told
+    text = text_of(page)
+    assert "Refused items 2" in text
+    assert f"movie/refused https://www.metacritic.com/movie/refused/ Metacritic postgres out of range {HOSTILE}" in text
+    assert '{"site":"metacritic","site_id":"movie/refused"' in text
+    assert "node1 over" in text
     assert page.count('value="fetch"') == 1
     assert page.count('value="forget"') == 2
 
@@ -417,12 +417,12 @@ def test_refused_items_of_all_nodes_are_shown(world: Operated) -> None:
 def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> None:
     client = world.redis.client
     page = world.page("/stores")
-    told, unreadable = re.findall(r'name="item" value="([^"]+)"', page)
+    text, unreadable = re.findall(r'name="item" value="([^"]+)"', page)
     kept: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(CrawlKeys.REJECTED)  # type: ignore[assignment]
     try:
         assert world.send("/stores", action="fetch", item=unreadable).headers["Location"] == "/stores?notice=no-item"
         assert world.send("/stores", action="fetch", item="x").code == 400
-        sent = world.send("/stores", world.cluster.nodes[1], action="fetch", item=told)
+        sent = world.send("/stores", world.cluster.nodes[1], action="fetch", item=text)
         assert sent.headers["Location"] == "/stores?notice=fetched-again"
         [seed] = client.lrange("metacritic:start_urls", 0, -1)
         assert json.loads(seed) == {
@@ -431,7 +431,7 @@ def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> 
         waiting = text_of(world.page("/stores"))
         assert "1 title of Metacritic waits to be fetched by its crawl that runs, or else by the next one." in waiting
         assert "Refused items 1" in waiting
-        assert world.send("/stores", action="fetch", item=told).headers["Location"] == "/stores?notice=no-item"
+        assert world.send("/stores", action="fetch", item=text).headers["Location"] == "/stores?notice=no-item"
         forgotten = world.send("/stores", action="forget", item=unreadable)
         assert forgotten.headers["Location"] == "/stores?notice=forgotten"
         assert "No store has refused an item." in text_of(world.page("/stores"))

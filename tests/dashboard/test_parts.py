@@ -41,7 +41,7 @@ def test_nothing_needs_attention_when_all_is_well() -> None:
     assert sentence(concerns([QUIET], **NOTHING)) == "Nothing needs attention."
 
 
-def test_open_circuit_says_until_when_and_why_and_its_alarm_is_not_told_twice() -> None:
+def test_open_circuit_says_until_when_and_why_and_its_alarm_is_not_repeated() -> None:
     stopped = replace(QUIET, stopped="403 from Cloudflare", stopped_until=NOW)
     [concern] = concerns([stopped], **{**NOTHING, "alarms": [BLOCKS]})
     assert concern.more == "IMDb is not asked until 2026-05-28 20:26 UTC: 403 from Cloudflare"
@@ -52,7 +52,7 @@ def test_open_circuit_says_until_when_and_why_and_its_alarm_is_not_told_twice() 
     assert concerns([replace(stopped, trying=True)], **NOTHING) == []
 
 
-def test_work_that_nobody_does_is_told_unless_a_job_is_pending() -> None:
+def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
     run = RunReport(
         site="imdb", run="default", total=10, done=3, failed=0, dropped=0, queued=7, dead_letters=0, workers=0,
         started_at=NOW, ended_at=NOW, now=NOW, budget=Budget(),

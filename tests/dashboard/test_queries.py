@@ -62,7 +62,7 @@ def test_query_is_answered_by_indexes(url: str, name: str) -> None:
     assert "Index" in plan or "Bitmap" in plan
 
 
-def test_an_error_of_several_lines_is_told_in_one(url: str) -> None:
+def test_an_error_of_several_lines_becomes_one_line(url: str) -> None:
     with (
         pytest.raises(
             AwayError, match=r'^the database failed: invalid input syntax for type integer: "one" LINE 2: [^\n]+$'

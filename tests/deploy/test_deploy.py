@@ -69,7 +69,7 @@ def _file(folder: Path, data: bytes, name: str = "toy.egg") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         (b"no zip", "no egg of a Scrapy project"),
         (egg({"toy/__init__.py": "", "toy/settings.py": ""}, "toy.settings"), "holds no spider"),
@@ -77,8 +77,8 @@ def _file(folder: Path, data: bytes, name: str = "toy.egg") -> Path:
         (egg({"toy/__init__.py": "", "toy/settings.py": "a syntax error"}, "toy.settings"), "is broken"),
     ],
 )
-def test_egg_that_is_none_is_told_before_it_is_sent(tmp_path: Path, data: bytes, told: str) -> None:
-    with pytest.raises(DeployError, match=told):
+def test_broken_egg_is_an_error_before_it_is_sent(tmp_path: Path, data: bytes, expected: str) -> None:
+    with pytest.raises(DeployError, match=expected):
         egg_spiders(_file(tmp_path, data))
 
 
@@ -144,7 +144,9 @@ def test_broken_version_is_not_left_on_the_cluster(tmp_path: Path, node: Node, m
 
 
 @pytest.mark.parametrize("credentials", [("deployer", "guessed-pass"), USER])
-def test_wrong_credentials_are_told_without_them(tmp_path: Path, node: Node, credentials: tuple[str, str]) -> None:
+def test_wrong_credentials_are_an_error_that_does_not_show_them(
+    tmp_path: Path, node: Node, credentials: tuple[str, str]
+) -> None:
     with pytest.raises(DeployError) as error:
         deploy(target(node.url, "refused", credentials), "1", _file(tmp_path, toy_egg()))
     assert "\n" not in str(error.value)
@@ -167,7 +169,7 @@ def test_credentials_come_from_netrc(tmp_path: Path, node: Node, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("name", "environment", "told"),
+    ("name", "environment", "expected"),
     [
         ("production", {}, "url of the target 'production' is ${SCRAPYD_URL}; set SCRAPYD_URL"),
         ("production", {"SCRAPYD_URL": "http://127.0.0.1/"}, "set SCRAPYD_DEPLOY_USERNAME"),
@@ -178,7 +180,7 @@ def test_credentials_come_from_netrc(tmp_path: Path, node: Node, monkeypatch: py
     ],
 )
 def test_wrong_target_is_one_sentence(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, name: str, environment: dict[str, str], told: str
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, name: str, environment: dict[str, str], expected: str
 ) -> None:
     monkeypatch.chdir(checkout)
     for variable in production(""):
@@ -187,7 +189,7 @@ def test_wrong_target_is_one_sentence(
         monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigurationError) as error:
         read_target(name, None)
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -214,7 +216,7 @@ class _Hanging(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         given = parse_qs(urlsplit(self.path).query)["project"][0]
-        self._tell({"projects": [given], "versions": self.there})
+        self._send({"projects": [given], "versions": self.there})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -225,9 +227,9 @@ class _Hanging(BaseHTTPRequestHandler):
         else:
             assert b"version=9" in body
             self.there.clear()
-        self._tell({})
+        self._send({})
 
-    def _tell(self, content: dict[str, Any]) -> None:
+    def _send(self, content: dict[str, Any]) -> None:
         text = json.dumps({"status": "ok", **content}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))

@@ -255,7 +255,7 @@ def test_partial_pages_are_counted_with_an_example_of_each_field() -> None:
     assert places.learnt() == Seen()
 
 
-def test_a_page_that_lacks_what_no_page_alike_tells_is_read_whole() -> None:
+def test_a_page_that_lacks_what_no_page_alike_has_is_not_partial() -> None:
     places = Places()
     taken(places, [title(number, 0.9, "languages", "countries") for number in range(3)])  # no title page tells them
     assert places.partial == 0

@@ -78,9 +78,9 @@ def test_proxies_that_fail_cost_no_title(
         finished = crawl_imdb(tmp_path, replica, fleet, titles=60)
         assert finished.code == 0
         assert len(finished.movies) == 60
-        for number, told in enumerate(failing.values(), 1):
-            assert f"via datacenter:{number} → {told}\n" in finished.log
-            assert f"datacenter:{number} is not used for imdb for 30 minutes ({told})" in finished.log
+        for number, text in enumerate(failing.values(), 1):
+            assert f"via datacenter:{number} → {text}\n" in finished.log
+            assert f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log
             assert len(fleet.proxies[number - 1].asked) <= 3  # robots.txt among them
 
 
@@ -112,7 +112,7 @@ def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
     assert counts(replica)["requests"] <= 5 * 2
 
 
-def test_proxies_are_told_who_asks_and_a_title_that_is_missing_is_an_answer(
+def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
     replica: ReplicaProcess, tmp_path: Path, mongo_url: str
 ) -> None:
     argument = write_ids(tmp_path, 10)

@@ -81,7 +81,7 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"PROXY_POOLS": URL}, "neither JSON nor a file that can be read"),
         ({"PROXY_POOLS": "{" + URL}, "can't be understood"),
@@ -123,11 +123,11 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({**ROTATING, "PROXY_BAN_POLICY": "collections.OrderedDict"}, "name a subclass of"),
     ],
 )
-def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], told: str) -> None:
+def test_a_wrong_entry_is_one_sentence_without_the_credentials(given: dict[str, str], expected: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         options(**given)
     sentence = str(error.value)
-    assert told in sentence
+    assert expected in sentence
     assert PASSWORD not in sentence
     assert USER not in sentence
     assert "\n" not in sentence

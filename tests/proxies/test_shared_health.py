@@ -123,7 +123,7 @@ async def test_clearing_lets_a_proxy_be_used_at_once(redis_url: str) -> None:
         await until(lambda: one.sees("datacenter:1") == "well")
 
 
-def test_workers_go_on_alone_while_redis_is_away_and_tell_it_later() -> None:
+def test_workers_go_on_alone_while_redis_is_away_and_publish_later() -> None:
     async def run(server: RedisServer) -> None:
         async with two(server.url) as (one, other):
             await asyncio.to_thread(server.stop)

@@ -32,7 +32,7 @@ def ids(site: Site, most: int = 6) -> str:
 
 
 @pytest.mark.parametrize(
-    ("site", "fault", "told", "hours"),
+    ("site", "fault", "expected", "hours"),
     [
         ("imdb", "challenge", "202 challenge", 24),
         ("metacritic", "challenge", "403 challenge", 24),
@@ -44,7 +44,7 @@ def ids(site: Site, most: int = 6) -> str:
 def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     site: Site,
     fault: str,
-    told: str,
+    expected: str,
     hours: int,
     replica: ReplicaProcess,
     redis_url: str,
@@ -68,7 +68,7 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
     assert set(finished.misses.values()) <= {"blocked"}  # nothing is said of the titles
     lines = attempts(finished)
     assert lines
-    assert all(f"→ {told}" in line for line in lines)
+    assert all(f"→ {expected}" in line for line in lines)
     assert counts(replica, site)["requests"] <= 4 * 4
     samples = list((tmp_path / "blocked").iterdir())
     assert samples

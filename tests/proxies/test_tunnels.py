@@ -51,7 +51,7 @@ def test_proxies_that_open_no_tunnel_cost_no_title(
     with ProxyFleet([*failing, Mode.WORK, Mode.WORK]) as fleet:
         finished = crawl(tmp_path, replica, fleet, front)
         assert len(finished.movies) == 12
-        for number, told in enumerate(failing.values(), 1):
-            assert f"via datacenter:{number} → {told}\n" in finished.log
-            assert f"datacenter:{number} is not used for imdb for 30 minutes ({told})" in finished.log
+        for number, text in enumerate(failing.values(), 1):
+            assert f"via datacenter:{number} → {text}\n" in finished.log
+            assert f"datacenter:{number} is not used for imdb for 30 minutes ({text})" in finished.log
             assert len(fleet.proxies[number - 1].asked) <= 3
