@@ -37,6 +37,8 @@ KINDS: Final[dict[str, TitleKind]] = {
     "TVEpisode": "episode",
 }
 """What JSON-LD calls a title."""
+_LONGEST_AIRED: Final = 100
+"""Characters of what a row says of when its season was shown."""
 _EPISODES: Final = re.compile(r"(?<!\d)([1-9]\d{0,4}) episodes?\b", re.IGNORECASE | re.ASCII)
 
 
@@ -87,14 +89,15 @@ def seasons_of(series: Movie, body: bytes, tree: Selector | None, ld: dict[str, 
 
 
 def _season(series: Movie, row: _Row) -> Movie | None:
-    episodes = _EPISODES.search(row.aired)
+    aired = row.aired if len(row.aired) <= _LONGEST_AIRED else ""
+    episodes = _EPISODES.search(aired)
     return listed_season(
         series,
         id_in_url("rottentomatoes", row.address) if row.address else None,
         row.title,
         scores_of(partial(score, "tomatometer", row.critics), partial(score, "popcornmeter", row.audience)),
-        year=attempt(lambda: parse_year(row.aired)),
-        release_date=attempt(lambda: parse_date(row.aired)),
+        year=attempt(lambda: parse_year(aired)),
+        release_date=attempt(lambda: parse_date(aired)),
         episode_count=int(episodes[1]) if episodes else None,
     )
 

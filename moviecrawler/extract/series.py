@@ -18,6 +18,10 @@ MOST_SEASONS = 500
 """Of one series; the longest known has about a hundred."""
 
 
+LONGEST_TITLE = 500
+"""Characters of a season's title: more is a row that was never closed."""
+
+
 def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
     """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id."""
     part = part_of_series(site, site_id)
@@ -61,6 +65,8 @@ def listed_season(
     """Return a season as its series' page lists it; None when the row names no season of that series. It states no absence."""
     part = part_of_series(series.site, site_id) if site_id else None
     if site_id is None or part is None or part.kind != "season" or part.series_id != series.site_id:
+        return None
+    if title and len(title) > LONGEST_TITLE:
         return None
     season = new_title(series.site, site_id, title or series.title, "season", series.title)
     season.year, season.release_date, season.episode_count = year, release_date, episode_count

@@ -1,8 +1,9 @@
-"""What saved pages say beside a title's facts, read again by other means than the readers': patterns and plain JSON.
+"""What saved pages say beside a title's facts, and of series, seasons and episodes, read again by other means than the readers':
+patterns and plain JSON.
 
     python -m tests.extract.shared_facts      prints how many of these facts the readers have right, by site and field
 
-A fact is one value: one of a score's, one offer, one keyword, one related title.
+A fact is one value: one of a score's, one offer, one keyword, one related title, an episode with its numbers.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from moviecrawler.extract.pages import read_page
-from tests.extract.saved_pages import CORE
+from tests.extract.saved_pages import CORE, TRUTH
 from tests.shared import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.items import Movie
+    from moviecrawler.items import Page
 
 Fact = tuple[str, Any]
 
+FILES = sorted({*CORE, *(file for file in TRUTH if "/episodes/" in file)})
+IN_SERIES = (
+    *("series_id", "series_title", "season", "episode"),
+    *("season_count", "episode_count", "critic_review_count"),
+)
 _RELATED_2024 = re.compile(
     r'<a href="/((?:m|tv)/[^"]+)"(?:(?!</a>).)*?class="(?:p--small|[^"]*poster-title)"[^>]*>([^<]+)<', re.DOTALL
 )
@@ -38,9 +44,15 @@ def facts(file: str) -> set[Fact]:
     return set({"imdb": _imdb, "metacritic": _metacritic, "rottentomatoes": _rottentomatoes}[site](text))
 
 
-def read(movie: Movie) -> set[Fact]:
+def read(page: Page) -> set[Fact]:
     """Return what was read from a page, in the same form."""
-    found: set[Fact] = {("poster", (movie.poster_width, movie.poster_height)), ("consensus", movie.consensus)}
+    entries = page.listing.entries if page.listing else []
+    found: set[Fact] = {("entry", (entry.site_id, entry.season, entry.episode)) for entry in entries}
+    movie = page.movie
+    if movie is None:
+        return found
+    found |= {("poster", (movie.poster_width, movie.poster_height)), ("consensus", movie.consensus)}
+    found |= {(name, value) for name in IN_SERIES if (value := getattr(movie, name)) is not None}
     for score in movie.scores:
         names = ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")
         found |= {(f"{score.kind}.{name}", value) for name in names if (value := getattr(score, name)) is not None}
@@ -71,6 +83,7 @@ def _script(text: str, name: str) -> Any:
 def _imdb(text: str) -> Iterator[Fact]:
     data = json.loads(text) if text.lstrip().startswith("{") else _script(text, "__NEXT_DATA__")
     if data is None:
+        yield from _imdb_series_of_markup(text)
         for site_id, title in re.findall(
             r'class="rec_item"[^>]*data-tconst="(tt\d+)".*?<img[^>]*?\btitle="([^"]*)"', text, re.DOTALL
         ):
@@ -79,6 +92,7 @@ def _imdb(text: str) -> Iterator[Fact]:
             yield "keywords", html.unescape(keyword)
     props = _at(data or {}, "props", "pageProps") or _at(data or {}, "pageProps") or {}
     above, main = props.get("aboveTheFoldData") or {}, props.get("mainColumnData") or {}
+    yield from _imdb_series(props)
     for field, key in (("keywords", "keywords"), ("keywords", "storylineKeywords"), ("taglines", "taglines")):
         source = above if key in above else main
         if field == "keywords" and key == "storylineKeywords" and "keywords" in above:
@@ -112,6 +126,55 @@ def _imdb(text: str) -> Iterator[Fact]:
         yield "poster", (image["width"], image["height"])
 
 
+def _imdb_series(props: dict[str, Any]) -> Iterator[Fact]:
+    above, main = props.get("aboveTheFoldData") or {}, props.get("mainColumnData") or {}
+    if total := _at(above, "criticReviewsTotal", "total") or _at(main, "criticReviewsTotal", "total"):
+        yield "critic_review_count", total
+    if episode := above.get("series"):
+        yield "series_id", episode["series"]["id"]
+        yield "series_title", episode["series"]["titleText"]["text"]
+        yield "season", episode["episodeNumber"]["seasonNumber"]
+        yield "episode", episode["episodeNumber"]["episodeNumber"]
+    if of_series := main.get("episodes"):
+        total = _at(of_series, "totalEpisodes", "total") or _at(of_series, "episodes", "total")
+        if total:
+            yield "episode_count", total
+        stated = [season["number"] for season in of_series.get("seasons") or []]
+        stated += [int(edge["node"]["season"]) for edge in _at(of_series, "displayableSeasons", "edges") or []]
+        yield "season_count", len(stated)
+    section = _at(props, "contentData", "section") or {}
+    if "seasons" in section:
+        yield "season_count", sum(season["value"].isdigit() for season in section["seasons"])
+        for row in section["episodes"]["items"]:
+            yield "entry", (row["id"], int(row["season"]), int(row["episode"]))
+
+
+def _imdb_series_of_markup(text: str) -> Iterator[Fact]:
+    # Of links with numbers in them, "66 critic" and "218 Critic reviews".
+    for link in re.findall(r"<a\b[^>]*externalreviews[^>]*>(.*?)</a>", text, re.DOTALL):
+        if counted := re.fullmatch(r"([\d,.]+)\s+[Cc]ritic\b.*", " ".join(re.sub("<.*?>", "", link).split())):
+            yield "critic_review_count", int(re.sub(r"\D", "", counted[1]))
+    seasons = set(re.findall(r'episodes\?season=(\d+)&(?:amp;)?ref_=tt_eps_sn_\d|season_number="(\d+)"', text))
+    chosen = re.search(r'<select id="bySeason".*?</select>', text, re.DOTALL)
+    seasons |= set(re.findall(r'value="(\d+)()"', chosen[0])) if chosen else set()
+    if seasons:
+        yield "season_count", len(seasons)
+    if counted := re.search(r"Episode Guide</div>\s*<span[^>]*>(\d+) episodes<", text):
+        yield "episode_count", int(counted[1])
+    if parent := re.search(r'class="titleParent">\s*<a href="/title/(tt\d+)[^"]*"[^>]*>([^<]*)<', text):
+        yield "series_id", parent[1]
+        yield "series_title", html.unescape(parent[2])
+    for site_id, season, episode in re.findall(
+        r'class="list_item.*?/title/(tt\d+)/.*?<div>S(\d+), Ep(\d+)<', text, re.DOTALL
+    ):
+        yield "entry", (site_id, int(season), int(episode))
+    shown = re.search(r'season_box active">.*?season_number="(\d+)"', text, re.DOTALL)
+    for site_id, episode in re.findall(
+        r'/title/(tt\d+)[^"]*"[^>]*btn-full[^>]*>\s*<span[^>]*episode-list__title[^>]*>\s*(\d+)\.', text
+    ):
+        yield "entry", (site_id, int(shown[1]) if shown else None, int(episode))
+
+
 # --- Metacritic -------------------------------------------------------------------------------------------------------
 
 
@@ -122,6 +185,12 @@ def _metacritic(text: str) -> Iterator[Fact]:
         values = json.loads(text) if text.lstrip().startswith("[") else _script(text, "__NUXT_DATA__")
         components = _components(values)
     else:
+        if season := re.search(
+            r'product_title">\s*<a href="/(tv/[^/"]+)/season-(\d+)[/"][^>]*>\s*(?:<[^>]*>\s*)*([^<:]+)', text
+        ):
+            yield "series_id", season[1]
+            yield "season", int(season[2])
+            yield "series_title", season[3].strip()
         return
     named = {_at(part, "meta", "componentName"): part.get("data") or {} for part in components}
     product = _at(named.get("product"), "item") or {}
@@ -237,14 +306,13 @@ def _of_side(kind: str, side: dict[str, Any]) -> Iterator[Fact]:
 def figures() -> tuple[Counter[str], Counter[str]]:
     """Return how many facts there are, by site and field, and how many of them are read."""
     right, there = Counter[str](), Counter[str]()
-    for file in CORE:
-        movie = read_page((PAGES / file).read_bytes()).movie
-        if movie is not None:
-            got = read(movie)
-            for fact in facts(file):
-                name = f"{movie.site} {fact[0].partition('.')[0]}"
-                there[name] += 1
-                right[name] += fact in got
+    for file in FILES:
+        page = read_page((PAGES / file).read_bytes())
+        got = read(page)
+        for fact in facts(file):
+            name = f"{page.site} {fact[0].partition('.')[0]}"
+            there[name] += 1
+            right[name] += fact in got
     return there, right
 
 

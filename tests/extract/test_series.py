@@ -145,6 +145,18 @@ def test_more_seasons_than_any_series_has_are_refused_in_bounded_time() -> None:
         seasons(body)
 
 
+def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
+    body = TILES.read_bytes()
+    text = b'<rt-text slot="%b">' + b"In 1999 all was salt, and 12 episodes were lost. " * 20
+    opened = b'<tile-season href="/tv/salt_road/s08">' + text % b"air-date" + b"</rt-text></tile-season>"
+    titled = b'<tile-season href="/tv/salt_road/s09">' + text % b"title" + b"</rt-text></tile-season>"
+    listed = seasons(body.replace(b"<carousel-slider", opened + titled + b"<carousel-slider"))
+    assert [(season.season, season.year, season.episode_count) for season in listed[:2]] == [
+        (8, None, None),
+        (6, None, None),
+    ]
+
+
 def test_tiles_that_are_never_closed_take_linear_time() -> None:
     body = TILES.read_bytes().replace(b"<carousel-slider", b"<tile-season <carousel-slider" * 20_000)
     with processor_time(5), suppress(ExtractionError):
