@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.formats import NONE, number, safe_url
+from moviecrawler.dashboard.formats import number, safe_url
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.dashboard.search import MAX_RANKED, Found, Title, popular, read_title, search, similar
+from moviecrawler.dashboard.series import SeriesGrid, colour_of, read_series, series_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,9 +49,13 @@ class Titles(Page):
         if text:
             ask = lambda: search(self.sources.node.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
         found: list[Found] = request.attempt(ask, otherwise=[])
+        parts = request.attempt(
+            lambda: series_of(self.sources.node.database, [row.title_id for row in found]), otherwise={}
+        )
         return {
             "q": text,
             "found": found[:_ROWS],
+            "series_of": parts,
             "has_more": len(found) > _ROWS and (not text or page < _LAST),
             "page": page,
         }
@@ -60,12 +65,18 @@ class Titles(Page):
         found = read_title(self.sources.node.database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have become one with another", 404)
+        database = self.sources.node.database
+        no_series = SeriesGrid(seasons=[], columns=[], rows=[])
+        part = request.attempt(lambda: series_of(database, [title_id]), otherwise={}).get(title_id)
         return {
             "heading": found.title.title or found.title.imdb_id or "A title without a name",
             "found": found,
+            "part": part,
+            "grid": request.attempt(lambda: read_series(database, title_id), otherwise=no_series),
+            "colour_of": colour_of,
             "facts": _facts(found),
             "roles": _roles(found),
-            "similar": request.attempt(lambda: similar(self.sources.node.database, title_id, _SIMILAR), otherwise=[]),
+            "similar": request.attempt(lambda: similar(database, title_id, _SIMILAR), otherwise=[]),
             "safe_url": safe_url,
         }
 
@@ -111,7 +122,12 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
     "Genres": lambda r: ", ".join(r.genres),
     "Countries": lambda r: ", ".join(r.countries),
     "Languages": lambda r: ", ".join(r.languages),
-    "Series": lambda r: r.series_title and f"{r.series_title}, season {r.season or NONE}, episode {r.episode or NONE}",
+    "Series": lambda r: r.series_title,
+    "Season": lambda r: None if r.season is None else str(r.season),
+    "Episode": lambda r: None if r.episode is None else str(r.episode),
+    "Seasons": lambda r: r.season_count,
+    "Episodes": lambda r: r.episode_count,
+    "Critics' reviews linked": lambda r: r.critic_review_count,
     "Plot": lambda r: r.plot,
     "Taglines": lambda r: _some(r.taglines, " / "),
     "Critics' consensus": lambda r: r.consensus,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moviecrawler import clock
-from moviecrawler.dashboard import attention, formats, search
+from moviecrawler.dashboard import attention, formats, search, series
 from moviecrawler.dashboard.attention import concerns, sentence
 from moviecrawler.dashboard.cards import Card
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
@@ -29,7 +29,7 @@ NOTHING: dict[str, Any] = {"alarms": [], "troubles": [], "dead_letters": 0, "pen
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
 
 
-@pytest.mark.parametrize("module", [attention, clock, formats, search])
+@pytest.mark.parametrize("module", [attention, clock, formats, search, series])
 def test_examples_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

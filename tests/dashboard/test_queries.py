@@ -14,7 +14,7 @@ import pytest
 from moviecrawler.catalogue import figures
 from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard import quality, search
+from moviecrawler.dashboard import quality, search, series
 from moviecrawler.dashboard.counts import count
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
@@ -36,6 +36,9 @@ QUERIES = {
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
     "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
     "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
+    "seasons": (series._SEASONS, {"id": 10, "seasons": 200}),
+    "episodes": (series._EPISODES, {"id": 10, "episodes": 5000}),
+    "series of titles": (series._SERIES_OF, {"ids": list(range(100, 160))}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{name: (query, {"id": 10, "cast": 40, "history": 100, "offers": 40}) for name, query in search._OF_TITLE.items()},
 }

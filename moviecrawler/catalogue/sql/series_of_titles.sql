@@ -1,0 +1,7 @@
+-- Which series seasons and episodes are of, and which season's title an episode belongs to. ids.
+SELECT t.title_id, t.series_title_id, title_shown(t.series_title_id) AS series_title, t.season, t.episode,
+    CASE WHEN t.kind::text = 'episode' THEN
+        (SELECT s.title_id FROM titles s
+         WHERE s.series_title_id = t.series_title_id AND s.season = t.season AND s.episode IS NULL AND s.kind::text = 'season'
+         ORDER BY s.title_id LIMIT 1) END AS season_title_id
+FROM titles t WHERE t.title_id = ANY (%(ids)s) AND t.series_title_id IS NOT NULL

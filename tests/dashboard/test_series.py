@@ -1,0 +1,139 @@
+"""The page of a series shows every season and episode with its scores, readable without colour; those of its parts lead back to it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from moviecrawler.catalogue.scoreboard import ScoreboardRow
+from moviecrawler.dashboard.pages import PageRequest
+from moviecrawler.dashboard.rendering import STATIC
+from moviecrawler.dashboard.series import read_series
+from moviecrawler.dashboard.titles import Titles
+from moviecrawler.database.short_transactions import ShortTransactions
+from moviecrawler.pipelines.postgres import read_scoreboard
+from tests.pipelines.test_postgres import write
+from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
+from tests.services.postgres import execute
+
+SEASONS, EPISODES = 40, 30
+
+
+@pytest.fixture
+def titles(database_url: str) -> Titles:
+    """Return the page of titles of a database, without a node around it."""
+    page = Titles.__new__(Titles)
+    page.sources = SimpleNamespace(node_name="node1", node=SimpleNamespace(database=ShortTransactions(database_url)))  # type: ignore[assignment]
+    return page
+
+
+def shown(page: Titles, *path: str, **values: str) -> str:
+    request = PageRequest(
+        method="GET", path=path, here="/titles", base="", values=values, authorization=None, cross_site=False
+    )
+    answer = page._shown(request)
+    assert (answer.code, request.troubles) == (200, [])
+    return answer.content.decode()
+
+
+def cells(table: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    return [
+        [re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)]
+        for row in rows
+    ]
+
+
+def id_of(url: str, site_id: str) -> str:
+    ((title_id,),) = execute(url, "SELECT title_id FROM records WHERE site_id = %s", site_id)
+    return str(title_id)
+
+
+def test_a_series_has_its_seasons_and_a_grid_and_its_parts_lead_back(database_url: str, titles: Titles) -> None:
+    write(database_url, IMDB, TOMATOES, METACRITIC, *RATED)
+    execute(
+        database_url, "INSERT INTO imdb_episodes VALUES ('tt0000021', 'tt0000001', 2, 2, '<Gale>', 2002, 6.0, 5000)"
+    )
+    series = id_of(database_url, "tt0000001")
+    page = shown(titles, series)
+    seasons, grid = (
+        page[page.index(f'<section aria-labelledby="{name}">') :].split("</section>")[0]
+        for name in ("seasons", "episodes")
+    )
+    assert cells(seasons)[1:] == [
+        ["Season 1", "–", "3", "8.28 derived", "400", "71", "7.5", "88", "70"],
+        ["Season 2", "–", "1", "6 derived", "5,000", "–", "–", "–", "–"],
+        ["Season 3", "–", "1", "7 derived", "5", "–", "–", "–", "–"],
+    ]
+    assert cells(grid) == [
+        ["Season", "1", "2", "3"],
+        ["1", "8.0", "9.1", "–"],
+        ["2", "", "6.0", ""],
+        ["3", "7.0", "", ""],
+    ]
+    assert 'title="&lt;Gale&gt;, 5,000 votes"' in grid
+    rows = [row for row in read_scoreboard(database_url, kind="season") if row.series_imdb_id]
+    by_number: dict[int | None, ScoreboardRow] = {row.season: row for row in rows}
+    assert {
+        row.season: (row.imdb_rating, row.tomatometer)
+        for row in read_series(ShortTransactions(database_url), int(series)).seasons
+    } == {number: (row.imdb_rating, row.tomatometer) for number, row in by_number.items()}
+
+    for site_id, words in (
+        ("tv/salt_harbour/s01", "Season 1 of Salt Harbour"),
+        ("tt0000012", "Season 1, episode 2 of Salt Harbour"),
+    ):
+        own = id_of(database_url, site_id)
+        assert f'href="/titles/{own}"' in page
+        part = shown(titles, own)
+        assert f'href="/titles/{series}"' in part
+        assert words in re.sub(r"<[^>]*>", "", part)
+        assert '<h2 id="episodes">' not in part
+    found = re.sub(r"<[^>]*>", "", shown(titles, q="season"))
+    assert "season 1 of Salt Harbour" in found
+    assert "episode 1x02 of Salt Harbour" in re.sub(r"<[^>]*>", "", shown(titles, q="night 12"))
+
+
+def test_a_grid_of_40_seasons_of_30_episodes_has_each_number_in_its_place(database_url: str, titles: Titles) -> None:
+    write(database_url, IMDB)
+    execute(
+        database_url,
+        "INSERT INTO imdb_episodes SELECT 'tt' || 5000000 + 100 * s + e, 'tt0000001', s, e, 'E', 2001, (10 + (s + e) %% 90) / 10.0, 9"
+        " FROM generate_series(1, %s) s, generate_series(1, %s) e",
+        SEASONS,
+        EPISODES,
+    )
+    execute(
+        database_url,
+        "INSERT INTO imdb_episodes SELECT 'tt' || 6000000 + e, 'tt0000001', 7, e, 'E', 2001, 5, 9 FROM generate_series(101, 180) e",
+    )
+    page = shown(titles, id_of(database_url, "tt0000001"))
+    grid = page[page.index('<table class="grid">') :].split("</table>")[0]
+    rows = cells(grid)
+    assert len(rows) == SEASONS + 1
+    for season, row in enumerate(rows[1:], 1):
+        expected = [f"{(10 + (season + episode) % 90) / 10:.1f}" for episode in range(1, EPISODES + 1)]
+        assert row[: EPISODES + 1] == [str(season), *expected]
+    assert rows[7][-1] == "50 more"
+    assert grid.count('scope="row"') == SEASONS
+    assert len(page) < 400_000
+
+
+def test_a_number_can_be_read_on_every_colour() -> None:
+    css = Path(str(STATIC.joinpath("dashboard.css"))).read_text("utf-8")
+    text = re.search(r'rated-"\] a \{ color: (#\w+)', css)
+    assert text
+    grounds = re.findall(r"\.rated-\d \{ background: (#\w+)", css)
+    assert len(grounds) == 6
+    for ground in grounds:
+        assert (_brightness(ground) + 0.05) / (_brightness(text[1]) + 0.05) >= 7
+
+
+def _brightness(colour: str) -> float:
+    """Return the relative luminance of a colour, as WCAG defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
