@@ -228,7 +228,8 @@ _SIZES = {
 
 @functools.cache
 def _template(route: str, *, light: bool) -> Template:
-    markup_size, json_size = (600, 300) if light else _SIZES[route]
+    # Less than 2 kB would pass for a throttle, also of a chart without titles.
+    markup_size, json_size = (1_500, 300) if light else _SIZES[route]
     head = b'<!DOCTYPE html><html lang="en-US"><head><meta charSet="utf-8"/>' + bulk.styles(markup_size // 12, route)
     return Template(
         head,

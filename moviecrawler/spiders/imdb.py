@@ -73,7 +73,7 @@ class ImdbSpider(MovieSpider):
     home_setting = "IMDB_URL"
     default_list = "top"
     arguments = MovieSpider.arguments | {"via"}
-    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular"]}
+    current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "populartv"]}
 
     via: str
 
