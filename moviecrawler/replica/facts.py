@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
+
+from moviecrawler.replica import words
 
 TODAY = date(2026, 11, 1)
 """The replica's date: titles without a release before it are upcoming and unrated."""
@@ -161,3 +164,13 @@ def slugify(text: str, separator: str) -> str:
     """Return a text as the sites' slugs have it: ASCII, lower case, punctuation dropped, words joined."""
     plain = unicodedata.normalize("NFKD", text.replace("ø", "o").replace("Ø", "O")).encode("ascii", "ignore").decode()
     return separator.join(re.sub(r"[^a-z0-9\s-]", "", plain.lower()).replace("-", " ").split())
+
+
+@functools.cache
+def vocabulary() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Return the place of every adjective and noun in its list, and of every place from 1, by their slugs."""
+
+    def places(terms: tuple[str, ...], start: int = 0) -> dict[str, int]:
+        return {slugify(term, "-"): place for place, term in enumerate(terms, start)}
+
+    return places(words.ADJECTIVES), places(words.NOUNS), places(words.PLACES, 1)

@@ -25,6 +25,7 @@ from moviecrawler.replica.facts import (
     RottenTomatoesFacts,
     is_remake,
     slugify,
+    vocabulary,
 )
 from moviecrawler.replica.options import MOST_TITLES
 from moviecrawler.replica.people import some_people
@@ -140,7 +141,7 @@ class Catalogue:
         return None
 
     def _indexes_of_words(self, tokens: list[str]) -> list[int]:
-        adjectives, nouns, places = _vocabulary()
+        adjectives, nouns, places = vocabulary()
         for position, (first, second) in enumerate(itertools.pairwise(tokens)):
             if first in adjectives and second in nouns:
                 place = places.get("".join(tokens[position + 3 : position + 4]), 0)
@@ -416,13 +417,3 @@ def _rottentomatoes_slug(index: int, title: str, year: int, rng: Random) -> str:
     if chance(rng, 0.06):
         return f"1{index:06}-{slug}"
     return slug.replace("_", "-") if chance(rng, 0.1) else slug
-
-
-@functools.cache
-def _vocabulary() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return the place of every adjective and noun in its list, and of every place from 1, by their slugs."""
-
-    def places(terms: tuple[str, ...], start: int = 0) -> dict[str, int]:
-        return {slugify(term, "-"): place for place, term in enumerate(terms, start)}
-
-    return places(words.ADJECTIVES), places(words.NOUNS), places(words.PLACES, 1)

@@ -65,7 +65,7 @@ class SeriesPages(rottentomatoes.Pages):
 
     def _season_page(self, series: Series, season: Season) -> Body:
         facts = _known(season.rottentomatoes)
-        about = season_movie(series, season)
+        about = _season_movie(series, season)
         json_ld = _json_ld(about, facts, SEASON) | {
             "partOfSeries": _part_of(series),
             "numberOfEpisodes": len(season.episodes),
@@ -102,7 +102,7 @@ class SeriesPages(rottentomatoes.Pages):
         return self._page(f"tv/{facts.slug}", kind, about, facts, traits, props, json_ld, more)
 
 
-def season_movie(series: Series, season: Season) -> ReplicaMovie:
+def _season_movie(series: Series, season: Season) -> ReplicaMovie:
     """Return what the page of a season says, which has its series' people."""
     basics = replace(series.about.basics, title=season.title, year=season.air_date.year, end_year=None)
     return replace(series.about, basics=basics, release=_known(season.rottentomatoes).release)

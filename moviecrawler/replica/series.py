@@ -24,6 +24,7 @@ from moviecrawler.replica.facts import (
     ReplicaMovie,
     RottenTomatoesFacts,
     slugify,
+    vocabulary,
 )
 from moviecrawler.replica.people import some_people
 from moviecrawler.replica.series_facts import Episode, Season, Series, shape_of
@@ -86,7 +87,7 @@ class SeriesCatalogue:
     def number_of_slug(self, site: SlugSite, slug: str) -> int | None:
         """Return the number of the series with this slug on a site, hyphens and underscores being the same."""
         wanted = slug.replace("-", "_")
-        adjectives, nouns = _vocabulary()
+        adjectives, nouns, _ = vocabulary()
         for first, second in itertools.pairwise(wanted.split("_")):
             if first in adjectives and second in nouns:
                 pair = adjectives[first] * len(words.NOUNS) + nouns[second]
@@ -135,6 +136,7 @@ class SeriesCatalogue:
         votes = 30 + 1_200_000 / (1 + number) ** 0.7 * (0.5 + 0.5 * luck)
         return round(5.2 + 4.2 * self._luck(number, 0, 2), 1), int(votes)
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - as many catalogues as there are replicas; several parts of a page ask for it
     def series(self, number: int) -> Series:
         """Return everything about a series. Raises IndexError when there is no such number."""
         if not 0 <= number < self.count:
@@ -436,12 +438,3 @@ def _episode_title(number: int, ordinal: int) -> str:
 def _mean(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return round(sum(known) / len(known)) if known else None
-
-
-@functools.cache
-def _vocabulary() -> tuple[dict[str, int], dict[str, int]]:
-    """Return the place of every adjective and noun in its list, by their slugs."""
-    return (
-        {slugify(word, "_"): place for place, word in enumerate(words.ADJECTIVES)},
-        {slugify(word, "_"): place for place, word in enumerate(words.NOUNS)},
-    )
