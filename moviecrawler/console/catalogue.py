@@ -367,21 +367,8 @@ def _budget(settings: BaseSettings, site: Site) -> int | None:
 
 
 _COLUMNS = (
-    *(
-        "known",
-        "series",
-        "seasons",
-        "unfound",
-        "never",
-        "ok",
-        "absent",
-        "error",
-        "blocked",
-        "due",
-        "overdue",
-        "boosted",
-    ),
-    *("airing", "to_review"),
+    *("known", "series", "seasons", "unfound", "never", "ok", "absent", "error", "blocked"),
+    *("due", "overdue", "boosted", "airing", "to_review"),
 )
 
 
