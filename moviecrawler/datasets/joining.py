@@ -40,8 +40,8 @@ _BY_WORD: Final = {
 _WITH_PEOPLE = frozenset({"title.crew", "title.principals"})
 # Episodes first: their series' titles are looked for in title.basics.
 _ORDER = (_EPISODE, BASICS, RATINGS, "title.crew", "title.principals", "title.akas")
-_SHARE = 10_000
-"""Titles that are put together at once, about 30 MB of them."""
+_SHARE = 5_000
+"""Titles that are put together at once, about 15 MB of them."""
 _MOST_SHARES = 200
 """Temporary files that are open at once."""
 _IN_MEMORY = 32 * 1024 * 1024
