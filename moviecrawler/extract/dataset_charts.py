@@ -47,8 +47,8 @@ def top_250(
 ) -> list[Movie]:
     """Return the `size` feature films (or series, of `toptv`) of the highest weighted rating.
 
-    Like IMDb's own list it has no documentaries, and no film of fewer than `minimum` votes. The mean is that of all
-    votes for feature films. Of films that are equal, the one of more votes comes first, then the one of the lower id.
+    Like IMDb's own list it has no documentaries, which that of series has, and none of fewer than `minimum` votes. The mean is
+    that of all votes for feature films, or for series. Of films that are equal, the one of more votes comes first, then the one of the lower id.
     """
     films: list[tuple[Movie, float, int]] = []
     points = voted = 0.0
@@ -59,7 +59,7 @@ def top_250(
         rating, votes = movie.scores[0].value, movie.scores[0].count or 0
         points += rating * votes
         voted += votes
-        if votes >= minimum and "Documentary" not in movie.genres:
+        if votes >= minimum and (name == "toptv" or "Documentary" not in movie.genres):
             films.append((movie, rating, votes))
 
     def place(film: tuple[Movie, float, int]) -> tuple[float, int, int]:

@@ -238,6 +238,21 @@ def test_the_top_250_holds_only_feature_films_with_enough_votes() -> None:
     assert {movie.site_id for movie in top} == {"tt0900001", "tt0900007"}
 
 
+def test_the_top_250_of_series_has_documentaries_and_mini_series_and_no_episode() -> None:
+    basics, ratings = top_tables(
+        ("tt0900001", "tvSeries", "Documentary", 9.0, 90_000),
+        ("tt0900002", "tvMiniSeries", "Drama", 8.0, 90_000),
+        ("tt0900003", "tvEpisode", "Drama", 9.9, 90_000),
+        ("tt0900004", "movie", "Drama", 9.9, 90_000),
+        ("tt0900005", "tvSeries", "Drama", 9.9, 24_999),
+    )
+    top = dataset_charts.top_250(blocks(basics), blocks(ratings), name="toptv")
+    assert [(movie.site_id, movie.list_name, movie.list_rank) for movie in top] == [
+        ("tt0900001", "toptv", 1),
+        ("tt0900002", "toptv", 2),
+    ]
+
+
 def test_ties_in_the_top_250_are_broken_by_votes_then_by_id() -> None:
     basics, ratings = top_tables(
         ("tt10900001", "movie", "Drama", 8.0, 30_000),
