@@ -12,7 +12,7 @@ import time
 import uuid
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg2
 from scrapy.exceptions import NotConfigured
@@ -107,6 +107,15 @@ class PostgresPipeline(BatchingPipeline):
         return PostgresStore(url, settings.getfloat("FRESHNESS_MARGIN", 3600))
 
 
+class _Given(NamedTuple):
+    """A movie to be written."""
+
+    movie: Movie
+    encoded: bytes
+    keys: list[int]
+    """`hash_keys` of it."""
+
+
 class PostgresStore(Store):
     """The tables of one database, which any number of processes may write together."""
 
@@ -133,22 +142,23 @@ class PostgresStore(Store):
     def write(self, records: Sequence[Record]) -> None:
         """Store the records in one transaction, and then decide which titles they are.
 
-        Only one process at a time writes. While titles are compared with each other, none is kept from it.
+        Only one process at a time writes: so what needs no other's rows is done before. While titles are compared with each other, none
+        is kept from writing.
         """
         for record in records:
             if isinstance(record.item, Movie) and (record.item.scraped_at is None or record.item.site_id is None):
                 raise RejectedError("a movie without site_id or scraped_at can't be stored")
         connection = self._connected()
         changed: dict[int, Stored] = {}
+        keys = {id(record.item): hash_keys(record.item) for record in records if isinstance(record.item, Movie)}
         with errors_translated():
             with connection, connection.cursor() as cursor:
                 _lock_titles(cursor)
                 for number, part in enumerate(_each_title_once(records)):
                     if number:
                         cursor.execute("TRUNCATE incoming, written, incoming_credits")
-                    changed |= self._write_movies(
-                        cursor, [(r.item, r.encoded) for r in part if isinstance(r.item, Movie)]
-                    )
+                    movies = [_Given(r.item, r.encoded, keys[id(r.item)]) for r in part if isinstance(r.item, Movie)]
+                    changed |= self._write_movies(cursor, movies)
                     _write_misses(cursor, [r.encoded for r in part if isinstance(r.item, Miss)])
                 if changed:
                     cursor.execute(_UNJOINED, (list(changed), self._owner))
@@ -170,25 +180,31 @@ class PostgresStore(Store):
         assert self._connection is not None  # noqa: S101 - `open` has made it
         return self._connection
 
-    def _write_movies(self, cursor: Cursor, movies: Sequence[tuple[Movie, bytes]]) -> dict[int, Stored]:
+    def _write_movies(self, cursor: Cursor, movies: Sequence[_Given]) -> dict[int, Stored]:
         """Write movies, each title once; return by their ids the records that are new, or whose keys have changed."""
         if not movies:
             return {}
         cursor.execute(
             _LOCATE,
             {
-                "sites": [movie.site for movie, _ in movies],
-                "site_ids": [movie.site_id for movie, _ in movies],
-                "partial": [is_partial(movie) for movie, _ in movies],
-                "scraped": [movie.scraped_at for movie, _ in movies],
+                "sites": [given.movie.site for given in movies],
+                "site_ids": [given.movie.site_id for given in movies],
+                "partial": [is_partial(given.movie) for given in movies],
+                "scraped": [given.movie.scraped_at for given in movies],
                 "margin": self._margin,
             },
         )
         rows = io.BytesIO()
         changed: dict[int, Stored] = {}
-        for (given, given_json), (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
-            movies, cursor.fetchall(), strict=True
-        ):
+        for (given, given_json, given_keys), (
+            record_id,
+            title_id,
+            known_keys,
+            by_hand,
+            is_known,
+            verified_imdb_id,
+            known,
+        ) in zip(movies, cursor.fetchall(), strict=True):
             movie, encoded = given, given_json
             tells_more = True
             if known is not None:
@@ -198,7 +214,7 @@ class PostgresStore(Store):
                     movie, encoded = now_known, encode_movie(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
-            keys = hash_keys(movie)
+            keys = given_keys if movie is given else hash_keys(movie)
             rows.write(
                 _copy_row(
                     record_id, title_id, None if given.source == "list" else given.scraped_at, tells_more, keys, encoded

@@ -408,8 +408,10 @@ def test_processes_that_write_the_same_titles_lose_and_double_nothing(database_u
     assert execute(database_url, "SELECT count(*) FROM people") == [(501,)]  # person 7 is the director as well
 
 
-def test_sites_that_are_written_at_once_are_joined(database_url: str) -> None:
-    def crawl(site: int) -> None:
+@pytest.mark.parametrize("writers", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_sites_that_are_written_at_once_are_joined(database_url: str, writers: int) -> None:
+    def crawl(number: int) -> None:
+        site = number % 3
         movies = [make_movie(number) for number in range(150)]
         if site:
             home = ("movie/lamp-{}", "m/lamp_{}")[site - 1]
@@ -419,14 +421,15 @@ def test_sites_that_are_written_at_once_are_joined(database_url: str) -> None:
                 )
                 for number, movie in enumerate(movies)
             ]
-        random.Random(site).shuffle(movies)  # noqa: S311 - repeatable
+        random.Random(number).shuffle(movies)  # noqa: S311 - repeatable
         with closing(PostgresStore(database_url)) as store:
             for first in range(0, 150, 30):
                 batch = movies[first : first + 30]
+                # Nothing is tried again here: two that waited for each other would fail.
                 store.write([record_of(movie) for movie in batch])
 
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(crawl, range(3)))
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(crawl, range(writers)))
     assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(450, 150)]
     assert execute(database_url, "SELECT count(*) FROM titles") == [(150,)]
 

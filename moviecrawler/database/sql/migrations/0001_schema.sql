@@ -137,8 +137,10 @@ CREATE TABLE misses (  -- titles that were asked for, whose page could not be re
     PRIMARY KEY (site, site_id)
 );
 
--- Lets one transaction at a time decide which records are one title; the others wait until it ends. Taken before any
--- row is locked, it also keeps writers from waiting for each other in a circle.
+-- Lets one transaction at a time write records and decide which are one title; the others wait until it ends. Taken before any
+-- row is locked, it also keeps writers from waiting for each other in a circle. Its holder may rely on this: nobody else writes
+-- records, titles, people or what hangs on them, gives a record to another title, or changes the parts of a series, until it ends; all that others
+-- have committed before is seen by its next statement. Claims of the catalogue are not kept from it.
 CREATE FUNCTION lock_titles() RETURNS void LANGUAGE sql AS
 $$ SELECT pg_advisory_xact_lock(7303170117561344001) $$;
 

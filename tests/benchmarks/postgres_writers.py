@@ -1,0 +1,97 @@
+"""What several processes that write to one database at the same time do together, and what their taking turns costs.
+
+usage: PYTHONPATH=. python tests/benchmarks/postgres_writers.py [TITLES] [WRITERS,…]
+
+Into a database with TITLES (200,000 unless given), 1, 4, 16 and 50 writers store batches of 500 titles with 15 credits, at least 16 batches
+in all: with `lock_titles` as it is, and with one that locks nothing, which is wrong, and shows what is to be had at most by narrowing
+it. `lock held` is the share of time during which one of them has the lock: near 100 %, more writers are of no use.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from contextlib import closing
+from multiprocessing.synchronize import Barrier
+
+import psycopg2
+
+from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.pipelines.postgres import PostgresStore
+from tests.benchmarks.postgres_speed import BATCH, fill, make_movies
+from tests.pipelines.runs import record_of
+from tests.services.postgres import GIVEN_URL, PostgresServer, execute, new_database
+
+BATCHES = 16
+_NO_LOCK = "CREATE OR REPLACE FUNCTION lock_titles() RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(0) $$"
+_HELD = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock')"
+_LOOK_SECONDS = 0.01
+
+
+def write(url: str, first: int, batches: int, begin: Barrier, failed: multiprocessing.Queue[str]) -> None:
+    """Store so many batches, from a number on, once all writers are ready."""
+    records = [record_of(movie) for movie in make_movies("imdb", first, batches * BATCH)]
+    with closing(PostgresStore(url)) as store:
+        store.open()
+        begin.wait()
+        for number in range(batches):
+            try:
+                store.write(records[number * BATCH : (number + 1) * BATCH])
+            except MovieCrawlerError as error:
+                failed.put(str(error))
+
+
+def measure(url: str, writers: int, first: int) -> tuple[float, float, int]:
+    """Return titles a second, the share of time that the lock was held, and how many batches failed."""
+    context = multiprocessing.get_context("fork")
+    begin, failed = context.Barrier(writers + 1), context.Queue()
+    batches = max(1, BATCHES // writers)
+    processes = [
+        context.Process(target=write, args=(url, first + number * batches * BATCH, batches, begin, failed))
+        for number in range(writers)
+    ]
+    for process in processes:
+        process.start()
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        begin.wait()
+        started, looks, held = time.monotonic(), 0, 0
+        while any(process.is_alive() for process in processes):
+            cursor.execute(_HELD)
+            held += cursor.fetchall()[0][0]
+            looks += 1
+            time.sleep(_LOOK_SECONDS)
+        seconds = time.monotonic() - started
+    lost = failed.qsize()
+    return (writers * batches - lost) * BATCH / seconds, held / looks, lost
+
+
+def main() -> None:
+    """Print the table."""
+    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    numbers = [int(number) for number in sys.argv[2].split(",")] if len(sys.argv) > 2 else [1, 4, 16, 50]
+    with PostgresServer() as server:
+        home = GIVEN_URL or server.url
+        url, unlocked = new_database(home), new_database(home)
+        for one in (url, unlocked):
+            fill(one, titles)
+        execute(unlocked, _NO_LOCK)
+        print(f"{titles:,} titles, batches of {BATCH}; load of the machine {os.getloadavg()[0]:.1f}", flush=True)
+        print(
+            f"{'writers':>8}{'titles/s':>10}{'lock held':>11}{'without lock':>14}{'batches that failed':>21}{'ratio':>8}"
+        )
+        first = 3_000_000
+        for writers in numbers:
+            rate, held, lost = measure(url, writers, first)
+            free, _, crossed = measure(unlocked, writers, first)
+            first += max(BATCHES, writers) * BATCH
+            print(
+                f"{writers:8}{rate:10,.0f}{held:11.0%}{free:14,.0f}{f'{lost}, {crossed}':>21}{free / rate:8.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
