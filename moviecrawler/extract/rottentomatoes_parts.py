@@ -10,7 +10,7 @@ from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score
 from moviecrawler.extract.values import check_year, parse_count, parse_runtime
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
-from moviecrawler.urls import id_in_url
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,8 +78,9 @@ def texts(data: Any, key: str) -> list[str]:
 
 
 def title_kind(site_id: str) -> TitleKind:
-    """Return what a title is by its id: `tv/…` are series, `m/…` are movies."""
-    return "series" if site_id.startswith("tv/") else "movie"
+    """Return what a title is by its id: `tv/…` are series and their seasons and episodes, `m/…` are movies."""
+    part = part_of_series("rottentomatoes", site_id)
+    return part.kind if part else "series" if site_id.startswith("tv/") else "movie"
 
 
 def json_script(body: bytes, script_id: str) -> Any:
@@ -131,9 +132,12 @@ def new_entry(
     site_id = id_in_url("rottentomatoes", path) if path else None
     if site_id is None or not title:
         raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
+    part = part_of_series("rottentomatoes", site_id)
     return Entry(
         site_id=site_id,
         title=title,
+        season=part.season if part else None,
+        episode=part.episode if part else None,
         kind=title_kind(site_id),
         year=year,
         rank=rank,

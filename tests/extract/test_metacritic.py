@@ -116,12 +116,6 @@ def test_season_has_no_mark_no_id_and_no_score_of_its_series() -> None:
     assert [score.kind for score in unreviewed.scores] == ["metacritic_user"]
 
 
-@pytest.mark.parametrize("asked", ["/tv/pale-harbour/", "/tv/pale-harbour/season-3/"])
-def test_page_of_another_season_than_was_asked_for_is_refused(asked: str) -> None:
-    with pytest.raises(ExtractionError, match="was asked for, and the page is about tv/pale-harbour/season-2"):
-        metacritic.movie(season_page(2), f"https://www.metacritic.com{asked}")
-
-
 def test_page_without_its_product_is_refused() -> None:
     answer = composer()
     answer["components"][0]["meta"]["componentName"] = "renamed"

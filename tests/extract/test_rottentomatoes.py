@@ -63,10 +63,9 @@ def test_url_names_a_page_that_does_not_name_itself() -> None:
 
 
 def test_part_of_a_series_is_not_taken_for_the_series() -> None:
-    renamed = page("2026-tv").replace(b"/tv/night_ferry", b"/tv/night_ferry/s01")
-    for body, reason in ((renamed, "is no TVSeries"), (page("2026-tv"), "s01 was asked for, and the page is about")):
-        with pytest.raises(ExtractionError, match=reason):
-            rottentomatoes.tv(body, "https://www.rottentomatoes.com/tv/night_ferry/s01")
+    body = page("2026-tv").replace(b"/tv/night_ferry", b"/tv/night_ferry/s01")
+    with pytest.raises(ExtractionError, match="is no TVSeries"):
+        rottentomatoes.tv(body, "https://www.rottentomatoes.com/tv/night_ferry/s01")
 
 
 @pytest.mark.parametrize(
