@@ -148,7 +148,7 @@ OfferKind = Literal["free", "ads", "subscription", "rent", "buy", "cinema"]
 
 @dataclass(slots=True, kw_only=True)
 class Offer:
-    """Where a title can be watched, when its page was fetched. At most one for each provider, kind, country and quality."""
+    """Where a title can be watched, as a page last told. At most one for each provider, kind, country and quality."""
 
     provider: str
     """The provider as the page names it: "Amazon Prime Video" on Metacritic and IMDb, `amazon-prime-video-us` on Rotten Tomatoes."""
@@ -166,6 +166,8 @@ class Offer:
     """Where the provider has the title, without what follows its visitors."""
     source: str | None = None
     """Whose data this is, and who must be named: `JustWatch`; None where it is the site's own."""
+    seen_at: datetime | None = None
+    """When a page last told of it, UTC; None: the movie's `scraped_at`. It is earlier where the newest reading is silent of offers."""
 
 
 @dataclass(slots=True, kw_only=True)

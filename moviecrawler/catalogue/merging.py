@@ -15,7 +15,7 @@ from moviecrawler.items import Role, Score, Source
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from moviecrawler.items import Movie
+    from moviecrawler.items import Movie, Offer
 
 _FULLNESS = {source: place for place, source in enumerate(("list", "dataset", "page"))}
 assert set(_FULLNESS) == set(get_args(Source))  # noqa: S101 - a new source needs its place above
@@ -71,6 +71,8 @@ def complete(movie: Movie, known: Movie) -> Movie:
     if not silent:
         return movie if source == movie.source else replace(movie, source=source)
     changes: dict[str, Any] = {name: getattr(known, name) for name in silent & told if "." not in name}
+    if "offers" in changes:
+        changes["offers"] = [_seen(offer, movie, known) for offer in known.offers]
     for name, (attribute, kinds) in PARTS.items():
         wanted = {kind for kind in kinds if f"{name}.{kind}" in silent & told}
         kept = [part for part in getattr(known, name) if getattr(part, attribute) in wanted]
@@ -84,6 +86,13 @@ def complete(movie: Movie, known: Movie) -> Movie:
     if source != "dataset":
         still -= ONLY_IN_DATASETS
     return replace(movie, **changes, silent=sorted(still), source=source)
+
+
+def _seen(offer: Offer, movie: Movie, known: Movie) -> Offer:
+    """Return an offer with when it was seen. A known reading may be from the future, by a clock that was wrong."""
+    if offer.seen_at is not None or known.scraped_at is None or movie.scraped_at is None:
+        return offer
+    return replace(offer, seen_at=min(known.scraped_at, movie.scraped_at))
 
 
 def _named(movie: Movie, known: Movie) -> Movie:

@@ -33,7 +33,7 @@ _COUNTS: Final = ("critic_review_count", "season_count", "episode_count")
 """Newer still: one that is written as null is stated to be absent, and a movie is silent of one that is not there."""
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
-    "offers": ("price", "currency", "quality", "url", "source"),
+    "offers": ("price", "currency", "quality", "url", "source", "seen_at"),
     "related": ("connection",),
 }
 """What is left out of the parts of a movie when it is None or an empty list; of a movie, that is _NEWER_FIELDS."""

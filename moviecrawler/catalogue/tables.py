@@ -72,7 +72,7 @@ MISS_COLUMNS = ("site", "site_id", "url", "outcome", "reason", "checked_at")
 _FACTS = ("average", "average_scale", "reviews", "liked", "neutral", "disliked", "certified", "sentiment")
 SCORE_COLUMNS = ("site", "site_id", "kind", "value", "scale", "count", "scraped_at", *_FACTS, "histogram")
 _OF_OFFER = ("provider", "kind", "country", "quality", "price", "currency", "url", "source")
-OFFER_COLUMNS = ("site", "site_id", *_OF_OFFER, "scraped_at")
+OFFER_COLUMNS = ("site", "site_id", *_OF_OFFER, "scraped_at", "seen_at")
 RELATED_COLUMNS = ("site", "site_id", "relation", "position", "related_id", "title", "connection")
 AWARD_COLUMNS = ("site", "site_id", "event", "wins", "nominations")
 
@@ -162,7 +162,8 @@ def score_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
 def offer_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
     """Yield the cells of OFFER_COLUMNS for each offer."""
     for offer in movie.offers:
-        yield movie.site, movie.site_id, *(getattr(offer, column) for column in _OF_OFFER), _time(movie)
+        seen = offer.seen_at.isoformat() if offer.seen_at else _time(movie)
+        yield movie.site, movie.site_id, *(getattr(offer, column) for column in _OF_OFFER), _time(movie), seen
 
 
 def related_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
