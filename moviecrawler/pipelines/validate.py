@@ -324,6 +324,8 @@ def _check_offers(offers: list[Offer]) -> None:
         texts = (offer.country, offer.currency, offer.quality, offer.source)
         check_given("offers", *texts, most=_LONGEST_OF_OFFER)
         check_given("offers", offer.url, most=LONGEST["url"])
+        if offer.seen_at is not None:
+            _check_time("offers", offer.seen_at)
         if (offer.price is None) != (offer.currency is None) or (offer.price is not None and offer.kind not in _PAID):
             raise InvalidItemError("offers", f"{offer.kind} for {offer.price!r} {offer.currency}")
         if offer.price is not None:

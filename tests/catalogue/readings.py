@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +85,11 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
 
 
 def said(movie: Movie, name: str) -> str | None:
-    """Return what a movie says of a field, None for nothing. The number of votes is a field of its own."""
+    """Return what a movie says of a field, None for nothing. The number of votes is a field of its own, and when it was said is none."""
     if name in movie.silent:
         return None
+    if name == "offers":
+        return f"{[replace(offer, seen_at=None) for offer in movie.offers]}"
     part, _, kind = name.partition(".")
     if part == "scores":
         kind, _, fact = kind.partition(".")

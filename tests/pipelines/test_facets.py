@@ -107,7 +107,10 @@ def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_an
     newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
     write(opened, *(replace(one, silent=silent[one.site]) for one in newer))
     kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in read()}
-    assert kept == {one.site_id: in_order(one) for one in ALL}
+    assert kept == {
+        one.site_id: replace(in_order(one), offers=[replace(o, seen_at=BEGIN) for o in in_order(one).offers])
+        for one in ALL
+    }
     gone = [replace(one, scraped_at=BEGIN + timedelta(days=2)) for one in newer]
     write(opened, *gone)
     assert {one.site_id: one for one in read()} == {one.site_id: one for one in gone}
@@ -201,6 +204,7 @@ def test_csv_files_have_it_all(tmp_path: Path) -> None:
         "currency": "USD",
         "source": "JustWatch",
         "scraped_at": time,
+        "seen_at": time,
     }
     assert {row["title"] for row in rows(tmp_path / "related.csv")} == {"The Lamp", "Salt", 'The "Lamp"; =1+1'}
     assert rows(tmp_path / "awards.csv")[0]["event"] == "Oscar"
@@ -239,6 +243,42 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
         ("Netflix", "subscription", None, 4, 5),
     ]
     assert execute(database_url, "SELECT * FROM titles_by_provider") == []
+
+
+def test_an_offer_that_an_older_page_tells_was_seen_then(store: Opened) -> None:
+    """As `scrapy replay` fills it in beside a newer reading that is silent of offers, or as one comes later."""
+    opened, read = store
+
+    def silent(day: float) -> Movie:
+        return replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=day))
+
+    newer = replace(METACRITIC, scraped_at=BEGIN + timedelta(days=60))
+    for readings in ([silent(20), METACRITIC, silent(40)], [newer, silent(80)]):
+        for reading in readings:
+            write(opened, reading)
+        (found,) = read()
+        assert {offer.seen_at for offer in found.offers} == {next(one for one in readings if one.offers).scraped_at}
+        assert [replace(offer, seen_at=None) for offer in in_order(found).offers] == in_order(METACRITIC).offers
+        assert found.silent == []
+    write(opened, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
+    assert {offer.seen_at for offer in read()[0].offers} == {None}
+
+
+def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_path: Path) -> None:
+    silent = replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=20))
+    for made in (PostgresStore(database_url), CsvStore(tmp_path)):
+        with closing(made) as opened:
+            opened.open()
+            write(opened, silent)
+            write(opened, METACRITIC)
+    seen = "SELECT DISTINCT since, seen_at FROM titles_by_provider"
+    assert execute(database_url, seen) == [(BEGIN, BEGIN)]
+    (line, *_) = rows(tmp_path / "offers.csv")
+    assert (line["scraped_at"], line["seen_at"]) == ("2026-03-21T12:00:00+00:00", "2026-03-01T12:00:00+00:00")
+    with closing(PostgresStore(database_url)) as opened:
+        opened.open()
+        write(opened, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=30)))
+    assert execute(database_url, seen) == [(BEGIN, BEGIN + timedelta(days=30))]
 
 
 def test_a_renamed_title_keeps_since_when_it_is_offered_and_its_finer_history(database_url: str) -> None:

@@ -70,7 +70,8 @@ WHERE o.record_id = w.record_id AND NOT w.is_new AND o.since > greatest(w.scrape
 WITH given AS (
     SELECT w.record_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
     FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers')
-        AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text)
+        AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text,
+            seen_at timestamptz)
 ), known AS (
     SELECT o.ctid AS place, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
     FROM written w JOIN offers o USING (record_id) WHERE o.ended IS NULL AND NOT w.is_new
@@ -83,13 +84,15 @@ WITH given AS (
 ), misread AS (
     DELETE FROM offers o USING gone g WHERE o.ctid = g.place AND g.since >= g.scraped_at
 ), changed AS (
-    UPDATE offers o SET price = g.price, currency = g.currency, url = g.url, source = g.source
+    UPDATE offers o SET price = g.price, currency = g.currency, url = g.url, source = g.source, seen_at = g.seen_at
     FROM known k JOIN given g USING (record_id, provider, kind, in_country, in_quality)
     WHERE o.ctid = k.place
-        AND (k.price, k.currency, k.url, k.source) IS DISTINCT FROM (g.price, g.currency, g.url, g.source)
+        AND (k.price, k.currency, k.url, k.source, k.seen_at)
+            IS DISTINCT FROM (g.price, g.currency, g.url, g.source, g.seen_at)
 )
-INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since)
-SELECT g.record_id, g.provider, g.kind, g.country, g.quality, g.price, g.currency, g.url, g.source, g.scraped_at
+INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, seen_at, since)
+SELECT g.record_id, g.provider, g.kind, g.country, g.quality, g.price, g.currency, g.url, g.source, g.seen_at,
+    coalesce(g.seen_at, g.scraped_at)
 FROM given g
 WHERE NOT EXISTS (SELECT FROM known k WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
     = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality));
