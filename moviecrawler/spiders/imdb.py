@@ -57,7 +57,7 @@ REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
 _NOT_THERE = "not in IMDb's datasets"
 _DAMAGED = "its row in IMDb's title.basics is damaged"
-_AT_A_TIME = 200
+_AT_A_TIME = 100
 """Movies read from the datasets between two turns of the event loop, and in a batch of them: some of these wait for room in the stores."""
 
 
