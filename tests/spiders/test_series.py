@@ -154,10 +154,17 @@ def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path)
     assert stored(finished) == wanted
     ranks = {movie.site_id: movie.list_rank for movie in finished.movies if movie.kind == "series"}
     assert ranks == {SERIES.imdb_id(number): rank for number, rank in SERIES.top_ranks.items()}
-    places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in finished.movies}
-    for number in (0, 2):
-        for one in SERIES.series(number).episodes:
-            assert places[one.imdb_id] == (SERIES.imdb_id(number), one.season, one.number)
+    # The datasets say the same, without what IMDb's pages show of Metacritic.
+    (tmp_path / "other").mkdir()
+    of_datasets = crawl(
+        "imdb", "via=datasets", f"file={tmp_path / 'episodes.txt'}", data=tmp_path / "other", replica=replica
+    )
+    assert stored(of_datasets) == {site_id: true[site_id] for site_id in episodes}
+    for movies in (finished.movies, of_datasets.movies):
+        places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in movies}
+        for number in (0, 2):
+            for one in SERIES.series(number).episodes:
+                assert places[one.imdb_id] == (SERIES.imdb_id(number), one.season, one.number)
 
 
 def test_charts_of_series_are_computed_where_pages_may_not_be_had(replica: ReplicaProcess, tmp_path: Path) -> None:
