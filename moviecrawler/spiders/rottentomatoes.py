@@ -44,7 +44,7 @@ class RottenTomatoesSpider(SitemapSpider):
     }
     current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {
         "lists": ["movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"],
-        "sitemap": ["sitemap", "sitemap-series"],
+        "sitemap": ["sitemap"],
     }
 
     @classmethod

@@ -88,7 +88,8 @@ class SitemapSpider(MovieSpider):
                 reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
                 yield from self.list_missed(response.url, "failed", reason)
             others = {url: path for url, path in paths.items() if path and path != self.sitemaps[name].path}
-            parts = [url for url, path in others.items() if self._lists(name, path)]
+            names = tuple(one.parts for one in self._read_for(name))
+            parts = [url for url, path in others.items() if _file_name(path).startswith(names)]
             if self.plan.limit is None or self.plan.lane is not None:
                 self.tell_listed(SITEMAP, further=len(parts))
                 for part in parts:
@@ -96,21 +97,29 @@ class SitemapSpider(MovieSpider):
             else:
                 yield from self._next_part(name, [*parts, *later], before)
             return
-        ids = (id_in_url(self.site, url) for url in urls)
-        titles = [site_id for site_id in ids if site_id and _kind_of(self.site, site_id) == self.sitemaps[name].kind]
+        ids, kinds = (id_in_url(self.site, url) for url in urls), {one.kind for one in self._read_for(name)}
+        titles = [site_id for site_id in ids if site_id and _kind_of(self.site, site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
-        self.tell_listed(SITEMAP, ids=titles if self.sitemaps[name].kind != "season" else [])
+        self.tell_listed(SITEMAP, ids=titles if "season" not in kinds else [])
         if self.plan.lane is not None:
             return
         yield from self.title_requests((site_id, None) for site_id in titles)
         yield from self._next_part(name, later, before + len(titles))
 
-    def _lists(self, name: str, path: str) -> bool:
-        return path.partition("?")[0].rpartition("/")[2].startswith(self.sitemaps[name].parts)
+    def _read_for(self, name: str) -> list[Sitemap]:
+        """Return the lists that an index is read for: `lane=due` takes films and series from one, as the queue has each address once."""
+        own = self.sitemaps[name]
+        if self.plan.lane is None:
+            return [own]
+        return [one for one in self.sitemaps.values() if one.path == own.path and one.kind != "season"]
 
     def _next_part(self, name: str, parts: list[str], listed: int) -> Iterator[Request]:
         if parts and not self.listed_enough(listed):
             yield self.sitemap_request(name, parts[0], parts[1:], listed)
+
+
+def _file_name(path: str) -> str:
+    return path.partition("?")[0].rpartition("/")[2]
 
 
 def _kind_of(site: Site, site_id: str) -> TitleKind | None:

@@ -111,3 +111,22 @@ def test_sitemap_with_more_addresses_than_it_may_have_is_read_so_far_and_told() 
     body = f"<urlset>{''.join(map(row.format, range(MOST_LOCATIONS + 1)))}</urlset>".encode()
     assert len(read(spider.sitemap_request("sitemap", "/sitemaps/movie_1.xml"), body)) == 2
     assert missed(spider) == 1
+
+
+@pytest.mark.parametrize(
+    ("lane", "name", "parts"),
+    [
+        (None, "sitemap", ["movie_0"]),
+        (None, "sitemap-series", ["tv-series_0"]),
+        (None, "sitemap-seasons", ["tv-seasons_0"]),
+        ("due", "sitemap", ["movie_0", "tv-series_0"]),
+    ],
+)
+def test_an_index_at_one_address_is_asked_for_once(lane: str | None, name: str, parts: list[str]) -> None:
+    spider = spider_of(RottenTomatoesSpider)
+    spider.plan.lane = lane
+    home, addresses = "https://www.rottentomatoes.com/sitemaps/", ("movie_0", "tv-series_0", "tv-seasons_0", "person_0")
+    led = read(spider.sitemap_request(name), index(*(f"{home}{part}.xml" for part in addresses)))
+    assert [request.url for request in led] == [f"{home}{part}.xml" for part in parts]
+    indexes = [spider.list_request(one).url for lists in spider.current_lists.values() for one in lists]
+    assert len(set(indexes)) == len(indexes), "the queue has each address once"
