@@ -52,7 +52,9 @@ class SiteOutcome:
     others_follow: bool = False
     """Whether another id that may be the title's is tried now, so that this one decides only of the page."""
     by_series: bool = False
-    """Whether it is a season, whose scores its series' page has told."""
+    """Whether it is a season, of which its series' page has told."""
+    lacks_scores: bool = False
+    """Whether that page was silent of a score, so that the season's own page is still wanted."""
     search_again: bool = False
     """Whether the title's id there is to be looked for now, as the one that it had is none."""
 
@@ -106,8 +108,12 @@ class Outcomes(Sightings):
                 self._forget(cursor, row, outcome)
             if outcome.others_follow or (is_outdated and outcome.decision is None):
                 continue  # what was accepted is the title's in any case
-            if outcome.by_series and row.last_success is not None and row.last_success >= outcome.at:
-                continue
+            if (
+                outcome.by_series
+                and row.last_success is not None
+                and (outcome.lacks_scores or row.last_success >= outcome.at)
+            ):
+                continue  # its own page has told more, or later
             changes[row.title_id, outcome.site] = _change(outcome, row, changes.get((row.title_id, outcome.site)))
         cursor.execute(_UPDATE, {"rows": as_json(list(changes.values()))})
         told = [title_id for title_id, _ in changes]
@@ -243,8 +249,8 @@ def _change(outcome: SiteOutcome, row: Any, before: dict[str, Any] | None) -> di
             due = next_due(outcome.outcome, now=outcome.at, released=released, failures=failures, airs=row.airs)
     if outcome.outcome == "ok":
         last_success = outcome.at
-    if outcome.search_again:
-        state, due = "never", outcome.at
+    if outcome.search_again or outcome.lacks_scores:
+        state, due, last_success = "never", outcome.at, None
     if not outcome.by_series:
         airs = row.airs and row.kind == "series"  # its seasons come with its page
         boosted = boost_left(outcome.outcome, boost_due=boosted, next_due=due, failures=failures, airs=airs)

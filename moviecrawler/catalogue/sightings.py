@@ -51,6 +51,7 @@ class Sightings(Database):
                 cursor.execute(_ADD_TRENDING, arguments)
                 added = cursor.rowcount // 3
             if trending:
+                cursor.execute(_SPARE_FETCHED, arguments)
                 cursor.execute(_BOOST_TRENDING, arguments)
             cursor.execute(
                 "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0) WHERE site = %s AND reading = %s",
@@ -102,6 +103,13 @@ INSERT INTO title_sites (title_id, site, site_id, id_source, id_verified)
 SELECT n.title_id, s.site, CASE WHEN s.site = 'imdb' THEN n.site_id END,
     CASE WHEN s.site = 'imdb' THEN %(source)s::id_source END, s.site = 'imdb'
 FROM new n CROSS JOIN unnest(enum_range(NULL::site)) AS s (site)
+"""
+# What is popular stays so for some days: pages that were fetched within the last week wait until it is over. Those that a person boosted don't.
+_SPARE_FETCHED = """
+UPDATE title_sites o SET boost_due = least(o.boost_due, o.last_success + interval '7 days'), boost = 0.000001
+FROM jsonb_to_recordset(%(rows)s) AS r (site_id text)
+JOIN title_sites s ON s.site = %(site)s AND s.site_id = r.site_id
+WHERE o.title_id = s.title_id AND o.boost = 0 AND o.last_success > %(now)s::timestamptz - interval '7 days'
 """
 # Boosted by their place on the list: the first one's weight is 1, the last one's almost 0.
 _BOOST_TRENDING = """

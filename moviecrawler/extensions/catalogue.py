@@ -21,10 +21,9 @@ from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
-from moviecrawler.fields import told_by
 from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
-from moviecrawler.items import Miss, Movie, movies_in
+from moviecrawler.items import SCOREBOARD_KINDS, Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.urls import HOMES
@@ -239,20 +238,21 @@ class CatalogueRecorder:
         )
 
     def _told_by_series(self, season: Movie, outcomes: frozenset[StoreOutcome]) -> None:
-        """Take note that the page of its series tells a season's scores, if it does, so that its own need not be fetched for them."""
-        tells = any(name.startswith("scores.") and name not in season.silent for name in told_by(season.site, "season"))
-        if tells and not {"lost", "rejected"} & outcomes and season.site_id is not None:
-            self.writer.add(
-                SiteOutcome(
-                    site=season.site,
-                    outcome="ok",
-                    at=season.scraped_at or utc_now(),
-                    asked_id=season.site_id,
-                    release_date=season.release_date,
-                    year=season.year,
-                    by_series=True,
-                )
+        """Take note that the page of its series tells a season's scores; when it tells all, its own need not be fetched for them."""
+        if {"lost", "rejected"} & outcomes or season.site_id is None:
+            return
+        self.writer.add(
+            SiteOutcome(
+                site=season.site,
+                outcome="ok",
+                at=season.scraped_at or utc_now(),
+                asked_id=season.site_id,
+                release_date=season.release_date,
+                year=season.year,
+                by_series=True,
+                lacks_scores=any(f"scores.{kind}" in season.silent for kind in SCOREBOARD_KINDS),
             )
+        )
 
     def _failed(self, request: Request | None) -> None:
         if request is None or "site_id" not in request.cb_kwargs or request.meta.get(_COUNTED):

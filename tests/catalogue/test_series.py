@@ -67,9 +67,11 @@ def named(database_url: str, site: Any, *numbers: int, at: datetime = NOW, **fie
     return [str(each.site_id) for each in written[1:]]
 
 
-def told(store: CatalogueStore, site: Any, *ids: str, at: datetime = NOW, year: int | None = 2002) -> None:
+def told(store: CatalogueStore, site: Any, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
     """Write what the catalogue is told when a series' page has told of seasons."""
-    store.record([outcome(site_id, site=site, at=at, got_id=site_id, year=year, by_series=True) for site_id in ids])
+    store.record(
+        [outcome(site_id, site=site, at=at, got_id=site_id, year=year, by_series=True, **fields) for site_id in ids]
+    )
 
 
 def of_season(database_url: str, site: str, site_id: str) -> dict[str, Any]:
@@ -187,7 +189,7 @@ def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_
     found = of_season(database_url, "metacritic", season)
     assert (found["state"], when(found["last_success"])) == ("ok", NOW)
     assert when(found["next_due"]) == NOW + (90 + 14) * DAY
-    # The other one's scores were not told.
+    # Nobody was told of the other one: the worker died.
     assert claim(store, site="metacritic", now=NOW + DAY) == [silent]
     assert store.fetched_since("metacritic", NOW - DAY) == 1  # the page of the series
 
@@ -205,6 +207,21 @@ def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_
     store.record([outcome(season, site="metacritic", at=overdue + timedelta(seconds=1), year=2002)])
     found = of_season(database_url, "metacritic", season)
     assert (found["claimed_by"], when(found["next_due"])) == (None, overdue + 90 * DAY + timedelta(seconds=1))
+
+
+def test_a_season_of_which_a_score_is_not_told_has_its_own_page_fetched(
+    store: CatalogueStore, database_url: str
+) -> None:
+    bring_in(store, show(end_year=2005))
+    (season,) = named(database_url, "metacritic", 1)
+    told(store, "metacritic", season, lacks_scores=True)
+    assert claim(store, site="metacritic")[-1] == season
+    store.record([outcome(season, site="metacritic", year=2002)])
+    told(store, "metacritic", season, at=NOW + DAY, lacks_scores=True)
+    found = of_season(database_url, "metacritic", season)
+    assert (when(found["last_success"]), when(found["next_due"])) == (NOW, NOW + 90 * DAY)
+    told(store, "metacritic", season, at=NOW + 2 * DAY)  # the site has begun to tell all
+    assert when(of_season(database_url, "metacritic", season)["next_due"]) == NOW + (2 + 104) * DAY
 
 
 def test_the_newest_season_of_a_series_that_runs_is_due_with_it(store: CatalogueStore, database_url: str) -> None:

@@ -367,6 +367,17 @@ def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: CatalogueSt
     assert when(state(database_url, "tt1000002")["boost_due"]) == NOW + DAY
 
 
+def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(
+    store: CatalogueStore, database_url: str
+) -> None:
+    bring_in(store, row(1), row(2), row(3))
+    store.record([outcome("tt1000001"), outcome("tt1000002")])
+    store.boost([("imdb", "tt1000002")], 1.0, NOW)  # by a person
+    store.sight("imdb", [Sighting(f"tt100000{n}") for n in (1, 2, 3)], "lists", trending=True, pages=-1, now=NOW)
+    assert sorted(claim(store)) == ["tt1000002", "tt1000003"]
+    assert when(state(database_url, "tt1000001")["boost_due"]) == NOW + 7 * DAY
+
+
 def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, database_url: str) -> None:
     bring_in(store, row(1), row(2))
     seen = [Sighting("tt1000002", "Title 2", 2000, "movie"), Sighting("tt5000000", "New", 2026, "movie")]

@@ -1,0 +1,192 @@
+"""An import and a crawl of series on three sites, by two workers each, beside what the replica has of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, get_args
+
+from moviecrawler.items import SCOREBOARD_KINDS, Site
+from moviecrawler.replica.movies import Catalogue
+from tests.crawling import FAST, counts, environment
+from tests.replica.series_truth import every_title, season_id
+from tests.services.postgres import execute
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from moviecrawler.replica.process import ReplicaProcess
+    from moviecrawler.replica.series_facts import Season
+
+TITLES = 20
+"""Movies beside the series, whose people they share."""
+WORKERS = 2
+"""Of each site."""
+_SPEED = {
+    "CATALOGUE_IDLE": "10",
+    **FAST,
+    "CSV_ENABLED": "0",
+    "SITE_BUDGETS": "{}",
+    "DOWNLOAD_SLOTS": '{"127.0.0.1": {"delay": 0, "concurrency": 16}}',
+}
+_SEASON = re.compile(r"/tv/[^/]+/(?:s\d|season-|specials)|/shows-seasons/|/seasons/")
+
+
+class SeriesCrawl:
+    """Commands in processes of their own, on one database and one Redis."""
+
+    def __init__(
+        self, folder: Path, replica: ReplicaProcess, catalogue: Catalogue, database_url: str, redis_url: str
+    ) -> None:
+        self.folder, self.replica, self.catalogue, self.database_url = folder, replica, catalogue, database_url
+        self.longest = 300.0
+        """Seconds that a command may take."""
+        self.settings = {**_SPEED, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
+
+    def import_all(self) -> None:
+        """Fill the catalogue: IMDb's series and their episodes, and Wikidata's ids of every second series on the other sites."""
+        crosswalk = self.folder / "wikidata.csv"
+        lines = ["imdb,rottentomatoes,metacritic"]
+        for number in range(0, self.catalogue.series.count, 2):
+            about = self.catalogue.series.series(number).about
+            slugs = (f"tv/{facts.slug}" if facts else "" for facts in (about.rottentomatoes, about.metacritic))
+            lines.append(",".join([about.imdb_id, *slugs]))
+        crosswalk.write_text("\n".join([*lines, ""]), "utf-8")
+        for arguments in (["imdb", "--kinds", "series"], ["episodes"], ["wikidata", "--from", str(crosswalk)]):
+            self._run(["catalogue", "import", *arguments], 1)
+
+    def crawl_all(self) -> None:
+        """Fetch what is due, one site after the other."""
+        for site in get_args(Site):
+            self._run(["crawl", site, "-a", "lane=due"], WORKERS)
+
+    def _run(self, arguments: list[str], processes: int) -> None:
+        """Run a command in so many processes at once; fail with the log of one that fails."""
+        running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        env = environment(self.folder, self.replica, **self.settings)
+        try:
+            for number in range(processes):
+                log = self.folder / f"{'-'.join(arguments[:2])}-{number}.log"
+                with log.open("wb") as file:
+                    command = [sys.executable, "-m", "scrapy", *arguments]
+                    running.append((subprocess.Popen(command, env=env, cwd=self.folder, stdout=file, stderr=file), log))
+            for process, log in running:
+                code = process.wait(self.longest)
+                assert code == 0, f"{' '.join(arguments)} ended with {code}:\n{log.read_text()[-3_000:]}"
+        finally:
+            for process, _ in running:
+                process.kill()
+                process.wait()
+
+    # --- What it led to -----------------------------------------------------------------------------------------------
+
+    def title_pages(self) -> dict[Site, tuple[int, int]]:
+        """Return of how many titles, and of how many seasons among them, each site was asked for pages."""
+        found: dict[Site, tuple[int, int]] = {}
+        for site in get_args(Site):
+            paths = [path for path in counts(self.replica, site)["paths"] if _is_title(path)]
+            found[site] = len(paths), sum(bool(_SEASON.search(path)) for path in paths)
+        return found
+
+    def differences(self) -> list[str]:
+        """Return where what is stored is not the replica's truth: scores, and which records are one title."""
+        return [*self._scores(), *self._titles(), *self._views(), *self._episodes()]
+
+    def _scores(self) -> list[str]:
+        stored: dict[tuple[str, str], dict[str, float]] = {}
+        for site, site_id, kind, value in execute(
+            self.database_url,
+            "SELECT r.site::text, r.site_id, s.kind::text, s.value::float FROM records r LEFT JOIN scores s USING (record_id)",
+        ):
+            scores = stored.setdefault((str(site), str(site_id)), {})
+            if kind is not None:
+                scores[str(kind)] = float(value)  # type: ignore[arg-type]
+        wrong = []
+        for site in get_args(Site):
+            for site_id, (title_kind, truth) in every_title(self.catalogue, site).items():
+                if title_kind == "episode":
+                    continue
+                true = {name: pair[0] for name, pair in truth.items() if name in SCOREBOARD_KINDS}
+                found = stored.get((site, site_id))
+                if found != true:
+                    wrong.append(f"{site} {site_id}: {found} is stored, {true} is true")
+        return wrong
+
+    def _titles(self) -> list[str]:
+        stored = {
+            (str(site), str(site_id)): (imdb_id, season)
+            for site, site_id, imdb_id, season in execute(
+                self.database_url,
+                "SELECT r.site::text, r.site_id, coalesce(t.imdb_id, of.imdb_id), t.season"
+                " FROM records r JOIN titles t USING (title_id) LEFT JOIN titles of ON of.title_id = t.series_title_id",
+            )
+        }
+        wrong = []
+        for number in range(self.catalogue.series.count):
+            whole = self.catalogue.series.series(number)
+            places: list[tuple[Season | None, int | None]] = [
+                (None, None),
+                *((each, each.number) for each in whole.seasons),
+            ]
+            for site in ("metacritic", "rottentomatoes"):
+                facts = whole.about.metacritic if site == "metacritic" else whole.about.rottentomatoes
+                if facts is None:
+                    continue
+                for season, place in places:
+                    site_id = season_id(site, season) if season else f"tv/{facts.slug}"
+                    found = stored.get((site, str(site_id)))
+                    if found != (whole.about.imdb_id, place):
+                        wrong.append(f"{site} {site_id}: is of {found}, not of {whole.about.imdb_id}, season {place}")
+        return wrong
+
+    def _views(self) -> list[str]:
+        """Compare the view of seasons: a mean of IMDb's episodes, by their votes, and the other sites' scores beside it."""
+        stored = {
+            (imdb_id, season): rest
+            for imdb_id, season, *rest in execute(
+                self.database_url,
+                "SELECT series_imdb_id, season, imdb_rating::float, imdb_rating_derived, imdb_votes, episodes_rated,"
+                " metascore::float, tomatometer::float FROM season_scores",
+            )
+        }
+        wrong = []
+        for number in range(self.catalogue.series.count):
+            whole = self.catalogue.series.series(number)
+            for season in whole.numbered:
+                rated = [each.rating for each in season.episodes if each.rating is not None]
+                votes = sum(votes for _, votes in rated)
+                mean = sum(value * votes for value, votes in rated) / votes if votes else None
+                metacritic, tomatoes = season.metacritic, season.rottentomatoes
+                critics = [metacritic.metascore if metacritic else None, tomatoes.tomatometer if tomatoes else None]
+                found = stored.get((whole.about.imdb_id, season.number))
+                close = found is not None and (
+                    found[0] is None if mean is None else found[0] is not None and abs(found[0] - mean) < 0.006  # type: ignore[operator]
+                )
+                if not close or found is None or found[1:] != [mean is not None, votes or None, len(rated), *critics]:
+                    wrong.append(
+                        f"season_scores {whole.about.imdb_id} {season.number}: {found}, not {mean}, {votes}, {critics}"
+                    )
+        return wrong
+
+    def _episodes(self) -> list[str]:
+        stored = {
+            imdb_id: (series, season, episode, rating)
+            for imdb_id, series, season, episode, *rating in execute(
+                self.database_url,
+                "SELECT imdb_id, series_imdb_id, season, episode, imdb_rating::float, imdb_votes FROM episode_scores",
+            )
+        }
+        wrong = []
+        for number in range(self.catalogue.series.count):
+            whole = self.catalogue.series.series(number)
+            for each in whole.episodes:
+                true = (whole.about.imdb_id, each.season, each.number, list(each.rating or (None, None)))
+                found = stored.pop(each.imdb_id, None)
+                if found != true:
+                    wrong.append(f"episode {each.imdb_id}: {found} is stored, {true} is true")
+        return wrong + [f"episode {imdb_id} is none" for imdb_id in stored]
+
+
+def _is_title(path: str) -> bool:
+    return path.startswith(("/title/", "/tv/", "/m/", "/movie/", "/composer/"))
