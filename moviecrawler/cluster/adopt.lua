@@ -1,4 +1,4 @@
--- Make known a job that a node runs and Redis has lost.
+-- Restore a job that a node runs and Redis has lost.
 -- ARGV: 1 the node's id, 2 the job's key, 3 its JSON, 4 minus its priority.
 local key = ARGV[2]
 if redis.call('HEXISTS', JOBS, key) == 0 then

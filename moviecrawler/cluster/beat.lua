@@ -1,8 +1,8 @@
--- A node's heartbeat: renew its lease, compare what it runs with what is known, and give back what dead nodes held.
+-- A node's heartbeat: renew its lease, compare its jobs with those in Redis, and queue the jobs of dead nodes again.
 -- ARGV: 1 JSON with `node` (id), `info` (JSON of it), `lease` (ms), `forgotten` (ms), `jobs` (keys that it runs or starts),
 --       `max_deaths`, `keep`; 2 the channel of events.
--- Returns keys that the node must stop, as they are another's or over; keys of which nothing is known; keys, signals and
--- numbers of cancellations; ids of nodes that were found dead; what was damaged.
+-- Returns the keys of jobs to stop, as another node runs them or they are finished; keys of unknown jobs; keys, signals and
+-- numbers of cancellations; ids of dead nodes; damaged data.
 local beat = cjson.decode(ARGV[1])
 local now = now_ms()
 local function lease_of(node)
@@ -24,7 +24,7 @@ end
 
 local last = tonumber(redis.call('GET', LAST_BEAT))
 if last and now - last > beat.lease / 2 then
-    -- Nobody's came: Redis was away, and they are not all dead.
+    -- No heartbeat of any node came: Redis was unreachable, and the nodes are not dead.
     for _, node in ipairs(redis.call('ZRANGE', NODES, 0, -1)) do
         lease_of(node)
     end
@@ -53,7 +53,7 @@ for _, key in ipairs(redis.call('HKEYS', RUNNING)) do
     if not record then
         given_back = true
     elseif mine and not runs[key] and now - record.at > beat.forgotten then
-        -- It was handed to this node, whom the answer did not reach.
+        -- It was handed to this node, which did not get the answer.
         give_back(key, record, 'handed_back', '', beat.max_deaths, beat.keep)
         given_back = true
     elseif not mine and not redis.call('ZSCORE', NODES, record.node) then
@@ -75,7 +75,7 @@ for _, key in ipairs(beat.jobs) do
         local place = redis.call('HGET', PLACES, key)
         local score = place and redis.call('ZSCORE', PENDING, place)
         if score then
-            -- It was given back while this node could not be heard, and nobody has begun it.
+            -- It was queued again while this node was unreachable, and no other node has started it.
             redis.call('ZREM', PENDING, place)
             redis.call('HSET', RUNNING, key, cjson.encode({node = beat.node, score = score, at = now}))
         elseif redis.call('ZSCORE', CANCELLED, key) or redis.call('HEXISTS', RESULTS, key) == 1 then

@@ -1,6 +1,6 @@
 -- Cancel a job.
 -- ARGV: 1 the job's key, 2 the signal for its process, 3 the channel of events, 4 how long it is remembered (ms).
--- Returns 'pending', 'running', or nil when it is neither.
+-- Returns 'pending', 'running', or nil for neither.
 local key = ARGV[1]
 local record = record_of(key)
 if record then

@@ -1,4 +1,4 @@
--- What the scripts of this folder share; it stands before each of them.
+-- Functions that the scripts of this folder share; this file is put before each of them.
 -- KEYS: as named here (see keys.py).
 local PENDING, SEQUENCE, JOBS, PLACES, RUNNING, DEATHS, CANCELLED, FINISHED, RESULTS, NODES, NODE_INFOS, LAST_BEAT, COUNTERS, STARTS =
     unpack(KEYS)
@@ -10,7 +10,7 @@ end
 
 local damaged = {}  -- what could not be read and was dropped, in words
 
--- Add 1 to a field of a hash, which begins anew when it is no number.
+-- Add 1 to a field of a hash; a field that is no number starts again at 1.
 local function add(hash, field)
     local before = redis.call('HGET', hash, field)
     if before and not (before:match('^%-?%d+$') and #before < 17) then
@@ -24,7 +24,7 @@ local function count(name)
     add(COUNTERS, name)
 end
 
--- Remember that a node starts a job; return how often it was started.
+-- Record that a node starts a job; return how often it was started.
 local function started(key, node)
     local known = redis.call('HGET', STARTS, key)
     local read, starts = pcall(cjson.decode, known or '[]')
@@ -49,8 +49,8 @@ local function place_of(key)
     return string.format('%016.0f', at) .. key
 end
 
--- Return what is known of a job that runs; nil for one that doesn't. What can't be read is dropped, and the job is queued again, unless its node
--- names it in a heartbeat.
+-- Return the record of a running job; nil for another. A damaged record is dropped, and the job is queued again unless its node names it in
+-- a heartbeat.
 local function record_of(key)
     local raw = redis.call('HGET', RUNNING, key)
     if not raw then
@@ -105,8 +105,8 @@ local function told(record, reason)
     return cjson.encode({node = record.node, started_at = record.at, ended_at = now_ms(), reason = reason})
 end
 
--- Queue a job again where it was, unless somebody has asked to cancel it or it has died too often.
--- `how`: 'died', 'hung', 'recycled' or 'handed_back'; `why`: what it died of.
+-- Queue a job again at its former place, unless it is to be cancelled or has died too often.
+-- `how`: 'died', 'hung', 'recycled' or 'handed_back'; `why`: the reason of its death.
 local function give_back(key, record, how, why, max_deaths, keep)
     if record.signal then
         finish(key, told(record, 'cancelled'), keep)

@@ -1,4 +1,4 @@
--- A node leaves: what it still holds goes back to the queue.
+-- A node leaves: its jobs go back to the queue.
 -- ARGV: 1 the node's id, 2 the channel of events, 3 how many outcomes are kept.
 redis.call('ZREM', NODES, ARGV[1])
 redis.call('HDEL', NODE_INFOS, ARGV[1])

@@ -1,6 +1,6 @@
 -- Queue a job, once.
--- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the most jobs that may be pending, 5 the channel of events,
---       6 '1' when a job that is over is not to be queued again.
+-- ARGV: 1 the job's key, 2 its JSON, 3 minus its priority, 4 the limit of pending jobs, 5 the channel of events,
+--       6 '1' to leave out a job that is finished.
 -- Returns 1; 0 when a job of that key, but with other contents, is pending or running; -1 when too many are pending.
 local key, spec = ARGV[1], ARGV[2]
 local known = redis.call('HGET', JOBS, key)

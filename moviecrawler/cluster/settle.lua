@@ -1,6 +1,6 @@
--- Tell how a node's job ended.
+-- Record how a node's job ended.
 -- ARGV: 1 the node's id, 2 the job's key, 3 how: 'finished', 'cancelled', 'died', 'hung', 'recycled' or 'handed_back', 4 JSON of the
---       outcome, 5 the most deaths, 6 how many outcomes are kept, 7 the channel of events.
+--       outcome, 5 the limit of deaths, 6 how many outcomes are kept, 7 the channel of events.
 -- Returns 1; 0 when the job is not this node's any more.
 local key, how, keep = ARGV[2], ARGV[3], tonumber(ARGV[6])
 local over = how == 'finished' or how == 'cancelled'
@@ -20,7 +20,7 @@ if record then
 end
 local place = redis.call('HGET', PLACES, key)
 if over and place and redis.call('ZREM', PENDING, place) == 1 then
-    -- It was given back while this node could not be heard, and is done all the same.
+    -- It was queued again while this node was unreachable, and is done nevertheless.
     finish(key, ARGV[4], keep)
     count(how)
     return 1

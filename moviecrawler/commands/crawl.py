@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from moviecrawler.commands.interrupt import end_at_second_signal
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy.crawler import CrawlerProcessBase
+
+_END_SECONDS = 5.0
+"""Seconds for an event loop that still works to finish, after a second signal."""
 
 
 class Command(CrawlCommand):
@@ -73,3 +79,21 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
         and (stored + unchanged > 0 or absent == asked)
         and not any(stats.get(name) for name in troubles)
     )
+
+
+def end_at_second_signal(process: CrawlerProcessBase) -> None:
+    """Have the operating system end this process soon after a second SIGINT or SIGTERM, even while a callback does not return.
+
+    Scrapy's own handlers ask the event loop to stop, which it can't while a callback runs. This is the only place that uses
+    Scrapy's private handler; `tests/commands/test_interrupt.py` fails when a new version changes it.
+    """
+    forced = process._signal_kill  # noqa: SLF001 - see above
+
+    def end(number: int, frame: Any) -> None:
+        os.write(2, b"Ending at once; at the latest in %d seconds.\n" % _END_SECONDS)
+        # The operating system ends the process then: no Python code has to run for that.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, _END_SECONDS)
+        forced(number, frame)
+
+    process._signal_kill = end  # type: ignore[method-assign, assignment]  # noqa: SLF001 - see above

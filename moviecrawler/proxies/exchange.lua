@@ -1,13 +1,12 @@
--- One exchange between a worker and the others of a site: what it has seen of proxies, which ones it may
--- try, what all know.
+-- One exchange of a worker with the other workers of a site: add its figures and quarantines, grant probes, return those of all.
 --
--- KEYS  1 quarantines  2 figures of this hour  3 figures of the hour before  4… probes: those wanted, then those that are over
+-- KEYS  1 quarantines  2 figures of this hour  3 figures of the hour before  4… probes: those wanted, then those that have ended
 -- ARGV  1 MessagePack map:
---   me           who tries
---   probe        ms for which a probe is one worker's
+--   me           this worker
+--   probe        ms for which one worker has a probe
 --   wanted       how many of the probes are wanted
 --   figures      {{field, number}, …}: to be added to those of this hour
---   quarantines  {{proxy's id, JSON}, …}: new or ended ones; the probes of these are over
+--   quarantines  {{proxy's id, JSON}, …}: new or ended ones; the probes of these have ended
 --   keep_figures, keep_quarantines     s
 --   hours        of how many hours, back from this one, the figures are to be returned
 -- Returns {s since 1970, microseconds, {whether each wanted probe is this worker's: 1 or 0}, quarantines, figures of an hour, …}

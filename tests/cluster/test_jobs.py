@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, classify_end
-from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions
 
@@ -90,12 +89,6 @@ def test_any_job_is_refused_or_comes_back_whole(arguments: dict[str, str], name:
     assert msgspec.json.decode(msgspec.json.encode(given_job), type=Job) == given_job
     assert "/" not in name
     assert not name.startswith(".")
-
-
-def test_credentials_are_taken_out_of_text() -> None:
-    assert redacted("no postgresql://me:hunter2@db/x") == "no postgresql://***@db/x"
-    assert redacted("redis://:hunt@er2@h:1,redis://:x@i:2/a@b") == "redis://***@h:1,redis://***@i:2/a@b"
-    assert redacted("http://h:1/a:b@c and u:p@h") == "http://h:1/a:b@c and u:p@h"
 
 
 def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
