@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
@@ -136,7 +137,7 @@ class Summary:
                     )
             except (MovieCrawlerError, TimeoutError):
                 return "the catalogue can't be asked"
-            then = f", the next one on {following:%Y-%m-%d %H:%M} UTC" if following is not None else ""
+            then = f", the next one on {utc_text(following)}" if following is not None else ""
             return f"{due:,} titles are due now{then}"
         if scheduler is not None:
             waiting = scheduler.waiting

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from moviecrawler.clock import utc_text
 from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.texts import printable
 
@@ -155,8 +156,7 @@ def details_of(report: RunReport, rate: Rate) -> str:
         parts.append(f"{report.used_today:,} of {report.budget.per_day:,} requests of the day")
     details = ", ".join(parts)
     if report.stopped is not None:
-        until = datetime.fromtimestamp(report.stopped_until or 0, UTC)
-        details += f"; until {until:%Y-%m-%d %H:%M} UTC: {printable(report.stopped)}"
+        details += f"; until {utc_text(report.stopped_until or 0)}: {printable(report.stopped)}"
     return details
 
 
