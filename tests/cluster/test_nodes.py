@@ -117,7 +117,7 @@ def test_jobs_run_across_all_nodes_none_twice_and_report_how_they_ended(nodes: l
 @pytest.mark.long  # a short one: the test above
 def test_many_jobs_run_across_all_nodes_and_none_twice(nodes: list[Node], notes: Path) -> None:
     jobs = [nodes[number % 3].schedule("quick", note=f"many{number:02}") for number in range(30)]
-    done = nodes[1].wait_for_end(*jobs)
+    done = nodes[1].wait_for_end(*jobs, seconds=300)
     assert [(each["reason"], each["items"]) for each in done] == [("finished", 1)] * 30
     assert len({each["node"] for each in done}) == 3
     assert len(ran(notes, "many*")) == 30
