@@ -7,8 +7,10 @@ temporary files, a share of the titles to each, and these are put together in me
 
 from __future__ import annotations
 
+import asyncio
 import struct
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
@@ -22,7 +24,7 @@ from moviecrawler.extract.datasets import gunzip, text_or_none, url_of
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from moviecrawler.extract.dataset_charts import ChartName
@@ -177,3 +179,15 @@ def _put_together(share: IO[bytes], reader: TitleReader, damage: Damage) -> Iter
             yield movie
         elif BASICS in rows:
             damage.titles.add(key.decode())
+
+
+async def off_the_event_loop(movies: Iterator[Movie], size: int) -> AsyncIterator[list[Movie]]:
+    """Yield what an iterator that reads files gives, so many at a time, while the event loop stays free."""
+    loop = asyncio.get_running_loop()
+    # One thread for all: each that allocates so much keeps memory of its own.
+    thread = ThreadPoolExecutor(1, "datasets")
+    try:
+        while batch := await loop.run_in_executor(thread, lambda: list(islice(movies, size))):
+            yield batch
+    finally:
+        thread.shutdown(wait=False)

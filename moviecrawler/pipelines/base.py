@@ -164,9 +164,8 @@ class BatchingPipeline:
         """Put an item into the buffer; wait only while that is full."""
         if isinstance(item, MovieBatch) and Movie in self.item_types:
             self._batches[item] = (len(item.movies), [])
-            encoded = await asyncio.to_thread(lambda: [self._try_encode(movie) for movie in item.movies])
-            for movie, each in zip(item.movies, encoded, strict=True):
-                await self._take(movie, each, item)
+            for movie in item.movies:
+                await self._take(movie, self._try_encode(movie), item)
         elif isinstance(item, self.item_types):
             await self._take(item, self._try_encode(item))
         return item

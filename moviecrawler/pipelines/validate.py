@@ -136,7 +136,7 @@ class ValidatePipeline:
         return item
 
     async def _check_batch(self, batch: MovieBatch) -> None:
-        refused = {id(movie): error for movie, error in await asyncio.to_thread(lambda: list(_refused(batch.movies)))}
+        refused = {id(movie): error for movie, error in _refused(batch.movies)}
         movies, batch.movies = batch.movies, [movie for movie in batch.movies if id(movie) not in refused]
         for movie in movies:
             if (error := refused.get(id(movie))) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +14,7 @@ from scrapy.exceptions import DontCloseSpider
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
 from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload, version_of
-from moviecrawler.datasets.joining import dataset_names, read_chart, read_titles
+from moviecrawler.datasets.joining import dataset_names, off_the_event_loop, read_chart, read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
@@ -373,7 +372,7 @@ class ImdbSpider(MovieSpider):
                 wanted, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
             for site_id in asked:
                 wanted.add(site_id.encode())
-            async for movies in _off_the_event_loop(read_titles(files, wanted, damage, self._check_running)):
+            async for movies in off_the_event_loop(read_titles(files, wanted, damage, self._check_running), _AT_A_TIME):
                 for movie in movies:
                     site_id = movie.site_id or ""
                     missing.pop(site_id, None)
@@ -436,9 +435,3 @@ class ImdbSpider(MovieSpider):
 
 class CrawlEndedError(Exception):
     """The crawl was told to end."""
-
-
-async def _off_the_event_loop(movies: Iterator[Movie]) -> AsyncIterator[list[Movie]]:
-    """Yield what an iterator that reads files gives, some at a time, while the event loop stays free."""
-    while batch := await asyncio.to_thread(lambda: list(islice(movies, _AT_A_TIME))):
-        yield batch
