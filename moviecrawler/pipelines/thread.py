@@ -88,7 +88,9 @@ class StoreThread:
         with self._changed:
             self._queue.append(record)
             self._queue_bytes += len(record.encoded)
-            self._changed.notify()
+            # The thread waits until its oldest record is due. To wake it for each one costs more than to queue it.
+            if len(self._queue) == 1 or self._limits.batch_due(len(self._queue), self._queue_bytes, age=0):
+                self._changed.notify()
 
     def hurry(self) -> None:
         """Have all that is queued by now written, in as few batches as can be."""
