@@ -18,7 +18,7 @@ from moviecrawler.fields import silent_beside
 from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from moviecrawler.items import Credit, Movie, RelatedTitle, Role, ScoreKind
 
@@ -133,14 +133,25 @@ def first(*places: Callable[[], _T | NoValue]) -> _T | NoValue:
     return absent
 
 
+def first_of_each(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[_T]:
+    """Return the items in order, of several with one key the first."""
+    known: dict[Hashable, _T] = {}
+    for item in items:
+        known.setdefault(key(item), item)
+    return list(known.values())
+
+
 def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     """Return the credits of a role with nobody twice, in order and numbered from 1."""
-    known: dict[str, Credit] = {}
-    for credit in people:
-        known.setdefault(credit.person_id or credit.name or "", credit)
-    for place, credit in enumerate(known.values(), start=1):
+    credits_ = first_of_each(people, lambda credit: credit.person_id or credit.name)
+    for place, credit in enumerate(credits_, start=1):
         credit.role, credit.position = role, place
-    return list(known.values())
+    return credits_
+
+
+def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
+    """Return the titles that a page names beside its own, none twice, in order."""
+    return first_of_each(titles, lambda title: title.site_id)
 
 
 def check_average(kind: ScoreKind, average: float) -> float:
@@ -148,14 +159,6 @@ def check_average(kind: ScoreKind, average: float) -> float:
     if not 0 <= average <= AVERAGE_SCALES[kind]:
         raise ValueError(f"a mean of {average:g} behind {kind}, which is not between 0 and {AVERAGE_SCALES[kind]}")
     return average
-
-
-def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
-    """Return the titles that a page names beside its own, none twice, in order."""
-    known: dict[str, RelatedTitle] = {}
-    for title in titles:
-        known.setdefault(title.site_id, title)
-    return list(known.values())
 
 
 def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:

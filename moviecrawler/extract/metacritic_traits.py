@@ -17,7 +17,15 @@ from moviecrawler.extract.embedded import (
     read_at,
     read_first,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, check_average, one_of_each_title
+from moviecrawler.extract.findings import (
+    ABSENT,
+    Findings,
+    NoValue,
+    attempt,
+    check_average,
+    first_of_each,
+    one_of_each_title,
+)
 from moviecrawler.extract.metacritic_values import KINDS, id_in
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import Award, Offer, RelatedTitle
@@ -134,17 +142,14 @@ def _tagline(text: Any) -> list[str] | NoValue:
 
 
 def _awards(awards: Any) -> list[Award]:
-    found: dict[str, Award] = {}
-    for award in dig_list(awards):
-        event, wins, nominations = (
-            dig_text(award, "awardEvent"),
-            dig_size(award, "wins"),
-            dig_size(award, "nominations"),
-        )
-        if event is None or wins is None or nominations is None:
-            raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
-        found.setdefault(event, Award(event=event, wins=wins, nominations=nominations))
-    return list(found.values())
+    return first_of_each(map(_award, dig_list(awards)), lambda award: award.event)
+
+
+def _award(award: Any) -> Award:
+    event, wins, nominations = dig_text(award, "awardEvent"), dig_size(award, "wins"), dig_size(award, "nominations")
+    if event is None or wins is None or nominations is None:
+        raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
+    return Award(event=event, wins=wins, nominations=nominations)
 
 
 def _similar(kind: TitleKind, items: Any) -> list[RelatedTitle]:

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from moviecrawler.extract.findings import first_of_each
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -52,7 +54,4 @@ def plain_address(url: str | None) -> str | None:
 
 def one_of_each_offer(offers: Iterable[Offer]) -> list[Offer]:
     """Return offers in order, the first of each provider, kind, country and quality."""
-    known: dict[tuple[str | None, ...], Offer] = {}
-    for offer in offers:
-        known.setdefault((offer.provider, offer.kind, offer.country, offer.quality), offer)
-    return list(known.values())
+    return first_of_each(offers, lambda offer: (offer.provider, offer.kind, offer.country, offer.quality))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
@@ -18,7 +18,7 @@ from moviecrawler.urls import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.items import Credit, Entry, Movie, Page, Score, Site, TitleKind
+    from moviecrawler.items import Entry, Movie, Page, Role, Score, Site, TitleKind
 
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 1024
@@ -54,6 +54,15 @@ def _saved_from(body: bytes) -> str | None:
     return address if site_of(address) else None
 
 
+_NOT_AS_THEY_ARE = frozenset(
+    {
+        *("site", "credits", "scores", "offers", "awards", "related", "amounts"),
+        *("other_titles", "list_name", "list_rank", "list_computed", "source", "silent", "scraped_at", "fetch"),
+    }
+)
+"""Of a movie's fields, those that its record has in another form, and those that no page says."""
+
+
 def page_record(page: Page) -> dict[str, Any]:
     """Return a page as one JSON object: `kind`, then `item` and what it is `silent` of for a movie, and `entries`, `total`, `next` for a list.
 
@@ -73,55 +82,22 @@ def page_record(page: Page) -> dict[str, Any]:
 
 
 def _movie_record(movie: Movie) -> dict[str, Any]:
-    def names(credits_: list[Credit]) -> list[str]:
-        return [credit.name or "" for credit in credits_]
+    def people(role: Role) -> list[str]:
+        return [credit.name or "" for credit in movie.people(role)]
 
     return {
-        "site_id": movie.site_id,
-        "imdb_id": movie.imdb_id,
-        "url": movie.url,
-        "title": movie.title,
-        "original_title": movie.original_title,
-        "kind": movie.kind,
+        **{field.name: getattr(movie, field.name) for field in fields(movie) if field.name not in _NOT_AS_THEY_ARE},
         "title_kind": _title_kind(movie),
-        "title_type": movie.title_type,
-        "year": movie.year,
-        "end_year": movie.end_year,
-        "release_date": movie.release_date,
-        "runtime_minutes": movie.runtime_minutes,
-        "genres": movie.genres,
-        "countries": movie.countries,
-        "languages": movie.languages,
-        "certificate": movie.certificate,
-        "directors": names(movie.people("director")),
-        "writers": names(movie.people("writer")),
-        "creators": names(movie.people("creator")),
+        "directors": people("director"),
+        "writers": people("writer"),
+        "creators": people("creator"),
         "cast": [{"name": c.name, "character": c.character, "id": c.person_id} for c in movie.people("cast")],
-        "plot": movie.plot,
-        "poster_url": movie.poster_url,
-        "poster_width": movie.poster_width,
-        "poster_height": movie.poster_height,
         "scores": [_score_record(score) for score in movie.scores if score.kind in SCOREBOARD_KINDS],
         "finer_scores": [_score_record(score) for score in movie.scores if score.kind not in SCOREBOARD_KINDS],
-        "consensus": movie.consensus,
         "offers": [_given(asdict(offer)) for offer in movie.offers],
-        "keywords": movie.keywords,
-        "interests": movie.interests,
-        "taglines": movie.taglines,
         "awards": [asdict(award) for award in movie.awards],
         "related": [_given(asdict(title)) for title in movie.related],
-        "external_ids": movie.external_ids,
-        "amounts": [{"kind": a.kind, "value": a.value, "currency": a.currency} for a in movie.amounts],
-        "imdb_top250_rank": movie.imdb_top250_rank,
-        "imdb_top250_tv_rank": movie.imdb_top250_tv_rank,
-        "popularity_rank": movie.popularity_rank,
-        "critic_review_count": movie.critic_review_count,
-        "series_id": movie.series_id,
-        "series_title": movie.series_title,
-        "season": movie.season,
-        "episode": movie.episode,
-        "season_count": movie.season_count,
-        "episode_count": movie.episode_count,
+        "amounts": [asdict(amount) for amount in movie.amounts],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moviecrawler.extract.embedded import ShapeError
+from moviecrawler.extract.findings import first_of_each
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Movie
 from moviecrawler.urls import part_of_series, title_url
@@ -78,10 +79,7 @@ def listed_season(
 
 def one_of_each_season(seasons: Iterable[Movie | None]) -> list[Movie]:
     """Return the seasons that a page lists, none twice, in order; of two rows of one season the first."""
-    known: dict[str | None, Movie] = {}
-    for season in seasons:
-        if season is not None:
-            known.setdefault(season.site_id, season)
-    if len(known) > MOST_SEASONS:
-        raise ShapeError("seasons", f"{len(known):,} seasons; {MOST_SEASONS} are the most")
-    return list(known.values())
+    listed = first_of_each(filter(None, seasons), lambda season: season.site_id)
+    if len(listed) > MOST_SEASONS:
+        raise ShapeError("seasons", f"{len(listed):,} seasons; {MOST_SEASONS} are the most")
+    return listed
