@@ -97,6 +97,24 @@ def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
     assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.silent)
 
 
+def test_older_page_of_a_season_takes_nothing_from_the_json_ld_of_its_series() -> None:
+    linked = {
+        "@type": "TVSeries",
+        "name": "Tin Parade",
+        "datePublished": "2008-11-02",
+        "aggregateRating": {"ratingValue": "61", "reviewCount": "40"},
+    }
+    script = b'<script type="application/ld+json">' + json.dumps(linked).encode() + b"</script></head>"
+    body = body_of("metacritic/season-2017").replace(b"</head>", script, 1)
+    body = (
+        body.replace(b"metascore_w", b"score_w").replace(b"premiere date", b"start").replace(b"Premiere Date", b"Start")
+    )
+    movie = read_page(body).movie
+    assert movie is not None
+    assert (movie.site_id, movie.year, movie.release_date, movie.scores) == ("tv/tin-parade/season-2", None, None, [])
+    assert {"year", "release_date", "scores.metascore"} <= set(movie.silent)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "ids"),
     [

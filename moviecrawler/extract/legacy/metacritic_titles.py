@@ -36,6 +36,7 @@ from moviecrawler.extract.metacritic_values import (
 )
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import check_runtime, parse_decimal, parse_integer, parse_runtime, parse_year
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,8 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
         return found.done()
     page = whole_tree(body)
     site_id = _required_id(_own_address(page, linked or {}, url))
+    if part_of_series("metacritic", site_id) and dig(linked, "@type") == "TVSeries":
+        linked = None  # that of the season's series
     is_nuxt2 = bool(
         page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
     )
@@ -305,7 +308,9 @@ def _look_at_labels(
         text = _fact(facts, *labels)
         return None if text is None else read(text)
 
-    released = ("release date", "series premiere date", "season premiere date", "premiere date")
+    released: tuple[str, ...] = ("release date", "series premiere date", "season premiere date", "premiere date")
+    if (season := found.movie.season) is not None:  # the head of its page has the premiere of its series
+        released = (f"season {season} premiere date", "season premiere date")
     displayed_year = page.css(".product_page_title .release_year::text").get()
     found.look("release_date", lambda: fact(_day, *released))
     found.look("year", lambda: parse_year(displayed_year) if displayed_year else fact(_year, *released))
