@@ -60,6 +60,7 @@ class ScoreboardRow:
     series_title: str | None = None
     """Of a season or an episode, as what follows."""
     series_imdb_id: str | None = None
+    """Where IMDb's own page or row of the series is known."""
     season: int | None = None
     episode: int | None = None
 
@@ -132,8 +133,8 @@ def _rows_of_parts(joined: Sequence[JoinedTitle], kind: TitleKind) -> Iterator[S
         row.season, row.episode = movie.season, movie.episode
         row.series_title = min((m.series_title for m in title.movies.values() if m.series_title), default=None)
         if series is not None:
-            of_series = _row(series)
-            row.series_title, row.series_imdb_id = of_series.title, of_series.imdb_id
+            row.series_title = _in_order(series)[0].title
+            row.series_imdb_id = series.movies["imdb"].site_id if "imdb" in series.movies else None
         if row.kind == kind == "episode":
             yield row
         of = id(series or title), row.season

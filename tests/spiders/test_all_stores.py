@@ -10,38 +10,42 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.items import Movie
+from moviecrawler.catalogue.scoreboard import ScoreboardRow, scoreboard
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie, Site
+from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts, reset, scrapy
 from tests.pipelines.stored import in_order, sqlite_movies
+from tests.replica.series_truth import season_id, season_scores
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.s3 import CREDENTIALS, s3_movies
 
-TITLES = 250
+TITLES, SERIES = 250, 20
 
 
 @pytest.fixture(scope="module")
 def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
+    with ReplicaProcess(titles=TITLES, series=SERIES, light=True) as running:
         yield running
 
 
-def by_id(movies: list[Movie]) -> dict[str | None, Movie]:
-    """Return movies by id, each there once."""
-    found = {movie.site_id: in_order(movie) for movie in movies}
+def by_id(movies: list[Movie]) -> dict[tuple[Site, str | None], Movie]:
+    """Return movies by site and id, each there once."""
+    found = {(movie.site, movie.site_id): in_order(movie) for movie in movies}
     assert len(found) == len(movies)
     return found
 
 
-def assert_same(movies: dict[str | None, Movie], expected: dict[str | None, Movie]) -> None:
+def assert_same(movies: dict[tuple[Site, str | None], Movie], expected: dict[tuple[Site, str | None], Movie]) -> None:
     """Compare what stores hold; MongoDB keeps milliseconds."""
     assert movies.keys() == expected.keys()
-    for site_id, movie in movies.items():
+    for key, movie in movies.items():
         assert movie.scraped_at is not None
-        assert abs(movie.scraped_at - expected[site_id].scraped_at) < timedelta(milliseconds=1)  # type: ignore[operator]
-        assert replace(movie, scraped_at=expected[site_id].scraped_at) == expected[site_id]
+        assert abs(movie.scraped_at - expected[key].scraped_at) < timedelta(milliseconds=1)  # type: ignore[operator]
+        assert replace(movie, scraped_at=expected[key].scraped_at) == expected[key]
 
 
 def test_top_250_is_the_same_in_every_store_and_from_the_archive(
@@ -65,7 +69,7 @@ def test_top_250_is_the_same_in_every_store_and_from_the_archive(
     ids = [Catalogue(1, TITLES).imdb_id(index) for index, _ in in_order]
     assert [movie.site_id for movie in finished.movies] == ids
     csv = by_id(sqlite_movies(crawled))
-    assert csv.keys() == set(ids)
+    assert csv.keys() == {("imdb", site_id) for site_id in ids}
     for movies in (postgres_movies(database_url), mongo_movies(mongo_url), s3_movies(s3_url, bucket_name)):
         assert_same(by_id(movies), csv)
     assert finished.stat("titles/stored") == TITLES
@@ -99,6 +103,8 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
         ("imdb", ["-a", "list=top", "-a", "limit=60"]),
         ("metacritic", ["-a", "list=sitemap"]),
         ("rottentomatoes", ["-a", "list=sitemap"]),
+        ("metacritic", ["-a", "list=sitemap-series"]),
+        ("rottentomatoes", ["-a", "list=sitemap-series"]),
     ):
         finished = scrapy("crawl", spider, *arguments, data=tmp_path, replica=replica, **stores)
         assert finished.code == 0, finished.log
@@ -107,3 +113,31 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
         assert_same(by_id(movies), csv)
     boards = [scrapy("scoreboard", "--format", "csv", data=tmp_path, DATABASE_URL=url) for url in ("", database_url)]
     assert sorted(boards[0].output.splitlines()) == sorted(boards[1].output.splitlines())
+
+    seasons = read_scoreboard(database_url, kind="season")
+    assert seasons == scoreboard(read_movies(tmp_path / "movies.csv"), "season")
+    assert_as_the_replica_has_them(seasons)
+
+
+def assert_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
+    """Compare seasons with the truth: each once, beside that of the same number of the same series, with the scores of series' pages."""
+    truth = [
+        (whole, season)
+        for whole in map(Catalogue(1, TITLES, SERIES).series.series, range(SERIES))
+        for season in whole.seasons
+    ]
+    sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")
+    found = {site: {getattr(row, f"{site}_id"): row for row in rows if getattr(row, f"{site}_id")} for site in sites}
+    for site in sites:
+        assert found[site].keys() == {site_id for _, season in truth if (site_id := season_id(site, season))}
+    for _, season in truth:
+        ids = {site: site_id for site in sites if (site_id := season_id(site, season))}
+        of_season = [found[site][site_id] for site, site_id in ids.items()]
+        assert len({id(row) for row in of_season}) <= 1, ids
+        for row in of_season[:1]:
+            shown = {kind: getattr(row, kind) for kind in ("metascore", "tomatometer", "popcornmeter")}
+            scores = {
+                kind: score for site in ids for kind, (score, _) in season_scores(site, season, listed=True).items()
+            }
+            assert {kind: score for kind, score in shown.items() if score is not None} == scores
+    assert any(row.metacritic_id and row.rottentomatoes_id for row in rows)
