@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.http import Response
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.extensions.outcomes import TitleOutcomes
-from moviecrawler.extensions.settlement import Settlement
+from moviecrawler.extensions.settlement import Settlement, takes_batches
 from moviecrawler.items import Miss, Movie
 from moviecrawler.signals import item_completed, item_settled, store_opened
 
@@ -115,3 +116,21 @@ def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
     ):
         crawl.item(item, csv="durable")
     assert crawl.counted == {"absent": 1}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"FEEDS": {"movies.jsonl": {"format": "jsonlines"}}},
+        {"CLOSESPIDER_ITEMCOUNT": 10},
+        {"REDIS_URL": "redis://localhost:6379/0"},
+        {"ITEM_PIPELINES": {f"{__name__}.Crawl": 500}},
+        {"EXTENSIONS": {Crawl: 500}},
+    ],
+)
+def test_items_come_in_batches_only_where_all_that_takes_them_knows_batches(settings: dict[str, Any]) -> None:
+    ours = Settings()
+    ours.setmodule("moviecrawler.settings")
+    assert takes_batches(ours)
+    ours.setdict(settings, priority="cmdline")
+    assert not takes_batches(ours)
