@@ -194,6 +194,7 @@ def _about(traits: Traits) -> dict[str, Any]:
         "keywords": {"total": len(edges), "edges": edges},
         "interests": {"edges": interests},
         "taglines": {"edges": taglines},
+        "criticReviewsTotal": {"total": traits.critic_reviews},
     }
 
 

@@ -60,6 +60,11 @@ class Traits:
     user_reviews: int
     ems_id: str
 
+    @property
+    def critic_reviews(self) -> int:
+        """Critics' reviews that IMDb links to."""
+        return self.user_reviews // 3
+
 
 @dataclass(slots=True, frozen=True)
 class Side:

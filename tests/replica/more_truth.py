@@ -34,6 +34,7 @@ def say_more_of_imdb(found: Movie, catalogue: Catalogue, traits: Traits) -> None
 
     found.keywords, found.interests = list(traits.keywords), list(traits.interests)
     found.taglines = [traits.tagline] if traits.tagline else []
+    found.critic_review_count = traits.critic_reviews or None
     found.offers = [Offer(provider=offer.provider, kind=offer.kind, url=offer.url) for offer in traits.offers]
     wins = sum(won for _, won, _ in traits.awards)
     nominated = sum(nominations for _, _, nominations in traits.awards)
