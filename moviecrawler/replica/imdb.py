@@ -113,6 +113,7 @@ class Pages:
         return {
             **_title(movie),
             "meterRanking": {"currentRank": movie.index + 1},
+            "criticReviewsTotal": {"total": critic_review_count(movie)},
             "genres": {"genres": [{"text": genre, "id": genre} for genre in basics.genres]},
             "principalCredits": [
                 {
@@ -315,6 +316,11 @@ def _person_json_ld(person: Person) -> dict[str, str]:
 
 
 # --- Pieces of the data ---------------------------------------------------------------------------------------------
+
+
+def critic_review_count(movie: ReplicaMovie) -> int:
+    """Return how many critics' reviews a title's page links to."""
+    return movie.index % 300
 
 
 def _title(movie: ReplicaMovie) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def imdb_truth(movie: ReplicaMovie, rank: int | None) -> Movie:
         amounts=[Amount(kind=kind, value=value, currency="USD") for kind, value in amounts if value is not None],
         imdb_top250_rank=rank,
         popularity_rank=movie.index + 1,
+        critic_review_count=imdb.critic_review_count(movie) or None,
     )
 
 
