@@ -300,7 +300,7 @@ class SeriesCatalogue:
                 year=start.year,
                 release=Release.on(start),
                 names_imdb_id=False,
-                metascore=round(mean - 8 + 16 * luck[0]) if season and luck[1] < 0.75 else None,  # noqa: PLR2004 - a share
+                metascore=min(100, round(mean - 8 + 16 * luck[0])) if season and luck[1] < 0.75 else None,  # noqa: PLR2004 - a share
                 critic_reviews=4 + int(40 * luck[2]),
                 user_score=round(mean / 10 - 1 + 1.4 * luck[3], 1) if season and luck[4] < 0.9 else None,  # noqa: PLR2004
                 user_ratings=4 + int(900 * luck[4]),
