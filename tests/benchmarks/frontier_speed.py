@@ -41,6 +41,7 @@ WAYS: dict[str, dict[str, str]] = {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
         "SPIDER_MIDDLEWARES": "{}",
+        "REDIS_PARAMS": "{}",  # which it can't read when it is empty
     },
 }
 SLOW = 0.002

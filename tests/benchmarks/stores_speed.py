@@ -114,6 +114,8 @@ class Usual(scrapy.Spider):
 _SCRAPY_REDIS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "SPIDER_MIDDLEWARES": "{}",
+    "REDIS_PARAMS": "{}",  # which it can't read when it is empty
 }
 ALL_STORES = frozenset({"postgres", "mongo", "s3", "redis"})
 
