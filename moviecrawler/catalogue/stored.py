@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NEWER_FIELDS: Final = (
     *("poster_width", "poster_height", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus"),
 )
-_COUNTS: Final = ("critic_review_count", "season_count", "episode_count")
+COUNTS: Final = ("critic_review_count", "season_count", "episode_count")
 """Newer still: one that is written as null is stated to be absent, and a movie is silent of one that is not there."""
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
@@ -40,7 +40,7 @@ _LEFT_OUT: Final = {
 _DECODER = msgspec.json.Decoder(Movie)
 _SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
 """Keys. The first stands in every item of this version, the second in those that tell some newer field."""
-_COUNT_KEYS: Final = [(name, f'"{name}":'.encode()) for name in _COUNTS]
+_COUNT_KEYS: Final = [(name, f'"{name}":'.encode()) for name in COUNTS]
 
 
 class _Former(msgspec.Struct):
@@ -73,7 +73,7 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
     if movie.kind == "season" and movie.season is not None:
         document["kind"] = "series"
     counted = told_by(movie.site, movie.kind)
-    for name in _COUNTS:
+    for name in COUNTS:
         if document[name] is None and (name in movie.silent or name not in counted):
             del document[name]
     finer = [score for score in document["scores"] if score["kind"] not in SCOREBOARD_KINDS]
@@ -85,7 +85,7 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
         del document["external_ids"]
     else:
         unnamed = frozenset()
-    document["silent"] = [name for name in movie.silent if name not in unnamed and name not in _COUNTS]
+    document["silent"] = [name for name in movie.silent if name not in unnamed and name not in COUNTS]
     return document
 
 
@@ -112,7 +112,7 @@ def movie_of_document(document: Mapping[str, Any]) -> Movie:
         movie.silent = _silent(movie, document.get("unsure", {}))
     if "external_ids" not in document:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
-    return _with_counts(movie, [name for name in _COUNTS if name not in document])
+    return _with_counts(movie, [name for name in COUNTS if name not in document])
 
 
 def _tell_season(movie: Movie) -> None:

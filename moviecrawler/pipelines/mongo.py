@@ -17,7 +17,7 @@ from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import is_partial, merged, supersedes
-from moviecrawler.catalogue.stored import document_of_movie, movie_of_document
+from moviecrawler.catalogue.stored import COUNTS, document_of_movie, movie_of_document
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -56,7 +56,7 @@ _INDEXES = {
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
-_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids")
+_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids", *COUNTS)
 """What a stored movie needs to be compared with a newer page of it."""
 _DUPLICATE_KEY = 11000
 _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
@@ -275,6 +275,7 @@ def _state_of(document: Document) -> Document:
         "scraped_at": document["scraped_at"],
         "silent": silent,
         "external_ids": {"$exists": "external_ids" in document},
+        **{name: document.get(name) for name in COUNTS},
     }
 
 

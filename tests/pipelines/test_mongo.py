@@ -118,11 +118,12 @@ def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp
     assert {document["title"] for document in found.values()} == {"0"}
 
 
+@pytest.mark.parametrize(("name", "value"), [("certificate", "PG"), ("critic_review_count", 7)])
 def test_processes_that_fill_the_same_title_at_once_undo_nothing(
-    mongo_url: str, monkeypatch: pytest.MonkeyPatch
+    mongo_url: str, monkeypatch: pytest.MonkeyPatch, name: str, value: Any
 ) -> None:
     """Older readings leave the time of what they fill."""
-    row = make_movie(1, source="dataset", silent=["certificate", "countries"])
+    row = make_movie(1, source="dataset", silent=sorted([name, "countries"]))
     with closing(MongoStore(mongo_url)) as one, closing(MongoStore(mongo_url)) as other:
         one.open()
         other.open()
@@ -131,16 +132,16 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
 
         def overtaken(*arguments: Any) -> None:
             monkeypatch.setattr(one, "_write_bulk", write)
-            other.write([record_of(make_movie(1, 600, certificate="PG", silent=["countries"]))])
+            other.write([record_of(make_movie(1, 600, **{name: value}, silent=["countries"]))])
             write(*arguments)
 
         monkeypatch.setattr(one, "_write_bulk", overtaken)
-        page = record_of(make_movie(1, 900, countries=["Norway"], silent=["certificate"]))
+        page = record_of(make_movie(1, 900, countries=["Norway"], silent=[name]))
         with pytest.raises(TransientStoreError, match="compared again"):
             one.write([page])
         one.write([page])
     document = documents(mongo_url, "movies")[KEY]
-    assert (document["certificate"], document["countries"], document["scraped_at"]) == ("PG", ["Norway"], BEGIN)
+    assert (document[name], document["countries"], document["scraped_at"]) == (value, ["Norway"], BEGIN)
 
 
 @pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
