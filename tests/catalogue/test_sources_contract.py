@@ -25,7 +25,7 @@ MANY = range(1, 2_001)
 
 @functools.cache
 def dataset(name: str) -> bytes:
-    made = Dataset(Catalogue(1, len(MANY)), name)
+    made = Dataset(Catalogue(1, len(MANY), 0), name)
     return b"".join(made.read(0, made.size))
 
 
