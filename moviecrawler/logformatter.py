@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_MESSAGE = 10_000
 """Characters, by which Scrapy's stats at the end of a crawl come through whole; longer messages are cut in the middle."""
 _LONGEST_TRACEBACK = 50_000
+_CLIENTS = ("boto3", "botocore", "pymongo", "redis", "s3transfer", "urllib3")
+"""Loggers of libraries that write many records of level DEBUG for their authors."""
 
 
 class ShortRecord(logging.LogRecord):
@@ -42,10 +44,15 @@ class ShortRecord(logging.LogRecord):
 
 
 def _skip_unread() -> None:
-    """Have loggers skip what is below LOG_LEVEL. Scrapy has its handlers drop it, when clients of services have made it for their authors."""
+    """Have the clients of services make no record that LOG_LEVEL hides; Scrapy has its handlers drop what was made.
+
+    A logger that somebody has set up, and all of Scrapy's and of this project, stay as they are: handlers of one's own may hang there.
+    """
     least = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
-    logging.root.setLevel(least)
-    logging.getLogger("scrapy").setLevel(max(logging.DEBUG, least))
+    for name in _CLIENTS:
+        client = logging.getLogger(name)
+        if client.level == logging.NOTSET and all(isinstance(each, logging.NullHandler) for each in client.handlers):
+            client.setLevel(least)
 
 
 class TerseLogFormatter(LogFormatter):
@@ -53,7 +60,7 @@ class TerseLogFormatter(LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Give all that this process logs from now on a length, and make no record that no handler takes."""
+        """Give all that this process logs from now on a length, and spare what clients of services write for nobody."""
         logging.setLogRecordFactory(ShortRecord)
         crawler.signals.connect(_skip_unread, signals.engine_started)
         return super().from_crawler(crawler)

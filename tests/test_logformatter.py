@@ -12,34 +12,78 @@ from scrapy.utils.test import get_crawler
 
 from moviecrawler.logformatter import TerseLogFormatter
 
+CLIENT = "botocore"
+
+
+class Kept(logging.Handler):
+    """Keeps the messages that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
 
 @pytest.fixture
-def loggers() -> Iterator[None]:
-    """Loggers as Scrapy leaves them; what a test sets is undone."""
-    factory, scrapy = logging.getLogRecordFactory(), logging.getLogger("scrapy")
-    levels = logging.root.level, scrapy.level
+def made() -> Iterator[list[str]]:
+    """What is made for the log; what a test sets is undone."""
+    factory, loggers = logging.getLogRecordFactory(), [logging.getLogger(name) for name in ("scrapy", CLIENT, "mine")]
+    levels = [logger.level for logger in (logging.root, *loggers)]
     logging.root.setLevel(logging.NOTSET)
-    yield
+    logging.getLogger(CLIENT).setLevel(logging.NOTSET)
+    yield []
     logging.setLogRecordFactory(factory)
-    logging.root.setLevel(levels[0])
-    scrapy.setLevel(levels[1])
+    for logger, level in zip((logging.root, *loggers), levels, strict=True):
+        logger.setLevel(level)
 
 
-@pytest.mark.usefixtures("loggers")
-def test_records_below_the_log_level_are_not_made_once_a_crawl_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(logging.WARNING)])  # LOG_LEVEL=WARNING
-    crawler = get_crawler()
+def begin(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a crawl with LOG_LEVEL=WARNING, and note from then on what is made."""
+    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(logging.WARNING)])
+    crawler = get_crawler(settings_dict={"MEMUSAGE_ENABLED": False})
     _formatter = TerseLogFormatter.from_crawler(crawler)
-    made: list[str] = []
 
     def note(*arguments: Any, **named: Any) -> logging.LogRecord:
         record = logging.LogRecord(*arguments, **named)
-        made.append(record.msg)
+        made.append(record.getMessage())
         return record
 
-    logging.setLogRecordFactory(note)
     crawler.signals.send_catch_log(signals.engine_started)
-    for name in ("botocore.hooks", "scrapy.core.engine"):
-        logging.getLogger(name).info("nobody reads this")
-        logging.getLogger(name).warning("somebody reads this")
-    assert [line for line in made if line.endswith("reads this")] == ["somebody reads this"] * 2
+    logging.setLogRecordFactory(note)
+
+
+def test_clients_of_services_make_no_record_below_the_log_level(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(made, monkeypatch)
+    logging.getLogger(f"{CLIENT}.hooks").info("nobody reads this")
+    logging.getLogger(f"{CLIENT}.hooks").warning("somebody reads this")
+    assert made == ["somebody reads this"]
+
+
+def test_loggers_that_somebody_has_set_up_and_handlers_of_ones_own_get_all_records(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scrapy, client, mine, kept = (
+        logging.getLogger("scrapy"),
+        logging.getLogger(CLIENT),
+        logging.getLogger("mine"),
+        Kept(),
+    )
+    scrapy.setLevel(logging.ERROR)  # as Scrapy's documentation advises
+    client.setLevel(logging.DEBUG)
+    mine.addHandler(kept)
+    try:
+        begin(made, monkeypatch)
+        logging.getLogger("scrapy.core.engine").warning("too much")
+        client.debug("of a client")
+        mine.debug("for my handler")
+        logging.root.addHandler(late := Kept())
+        mine.debug("for a later handler")
+    finally:
+        mine.removeHandler(kept)
+    assert made == ["of a client", "for my handler", "for a later handler"]
+    assert kept.messages == ["for my handler", "for a later handler"]
+    assert late.messages == ["for a later handler"]

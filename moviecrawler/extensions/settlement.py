@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pydispatch import dispatcher
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, MovieBatch, RawPage
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
     from scrapy.signalmanager import SignalManager
     from twisted.python.failure import Failure
 
     from moviecrawler.signals import Outcome
+
+
+_KNOW_BATCHES = ("moviecrawler.", "scrapy.spidermiddlewares.", "scrapy.extensions.corestats")
+"""Modules of what takes batches of movies, or counts them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -117,16 +121,24 @@ def _parts(entry: _Followed) -> Iterator[tuple[Any, frozenset[Outcome]]]:
     yield entry.item, frozenset(alike)
 
 
-def takes_batches(settings: BaseSettings) -> bool:
-    """Return whether all that takes items is this project's own, and knows batches of them.
+def takes_batches(crawler: Crawler) -> bool:
+    """Return whether all that takes items is this project's own, and knows batches of them. Ask once the crawl has begun.
 
-    Feeds, other people's pipelines and extensions, and Scrapy's limit of items, take one movie at a time, and so do the leases of
-    a shared crawl.
+    Feeds, other people's pipelines, extensions and scripts, and Scrapy's limit of items, take one movie at a time, and so do the
+    leases of a shared crawl.
     """
+    settings = crawler.settings
     components = [
         path
-        for name in ("ITEM_PIPELINES", "EXTENSIONS", "SPIDER_MIDDLEWARES")
+        for name in ("ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
         for path in settings.get_component_priority_dict_with_base(name)
     ]
-    own = all(isinstance(path, str) and path.startswith(("moviecrawler.", "scrapy.")) for path in components)
-    return own and not any(settings.get(name) for name in ("FEEDS", "CLOSESPIDER_ITEMCOUNT", "REDIS_URL"))
+    own = all(isinstance(path, str) and path.startswith(_KNOW_BATCHES) for path in components)
+    return own and not settings.get("REDIS_URL") and all(_listeners(crawler.signals))
+
+
+def _listeners(manager: SignalManager) -> Iterator[bool]:
+    """Yield of each that listens to what becomes of items whether it knows batches."""
+    for signal in (signals.item_scraped, signals.item_dropped, signals.item_error, item_settled, item_completed):
+        for receiver in dispatcher.liveReceivers(dispatcher.getAllReceivers(manager.sender, signal)):
+            yield str(getattr(receiver, "__module__", "")).startswith(_KNOW_BATCHES)

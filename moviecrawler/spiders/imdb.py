@@ -112,7 +112,6 @@ class ImdbSpider(MovieSpider):
         # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
         is_settled_by_stores = spider.plan.lane is not None or crawler.settings.get("REDIS_URL")
         spider.stored = None if is_settled_by_stores else DatasetFacts(crawler)
-        spider.gives_batches = takes_batches(crawler.settings)
         crawler.signals.connect(spider.read_refused_elsewhere, signals.spider_idle)
         crawler.signals.connect(spider.close_downloads, signals.spider_closed)
         return spider
@@ -173,8 +172,6 @@ class ImdbSpider(MovieSpider):
     pass_number: int
     """Requests of a pass carry its number: answers that come after its end belong to no other pass."""
     progress: DownloadProgress
-    gives_batches: bool
-    """Whether the movies of datasets are given to the pipelines in batches; otherwise one by one, like those of pages."""
     stored: DatasetFacts | None
     """Knows which titles the stores have as they are; None where all that is read is stored."""
 
@@ -367,6 +364,7 @@ class ImdbSpider(MovieSpider):
                 yield item
             return
         count = 0
+        gives_batches = takes_batches(self.crawler)  # otherwise one by one, like those of pages
         try:
             if self.refused_list is not None:
                 wanted, charted = await asyncio.to_thread(read_chart, files, self.refused_list, self.plan.limit, damage)
@@ -389,7 +387,7 @@ class ImdbSpider(MovieSpider):
                     self.refused_titles.pop(movie.site_id or "", None)
                 stats.inc_value("titles/asked", sum(movie.site_id not in asked for movie in movies))
                 stats.inc_value("titles/unchanged", len(movies) - len(changed))
-                if self.gives_batches and changed:
+                if gives_batches and changed:
                     yield MovieBatch(changed)
                 else:
                     for movie in changed:

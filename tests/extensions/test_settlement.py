@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
@@ -118,6 +119,26 @@ def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
     assert crawl.counted == {"absent": 1}
 
 
+class Listener:
+    """An extension of somebody's own."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Listener:
+        listener = cls()
+        crawler.signals.connect(listener.item_scraped, signals.item_scraped)
+        return listener
+
+    def item_scraped(self, item: Any) -> None:
+        pass
+
+
+def crawler_with(settings: dict[str, Any]) -> Crawler:
+    """A crawler of this project's settings and some others."""
+    ours = Settings()
+    ours.setmodule("moviecrawler.settings")
+    return get_crawler(Spider, {**ours, "ADDONS": {}, "TWISTED_REACTOR_ENABLED": False, **settings})
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -125,12 +146,16 @@ def test_miss_counts_as_its_outcome_and_its_list_row_not_at_all() -> None:
         {"CLOSESPIDER_ITEMCOUNT": 10},
         {"REDIS_URL": "redis://localhost:6379/0"},
         {"ITEM_PIPELINES": {f"{__name__}.Crawl": 500}},
-        {"EXTENSIONS": {Crawl: 500}},
+        {"ITEM_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 500}},
+        {"EXTENSIONS": {Listener: 500}},
     ],
 )
 def test_items_come_in_batches_only_where_all_that_takes_them_knows_batches(settings: dict[str, Any]) -> None:
-    ours = Settings()
-    ours.setmodule("moviecrawler.settings")
-    assert takes_batches(ours)
-    ours.setdict(settings, priority="cmdline")
-    assert not takes_batches(ours)
+    assert takes_batches(crawler_with({}))
+    assert not takes_batches(crawler_with(settings))
+
+
+def test_a_script_that_listens_to_items_is_given_movies_and_not_batches() -> None:
+    crawler, listener = crawler_with({}), Listener()
+    crawler.signals.connect(listener.item_scraped, signals.item_scraped)
+    assert not takes_batches(crawler)
