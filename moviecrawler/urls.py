@@ -25,7 +25,7 @@ longest that the sites have is half as long."""
 _PART: dict[Site, str] = {
     "metacritic": rf"/(?:season-[0-9]{{1,4}}(?:-[a-z0-9-]{{1,60}})?|specials)(?:/episode-{_NAME})?",
     # A special that comes out between two episodes of a season stands inside it: `s37.2`.
-    "rottentomatoes": r"/s[0-9]{1,4}(?:\.[0-9]{1,3})?(?:/e[0-9]{1,4}(?:\.[0-9]{1,3})?)?",
+    "rottentomatoes": r"/s[0-9]{1,4}(?:\.[0-9]{1,3})?(?:/e[0-9]{1,4}(?:\.[0-9]{1,3})?|(?!/e[0-9]))",
 }
 """What follows a series' id in that of a season or an episode."""
 _NO_PART: dict[Site, str] = {"metacritic": r"(?!/season-|/specials)", "rottentomatoes": r"(?!/s[0-9])"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moviecrawler import urls
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.urls import HOMES, normalised, parse_title_id
+from moviecrawler.urls import HOMES, id_in_url, normalised, parse_title_id
 
 HOSTS = st.sampled_from(
     [
@@ -69,6 +69,30 @@ def test_order_of_the_query_and_where_a_visitor_came_from_make_no_other_page(
     other = data.draw(st.permutations([*parameters, "utm_campaign=x", "GCLID=y"]))
     plain = f"{host}/{path}"
     assert normalised(f"{plain}/?{'&'.join(other)}#top") == normalised(f"{plain}?{'&'.join(parameters)}")
+
+
+@pytest.mark.parametrize(
+    ("site", "path", "site_id"),
+    [
+        ("rottentomatoes", "/tv/s01_the_beginning", "tv/s01_the_beginning"),
+        ("rottentomatoes", "/tv/s01/s01/reviews", "tv/s01/s01"),
+        ("rottentomatoes", "/m/s01", "m/s01"),
+        ("rottentomatoes", "/tv/salt_road/s00", "tv/salt_road/s00"),
+        ("rottentomatoes", "/tv/salt_road/s2023/e10", "tv/salt_road/s2023/e10"),
+        ("rottentomatoes", "/tv/salt_road/s01extra", None),
+        ("rottentomatoes", "/tv/salt_road/s01/e05-part-2", None),
+        ("rottentomatoes", "/tv/salt_road/s01.1/e05a/reviews", None),
+        ("rottentomatoes", "/tv/salt_road/s01/extras", "tv/salt_road/s01"),
+        ("metacritic", "/tv/season-of-the-salt/", "tv/season-of-the-salt"),
+        ("metacritic", "/tv/specials/specials/", "tv/specials/specials"),
+        ("metacritic", "/movie/season-1/", "movie/season-1"),
+        ("metacritic", "/tv/salt-road/season-2023/critic-reviews/", "tv/salt-road/season-2023"),
+        ("metacritic", "/tv/salt-road/season-of-the-salt/", None),
+        ("metacritic", "/tv/salt-road/seasons/", "tv/salt-road"),
+    ],
+)
+def test_only_a_seasons_and_an_episodes_own_path_names_them(site: Site, path: str, site_id: str | None) -> None:
+    assert id_in_url(site, path) == site_id
 
 
 @pytest.mark.parametrize("text", ["", "tt0111161", "/title/tt0111161/", "https:///title/", "https://[", "http://a:b/"])

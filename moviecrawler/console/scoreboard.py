@@ -25,6 +25,9 @@ _NARROWEST, _WIDEST = 80, 120
 _WHOLE = frozenset({"metascore", "tomatometer", "popcornmeter"})
 """Scores that are whole numbers, though they are stored as floats."""
 _PARTS = frozenset({"season", "episode"})
+_SERIES = "rottentomatoes -a list=tv_series_browse -a limit=20"
+_CRAWLS: dict[TitleKind, str] = {"series": _SERIES, "season": _SERIES, "episode": "imdb -a ids=ID_OF_AN_EPISODE"}
+"""What gets titles of a kind, where it is not what gets films."""
 _CSV_COLUMNS = tuple(field.name for field in fields(ScoreboardRow) if field.name not in {"matched_by", *PART_FIELDS})
 
 
@@ -42,14 +45,12 @@ class Scoreboard(Console):
             demo = Path(error.filename).parent / "demo"
             hint = f"; the demo's movies are shown by: scrapy scoreboard -s DATA_DIR={demo}"
             self.fail(
-                f"there is no {error.filename} yet; crawl first, such as with: scrapy crawl imdb -a list=top"
+                f"there is no {error.filename} yet; {_crawl_first(opts.kind)}"
                 + (hint if (demo / "movies.csv").exists() else "")
             )
             return
         if not rows:
-            self.fail(
-                f"{place} holds no {opts.kind or 'title'} yet; crawl first, such as with: scrapy crawl imdb -a list=top"
-            )
+            self.fail(f"{place} holds no {opts.kind or 'title'} yet; {_crawl_first(opts.kind)}")
             return
         # CSV is written as in the files. A terminal may lack some letters.
         form = {"encoding": "utf-8", "newline": ""} if opts.format == "csv" else {"errors": "replace"}
@@ -85,6 +86,11 @@ def _print(rows: Sequence[ScoreboardRow], form: str, *, with_parts: bool) -> Non
     else:
         width = shutil.get_terminal_size(fallback=(100, 24)).columns
         print(render_table(rows, min(_WIDEST, max(_NARROWEST, width))))
+
+
+def _crawl_first(kind: TitleKind | None) -> str:
+    """Say how to get titles of a kind."""
+    return f"crawl first, such as with: scrapy crawl {_CRAWLS.get(kind or 'movie', 'imdb -a list=top')}"
 
 
 def _cell(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_size, dig_text, read_at
 from moviecrawler.extract.findings import ABSENT, NoValue, attempt
+from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +41,7 @@ def series_places(sources: list[TitleData], kind: TitleKind) -> dict[str, list[C
 
     if kind == "episode":
         return {
-            "series_id": at(dig_text, (("series", "series", "id"),)),
+            "series_id": at(_series_id, (("series", "series", "id"),)),
             "series_title": at(dig_text, (("series", "series", "titleText", "text"),)),
             "season": at(number_in_series, _SEASON),
             "episode": at(number_in_series, _EPISODE),
@@ -54,6 +55,13 @@ def series_places(sources: list[TitleData], kind: TitleKind) -> dict[str, list[C
             "episode_count": at(_positive, _EPISODES),
         }
     return {}
+
+
+def _series_id(value: Any) -> str | None:
+    series_id = dig_text(value)
+    if series_id is not None and not IMDB_ID.fullmatch(series_id):
+        raise ShapeError("series_id", f"{series_id!r} is not an id of a series")
+    return series_id
 
 
 def seasons_shown(section: Any) -> int | NoValue:

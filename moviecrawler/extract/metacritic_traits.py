@@ -53,6 +53,8 @@ _OFFER_KINDS: Final[dict[str, OfferKind]] = {
 """JustWatch's kinds of offers, in the order of the page."""
 _MOST_EXPENSIVE: Final = 1_000_000
 """In any currency; Indonesia's films cost some 100,000 rupiah."""
+_LONGEST_SENTIMENT: Final = 100
+"""Characters; "Overwhelming dislike" has 20."""
 _WATCHED: Final = frozenset({"movie", "series"})
 _JUSTWATCH: Final = "JustWatch"
 _LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
@@ -83,7 +85,7 @@ def is_own(site_id: str, summary: Any) -> bool:
 def add_facts(score: Score, summary: Any) -> None:
     """Add what a row's summary says beside its score."""
     score.liked, score.neutral, score.disliked = (attempt(partial(dig_size, summary, key)) for key in _COUNTS.values())
-    score.sentiment = attempt(partial(dig_text, summary, "sentiment"))
+    score.sentiment = attempt(lambda: _sentiment(dig(summary, "sentiment")))
     if score.kind == "metascore":
         average = attempt(lambda: read_at(_average, summary, "normalizedScore"))
         score.average = average if isinstance(average, float) else None
@@ -100,10 +102,17 @@ def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> No
             *([own] if kind == "metascore" else []),
         ]
         places = {fact: partial(read_first, dig_size, summaries, key) for fact, key in _COUNTS.items()}
-        found.look_beside(kind, {**places, "sentiment": partial(read_first, dig_text, summaries, "sentiment")})
+        found.look_beside(kind, {**places, "sentiment": partial(read_first, _sentiment, summaries, "sentiment")})
     found.look_beside("metascore", {"average": lambda: read_at(_average, own, "normalizedScore")})
     if found.movie.season is None:  # the product beside a season's scores is its series
         found.look_beside("metascore", {"certified": lambda: _must(product)})
+
+
+def _sentiment(text: Any) -> str | None:
+    sentiment = dig_text(text)
+    if sentiment and len(sentiment) > _LONGEST_SENTIMENT:
+        raise ShapeError("scores", f"a sentiment of {len(sentiment)} characters")
+    return sentiment
 
 
 def _average(score: Any) -> float | None:

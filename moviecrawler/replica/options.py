@@ -78,7 +78,7 @@ _HELP = {
     "host": ("ADDRESS", "listen there (default: 127.0.0.1, this machine only)"),
     "titles": ("N", "movies to make up (default: 1000)"),
     "series": ("N", "series to make up (default: one for 100 movies)"),
-    "today": ("DATE", f"show the series as they are on that day (default: {TODAY})"),
+    "today": ("DATE", f"show series as of that day (default: {TODAY})"),
     "seed": ("S", "which movies those are (default: 1)"),
     "pages": ("DIR", "serve the pages that DIR/INDEX.tsv names instead"),
     "latency": ("MS", "milliseconds before every answer (default: 0)"),

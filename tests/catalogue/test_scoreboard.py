@@ -151,6 +151,13 @@ def test_the_command_prints_json_with_nulls_and_no_more_than_is_asked_for(data: 
     [
         (None, [], 1, "there is no"),
         (",".join(MOVIE_COLUMNS), [], 1, "holds no title"),
+        (
+            ",".join(MOVIE_COLUMNS),
+            ["--kind", "season"],
+            1,
+            "no season yet; crawl first, such as with: scrapy crawl rotten",
+        ),
+        (None, ["--kind", "episode"], 1, "crawl first, such as with: scrapy crawl imdb -a ids="),
         ("a,b", [], 1, "has no column"),
         (None, ["--limit", "0"], 2, "--limit is 0"),
         (None, ["now"], 2, "'now'"),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 import redis
+from scrapy.cmdline import ScrapyArgumentParser
+from scrapy.commands import ScrapyHelpFormatter
+from scrapy.settings import BaseSettings
 
+from moviecrawler import commands
 from moviecrawler.frontier.keys import Keys
 from tests.crawling import environment, scrapy
 
@@ -49,3 +56,14 @@ def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "movies.csv").write_text("")
     assert f"scrapy scoreboard -s DATA_DIR={tmp_path}/demo" in scrapy("scoreboard", data=tmp_path).log
+
+
+def test_help_shows_no_line_of_an_option_as_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy takes every line that ends with a colon for one."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for module in iter_modules(commands.__path__):
+        command = import_module(f"{commands.__name__}.{module.name}").Command()
+        command.settings = BaseSettings()
+        parser = ScrapyArgumentParser(formatter_class=ScrapyHelpFormatter)
+        command.add_options(parser)
+        assert re.findall(r"^.*\(.*\n *=+$", parser.format_help(), re.MULTILINE) == [], module.name

@@ -163,6 +163,17 @@ def test_more_seasons_than_any_series_has_are_refused_in_bounded_time() -> None:
         seasons(body)
 
 
+def test_a_sentiment_that_no_store_takes_is_left_out() -> None:
+    case = "metacritic/composer-series"
+    page = read_page(body_of(case).replace(b'"Universal acclaim"', b'"%b"' % (b"Universal " * 10_000)), url_of(case))
+    scored = [season for season in page.seasons if season.scores]
+    assert [season.season for season in scored][:1] == [1]
+    for season in scored:
+        check_movie(season)
+    assert (scored[0].scores[0].value, scored[0].scores[0].sentiment) == (88, None)
+    assert "scores.metascore.sentiment" in scored[0].silent
+
+
 def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
     body = TILES.read_bytes()
     text = b'<rt-text slot="%b">' + b"In 1999 all was salt, and 12 episodes were lost. " * 20
@@ -234,3 +245,16 @@ def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, 
         "silent" if name in movie.silent else getattr(movie, name) for name in ("season_count", "episode_count")
     )
     assert found == counts
+
+
+def test_an_imdb_episode_of_a_series_without_an_id_is_silent_of_it() -> None:
+    of_series = {
+        "series": {"id": "name/nm1", "titleText": {"text": "Harbour Lights"}},
+        "episodeNumber": {"seasonNumber": 2},
+    }
+    body = episodes_page({"episodes": {"items": []}}, titleType={"id": "tvEpisode"}, series=of_series)
+    movie = read_page(body).movie
+    assert movie is not None
+    check_movie(movie)
+    assert (movie.kind, movie.series_id, movie.series_title, movie.season) == ("episode", None, "Harbour Lights", 2)
+    assert "series_id" in movie.silent
