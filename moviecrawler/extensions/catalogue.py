@@ -168,6 +168,9 @@ class CatalogueRecorder:
         if isinstance(item, Movie) and _is_told_by_series(item):
             return
         self._failed(getattr(response, "request", None))
+        for movie in movies_in(item):
+            if movie.source == "dataset" and movie.site_id:  # of no request for a title: one pass gives many
+                self.writer.add(SiteOutcome(site=movie.site, outcome="error", at=utc_now(), asked_id=movie.site_id))
 
     def lease_ended(self, request: Request, how: str) -> None:
         """Count a title as failed whose request the shared queue has set aside."""
