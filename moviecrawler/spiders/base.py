@@ -198,7 +198,8 @@ class MovieSpider(scrapy.Spider):
                 logger.warning("A list names what can't be a title: %s", error, extra={"spider": self})
                 continue
             self.asked.add(site_id)
-            self._count_asked()
+            if site_id not in self.asked_seasons:  # else a series' page has come first, and Scrapy drops this request
+                self._count_asked()
             yield self.title_request(site_id, found)
 
     def _count_asked(self) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from moviecrawler.console.replay import ReplaySpider
@@ -218,6 +220,21 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
     assert found == {site_id: shown(true[site_id][1]) for site_id in part}
     assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
+
+
+def test_a_season_that_a_series_page_names_before_the_arguments_do_is_counted_once() -> None:
+    slug = SERIES.slug("rottentomatoes", 0)
+    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"/tv/{slug}", {}, "http://x")
+    assert isinstance(found, Served)
+    spider = spider_of(RottenTomatoesSpider, seasons="pages")
+    (series,) = spider.title_requests([(f"tv/{slug}", None)])
+    page = HtmlResponse(series.url, body=found.body.identity(), request=series)
+    seasons = [
+        one.cb_kwargs["site_id"] for one in series.callback(page, **series.cb_kwargs) if isinstance(one, Request)
+    ]
+    assert seasons
+    assert len(list(spider.title_requests((site_id, None) for site_id in seasons))) == len(seasons)
+    assert spider.crawler.stats.get_value("titles/asked") == 1 + len(seasons)
 
 
 def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path: Path) -> None:
