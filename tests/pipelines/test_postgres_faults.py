@@ -376,15 +376,17 @@ def test_a_user_without_rights_is_told_so(postgres_server: str, database_url: st
 
 def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, database_url: str) -> None:
     name = urlsplit(database_url).path[1:]
-    with closing(PostgresStore(database_url)) as store:
-        store.open()
     execute(database_url, f"CREATE ROLE {name}_reader")
     try:
-        execute(database_url, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}_reader")
-        execute(database_url, f"GRANT INSERT, DELETE ON records TO {name}_reader")
         execute(database_url, f"ALTER DATABASE {name} SET role = {name}_reader")
-        with pytest.raises(ConfigurationError, match=r"doesn't let .* delete amounts, .*, update records,"):
-            PostgresStore(database_url).open()
+        for rights, but, lacking in (
+            ("SELECT", "GRANT INSERT, DELETE ON records TO", "delete amounts, .*, update records,"),
+            ("ALL", "REVOKE ALL ON imdb_episodes FROM", "select imdb_episodes;"),
+        ):
+            granted = f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {name}_reader"
+            execute(database_url, f"SET role NONE; {granted}; {but} {name}_reader")
+            with pytest.raises(ConfigurationError, match=rf"doesn't let \S+ {lacking}"):
+                PostgresStore(database_url).open()
         execute(postgres_server, f"ALTER DATABASE {name} RESET role")
         execute(postgres_server, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         with pytest.raises(ConfigurationError, match="it is read-only"):

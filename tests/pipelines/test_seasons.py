@@ -222,6 +222,29 @@ def test_seasons_follow_a_series_that_is_split_by_hand_and_stay_apart(database_u
     assert where(database_url) == sites | episodes
 
 
+def test_an_episode_that_takes_the_number_of_another_one_takes_its_place(database_url: str) -> None:
+    """Sites renumber episodes, and their pages are not read at once: two have one number for a while."""
+    held, known, third = rotten("s01/e02"), episode(12, 1, 2), rotten("s01/e03")
+    write(database_url, IMDB, TOMATOES, third, held, known)
+    for at, number in enumerate((2, 2, 3), 1):
+        write(database_url, replace(third, episode=number, scraped_at=BEGIN + timedelta(days=at)))
+        first, second = (third, held) if number == 2 else (held, third)  # the record that is older
+        assert groups(database_url) == {
+            SERIES - {"tv/salt-harbour"},
+            frozenset({"tt0000012", first.site_id}),
+            frozenset({second.site_id}),
+        }
+    assert number_of(database_url, "titles") == 3
+
+
+def test_episodes_of_imdb_follow_its_series_to_another_title(database_url: str) -> None:
+    parts = [rotten("s01/e01"), episode(11, 1, 1), rotten("s01/e02"), episode(12, 1, 2)]
+    write(database_url, IMDB, TOMATOES, *parts)
+    execute(database_url, "SELECT move_record('imdb', 'tt0000001')")
+    assert groups(database_url) == {frozenset({movie.site_id or ""}) for movie in (IMDB, TOMATOES, *parts)}
+    assert {of for site_id, of in of_series(database_url).items() if site_id.startswith("tt")} == {"tt0000001"}
+
+
 def test_a_season_that_was_placed_by_hand_stays_and_keeps_its_place(database_url: str) -> None:
     """Such as where one site counts a season more."""
     parts = [rotten("s01"), rotten("s02"), critic("season-1"), critic("season-2")]
@@ -293,6 +316,13 @@ def test_versions_that_know_no_seasons_read_what_is_stored() -> None:
     assert document["kind"] == "series"
     assert read_movie(encode_movie(season)) == movie_of_document(document) == season
     assert not {"season_count", "episode_count"} & document.keys()
+
+
+def test_the_version_before_compares_seasons_as_series_beside_the_newer_version(database_url: str) -> None:
+    """It makes its own JSON of records, with the kind of each, and knows no season."""
+    write(database_url, TOMATOES, rotten("s01"), episode(11, 1, 1))
+    made = "SELECT jsonb_build_object('kind', kind) ->> 'kind', kind::text FROM records"
+    assert set(execute(database_url, made)) == {("series", "series"), ("series", "season"), ("episode", "episode")}
 
 
 def test_what_the_version_before_has_stored_is_silent_of_counts(stored: Stored) -> None:

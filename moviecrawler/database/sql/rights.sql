@@ -3,9 +3,13 @@
 SELECT CASE
     WHEN current_setting('transaction_read_only') = 'on' THEN 'write: it is read-only, as a standby is'
     ELSE (
-        SELECT string_agg(lower(r.name) || ' ' || t.name, ', ' ORDER BY t.name, r.name)
-        FROM unnest('{titles,records,scores,score_history,amounts,genres,record_genres,people,credits,misses,title_sites,
-            unjoined,offers,finer_scores,finer_score_history}'::text[]) AS t (name)
-        CROSS JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS r (name)
-        WHERE NOT has_table_privilege(t.name, r.name))
+        SELECT string_agg(lower(n.name) || ' ' || n.on_table, ', ' ORDER BY n.on_table, n.name)
+        FROM (
+            SELECT t.name AS on_table, r.name
+            FROM unnest('{titles,records,scores,score_history,amounts,genres,record_genres,people,credits,misses,title_sites,
+                unjoined,offers,finer_scores,finer_score_history}'::text[]) AS t (name)
+            CROSS JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS r (name)
+            UNION ALL SELECT 'imdb_episodes', 'SELECT'
+        ) n
+        WHERE NOT has_table_privilege(n.on_table, n.name))
 END

@@ -8,6 +8,11 @@
 -- PostgreSQL takes a new value of a type only when the transaction that adds it has ended: below, kinds are compared as texts.
 ALTER TYPE title_kind ADD VALUE 'season' AFTER 'series';
 
+-- The version before compares records by JSON of its own making, and can't read that value. It takes a season for a series, as in `items`.
+CREATE FUNCTION kind_as_json(kind title_kind) RETURNS json LANGUAGE sql STABLE PARALLEL SAFE AS
+$$ SELECT to_json(CASE WHEN kind::text = 'season' THEN 'series' ELSE kind::text END) $$;
+CREATE CAST (title_kind AS json) WITH FUNCTION kind_as_json(title_kind);
+
 ALTER TABLE records
     ADD COLUMN season_count  integer CHECK (season_count > 0),  -- of a series, as its site counts them
     ADD COLUMN episode_count integer CHECK (episode_count > 0),  -- of a series or season, likewise
@@ -89,6 +94,8 @@ BEGIN
                         AND r.kind = n.kind AND NOT r.placed_by_hand
                     OFFSET 0  -- by the index for each, whatever the planner thinks of how many there are
                 ) p
+                -- An id that the title is known by may be that of a record that has just gone to another one.
+                WHERE title_of_series(s.site, s.site_id) = n.series
             ), groups AS (
                 SELECT m.series, array_agg(m.record_id ORDER BY a.place) AS records,
                     array_agg(m.title_id ORDER BY a.place) AS titles, array_agg(m.site ORDER BY a.place) AS sites
@@ -101,16 +108,21 @@ BEGIN
                 WHERE m.nth = 1 GROUP BY m.series, m.kind, m.season, m.episode
                 UNION ALL
                 -- A second one of a site that has the same number, or one whose series or number is not known, stands alone.
-                SELECT p.series, ARRAY[p.record_id], ARRAY[p.title_id], ARRAY[p.site] FROM parts p
-                WHERE NOT p.placed_by_hand AND p.record_id NOT IN (SELECT m.record_id FROM members m WHERE m.nth = 1)
+                SELECT p.series, ARRAY[p.record_id], ARRAY[p.title_id], ARRAY[p.site]
+                FROM (
+                    SELECT series, record_id, title_id, site FROM parts WHERE NOT placed_by_hand
+                    UNION SELECT series, record_id, title_id, site FROM members  -- that stood in the place of one that has its number now
+                ) p
+                WHERE p.record_id NOT IN (SELECT m.record_id FROM members m WHERE m.nth = 1)
             )
             SELECT g.*
             FROM groups g
             WHERE (SELECT count(DISTINCT title) FROM unnest(g.titles) title) > 1
                 OR EXISTS (SELECT FROM records f WHERE f.title_id = ANY (g.titles) AND f.record_id <> ALL (g.records)
                     AND (NOT f.placed_by_hand OR f.site = ANY (g.sites)))
-            -- A title stays with the series that it is of.
-            ORDER BY (SELECT t.series_title_id FROM titles t WHERE t.title_id = g.titles[1]) IS DISTINCT FROM g.series, g.records
+            -- A title stays with the series that it is of, and with those that belong together.
+            ORDER BY (SELECT t.series_title_id FROM titles t WHERE t.title_id = g.titles[1]) IS DISTINCT FROM g.series,
+                cardinality(g.records) = 1, g.records
         LOOP
             target := NULL;
             ids := ids || part.titles;
