@@ -16,7 +16,7 @@ from moviecrawler.extract.embedded import (
     read_at,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt
-from moviecrawler.extract.metacritic_seasons import read_premiere, season_row
+from moviecrawler.extract.metacritic_seasons import read_premiere, score_in_row, season_row
 from moviecrawler.extract.metacritic_traits import (
     SUMMARIES,
     id_of_product,
@@ -100,7 +100,7 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
         "scores.metascore",
         partial(_component_score, site_id, components, "metascore"),
         partial(_own_score, site_id, components),
-        lambda: read_at(partial(read_score, "metascore"), row, "criticScoreSummary"),
+        partial(score_in_row, "metascore", site_id, row),
     )
     found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
     look_beside_scores(found, components)

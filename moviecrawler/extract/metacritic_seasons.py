@@ -6,16 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract.embedded import dig, dig_integer, dig_list, dig_text, read_at
-from moviecrawler.extract.findings import attempt, scores_of
-from moviecrawler.extract.metacritic_traits import add_facts
+from moviecrawler.extract.findings import NoValue, attempt, scores_of
+from moviecrawler.extract.metacritic_traits import add_facts, is_own
 from moviecrawler.extract.metacritic_values import id_in, read_score, without_season
 from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_year
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Movie
+    from moviecrawler.items import Movie, Score, ScoreKind
 
 SEASONS: Final = "seasons"
+_SUMMARIES: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
 
 
 def season_row(components: dict[str | None, Any], site_id: str) -> Any:
@@ -26,6 +27,14 @@ def season_row(components: dict[str | None, Any], site_id: str) -> Any:
 def seasons_of(series: Movie, components: dict[str | None, Any]) -> list[Movie]:
     """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by."""
     return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
+
+
+def score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
+    """Return a season's score in its row; None where the address of the score is its series' or another season's."""
+    name = _SUMMARIES[kind]
+    if not is_own(site_id, attempt(lambda: dig(row, name))):
+        return None
+    return read_at(partial(read_score, kind), row, name)
 
 
 def read_premiere(year: Any) -> int | None:
@@ -49,12 +58,9 @@ def _id_of(row: Any) -> str | None:
 
 def _season(series: Movie, row: Any) -> Movie | None:
     site_id, title = _id_of(row), attempt(lambda: dig_text(row, "title"))
-    scores = scores_of(
-        lambda: read_at(partial(read_score, "metascore"), row, "criticScoreSummary"),
-        lambda: read_at(partial(read_score, "metacritic_user"), row, "userScore"),
-    )
+    scores = scores_of(*(partial(score_in_row, kind, site_id or "", row) for kind in _SUMMARIES))
     for score in scores:
-        add_facts(score, row["criticScoreSummary" if score.kind == "metascore" else "userScore"])
+        add_facts(score, row[_SUMMARIES[score.kind]])
     return listed_season(
         series,
         site_id,

@@ -163,6 +163,21 @@ def test_more_seasons_than_any_series_has_are_refused_in_bounded_time() -> None:
         seasons(body)
 
 
+@pytest.mark.parametrize(
+    "address", ["/tv/copper-coast/critic-reviews/", "/tv/copper-coast/critic-reviews/?season=season-2"]
+)
+@pytest.mark.parametrize("case", ["metacritic/composer-series", "metacritic/nuxt3-season-unreviewed"])
+def test_row_of_a_season_with_the_score_of_another_or_of_the_series_has_none(case: str, address: str) -> None:
+    number = {"metacritic/composer-series": 1}.get(case, 3)
+    own = f"/tv/copper-coast/critic-reviews/?season=season-{number}"
+    body = body_of(case).decode()
+    assert own in body
+    page = read_page(body.replace(own, address).encode(), url_of(case))
+    season = next(season for season in (*page.seasons, page.movie) if season and season.season == number)
+    assert season.score("metascore") is None
+    assert "scores.metascore" in season.silent
+
+
 def test_a_sentiment_that_no_store_takes_is_left_out() -> None:
     case = "metacritic/composer-series"
     page = read_page(body_of(case).replace(b'"Universal acclaim"', b'"%b"' % (b"Universal " * 10_000)), url_of(case))
