@@ -77,24 +77,31 @@ class _Row:
     aired: str = ""
     """Such as "Jul 2012" or "2021, HBO, 9 episodes"."""
 
+    @property
+    def id(self) -> str | None:
+        """The season's site_id."""
+        return id_in_url("rottentomatoes", self.address) if self.address else None
+
 
 def seasons_of(series: Movie, body: bytes, tree: Selector | None, ld: dict[str, Any]) -> list[Movie]:
     """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by: JSON-LD names its season, too."""
+    linked = attempt(lambda: list(_linked(ld))) or []
     rows = chain(
         attempt(lambda: _tiles(body)) or [],
         [] if tree is None else attempt(lambda: _older_rows(tree)) or [],
-        attempt(lambda: list(_linked(ld))) or [],
+        linked,
     )
-    return one_of_each_season(_season(series, row) for row in rows)
+    names = {row.id: row.title for row in linked}
+    return one_of_each_season(_season(series, row, row.title or names.get(row.id)) for row in rows)
 
 
-def _season(series: Movie, row: _Row) -> Movie | None:
+def _season(series: Movie, row: _Row, title: str | None) -> Movie | None:
     aired = row.aired if len(row.aired) <= _LONGEST_AIRED else ""
     episodes = _EPISODES.search(aired)
     return listed_season(
         series,
-        id_in_url("rottentomatoes", row.address) if row.address else None,
-        row.title,
+        row.id,
+        title,
         scores_of(partial(score, "tomatometer", row.critics), partial(score, "popcornmeter", row.audience)),
         year=attempt(lambda: parse_year(aired)),
         release_date=attempt(lambda: parse_date(aired)),

@@ -189,6 +189,16 @@ def test_a_sentiment_that_no_store_takes_is_left_out() -> None:
     assert "scores.metascore.sentiment" in scored[0].silent
 
 
+def test_tile_without_a_title_has_that_of_the_json_ld() -> None:
+    body = TILES.read_bytes().replace(
+        b'"containsSeason": [', b'"containsSeason": [{"name": "The Flood", "url": "/tv/salt_road/s08"}, ', 1
+    )
+    tile = b'<tile-season href="/tv/salt_road/s08"><rt-text slot="critics-score">71%</rt-text></tile-season>'
+    season = seasons(body.replace(b"<carousel-slider", tile + b"<carousel-slider"))[0]
+    assert (season.site_id, season.title) == ("tv/salt_road/s08", "The Flood")
+    assert [score.value for score in season.scores] == [71]
+
+
 def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
     body = TILES.read_bytes()
     text = b'<rt-text slot="%b">' + b"In 1999 all was salt, and 12 episodes were lost. " * 20
