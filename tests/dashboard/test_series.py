@@ -16,7 +16,8 @@ from moviecrawler.dashboard.titles import Titles
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.pipelines.test_postgres import write
-from tests.pipelines.test_seasons import IMDB, METACRITIC, RATED, TOMATOES
+from tests.pipelines.test_season_views import RATED
+from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES
 from tests.services.postgres import execute
 
 SEASONS, EPISODES = 40, 30

@@ -376,9 +376,8 @@ def test_a_user_without_rights_is_told_so(postgres_server: str, database_url: st
 
 def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, database_url: str) -> None:
     name = urlsplit(database_url).path[1:]
-    execute(database_url, f"CREATE ROLE {name}_reader")
+    execute(database_url, f"CREATE ROLE {name}_reader; ALTER DATABASE {name} SET role = {name}_reader")
     try:
-        execute(database_url, f"ALTER DATABASE {name} SET role = {name}_reader")
         for rights, but, lacking in (
             ("SELECT", "GRANT INSERT, DELETE ON records TO", "delete amounts, .*, update records,"),
             ("ALL", "REVOKE ALL ON imdb_episodes FROM", "select imdb_episodes;"),

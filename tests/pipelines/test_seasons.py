@@ -6,30 +6,25 @@ import random
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg2
 import pytest
 
-from moviecrawler.catalogue.scoreboard import render_table, scoreboard
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.rematch import rematch
 from moviecrawler.database.titles import rejoin
 from moviecrawler.items import Movie, Score
-from moviecrawler.pipelines.csv import CsvStore
-from moviecrawler.pipelines.postgres import read_scoreboard
 from moviecrawler.urls import part_of_series
-from tests.pipelines.runs import BEGIN, make_movie, record_of
+from tests.pipelines.runs import BEGIN, make_movie
 from tests.pipelines.stored import Stored, stored
 from tests.pipelines.test_postgres import groups, number_of, title, write
 from tests.services.postgres import execute, migrate_below, postgres_movies
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Site, TitleKind
+    from moviecrawler.items import Site
 
 __all__ = ["stored"]
 
@@ -363,127 +358,3 @@ def test_a_filled_database_of_the_version_before_knows_the_series_of_its_episode
     ((series_title,),) = execute(empty_database_url, "SELECT title_id FROM titles WHERE imdb_id = 'tt9999999'")
     assert execute(empty_database_url, query)[2] == (3, series_title, 2, 2)
     assert {movie.kind for movie in postgres_movies(empty_database_url)} == {"series", "episode", "movie"}
-
-
-# --- What is asked of it ----------------------------------------------------------------------------------------------
-
-RATED = [
-    rotten("s01", scores=[Score(kind="tomatometer", value=88, count=30), Score(kind="popcornmeter", value=70)]),
-    critic(
-        "season-1",
-        title="Salt Harbour",
-        scores=[Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.5, count=9)],
-    ),
-    critic("season-2", title="Salt Harbour"),
-    episode(11, 1, 1, scores=[Score(kind="imdb", value=8.0, count=300)]),
-    episode(12, 1, 2, scores=[Score(kind="imdb", value=9.1, count=100)]),
-    episode(13, 1, 3),
-    episode(31, 3, 1, scores=[Score(kind="imdb", value=7.0, count=5)]),
-    rotten("s01/e02", scores=[Score(kind="tomatometer", value=100, count=5)]),
-    part("rottentomatoes", "tv/unread/s04", series_title="Unread", scores=[Score(kind="tomatometer", value=10)]),
-]
-
-
-def asked(url: str, statement: str) -> list[dict[str, Any]]:
-    """Return what a query finds, without what is null."""
-    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
-        cursor.execute(statement)
-        names = [column.name for column in cursor.description or ()]
-        return [{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in cursor.fetchall()]
-
-
-def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -> None:
-    write(database_url, IMDB, TOMATOES, METACRITIC, *RATED)
-    execute(
-        database_url,
-        """
-        INSERT INTO imdb_episodes VALUES
-            ('tt0000011', 'tt0000001', 1, 1, 'Ebb', 2001, 8.2, 400),  -- newer than the page
-            ('tt0000012', 'tt0000001', 1, 2, 'Fog', 2001, 5.0, 10),  -- older
-            ('tt0000021', 'tt0000001', 2, 1, 'Gale', 2002, 6.0, 50),
-            ('tt0000099', 'tt0000001', NULL, NULL, NULL, NULL, NULL, NULL),
-            ('tt0000077', 'tt0000002', 1, 1, 'Of another series', 2001, 1.0, 9)
-        """,
-    )
-    seasons = asked(database_url, "SELECT * FROM season_scores WHERE series_imdb_id = 'tt0000001' ORDER BY season")
-    ids = {
-        "series_title": "Salt Harbour",
-        "series_imdb_id": "tt0000001",
-        "series_title_id": seasons[0]["series_title_id"],
-    }
-    first, second, third = (
-        {name: value for name, value in row.items() if name not in {*ids, "title_id"}} for row in seasons
-    )
-    assert all(row.items() >= ids.items() for row in seasons)
-    assert {name: float(value) if name == "imdb_rating" else value for name, value in first.items()} == {
-        "season": 1,
-        "title": "Season 1",
-        "metacritic_id": "tv/salt-harbour/season-1",
-        "rottentomatoes_id": "tv/salt_harbour/s01",
-        "imdb_rating": round((8.2 * 400 + 9.1 * 100) / 500, 2),
-        "imdb_rating_derived": True,
-        "imdb_votes": 500,
-        "episodes": 3,
-        "episodes_rated": 2,
-        "metascore": 71,
-        "metacritic_user_score": 7.5,
-        "metacritic_user_ratings": 9,
-        "tomatometer": 88,
-        "tomatometer_reviews": 30,
-        "popcornmeter": 70,
-    }
-    assert (second["metacritic_id"], second["imdb_votes"]) == ("tv/salt-harbour/season-2", 50)
-    assert "title_id" not in third
-    episodes = asked(
-        database_url,
-        "SELECT season, episode, imdb_id, title, imdb_rating::float, imdb_votes, tomatometer::int FROM episode_scores"
-        " WHERE series_title = 'Salt Harbour' ORDER BY imdb_id",
-    )
-    assert [tuple(row.values()) for row in episodes] == [
-        (1, 1, "tt0000011", "Ebb", 8.2, 400),
-        (1, 2, "tt0000012", "Fog", 9.1, 100, 100),
-        (1, 3, "tt0000013", "Night 13"),
-        (2, 1, "tt0000021", "Gale", 6.0, 50),
-        (3, 1, "tt0000031", "Night 31", 7.0, 5),
-        ("tt0000099",),
-    ]
-    (unread,) = asked(database_url, "SELECT * FROM season_scores WHERE series_title_id IS NULL")
-    assert (unread["season"], unread["series_title"], unread["imdb_rating_derived"]) == (4, "Unread", False)
-
-
-@pytest.mark.parametrize("kind", [None, "movie", "series", "season", "episode"])
-def test_the_scoreboard_of_a_kind_is_that_of_the_csv_files(
-    database_url: str, tmp_path: Path, kind: TitleKind | None
-) -> None:
-    movies = [IMDB, TOMATOES, METACRITIC, *RATED, make_movie(900)]
-    write(database_url, *movies)
-    with closing(CsvStore(tmp_path)) as opened:
-        opened.open()
-        opened.write([record_of(movie) for movie in movies])
-    rows = read_scoreboard(database_url, kind=kind)
-    assert rows == scoreboard(read_movies(tmp_path / "movies.csv"), kind)
-    assert {row.kind for row in rows} == {kind} if kind else {"movie", "series", "episode"}
-    if kind == "season":
-        assert [(row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore) for row in rows] == [
-            ("Salt Harbour", 1, 8.28, 400, 71),
-            ("Salt Harbour", 3, 7, 5, None),
-            ("Salt Harbour", 2, None, None, None),
-            ("Unread", 4, None, None, None),
-        ]
-        assert read_scoreboard(database_url, 1, "season") == rows[:1]
-        lines = render_table(rows, 100).splitlines()
-        assert lines[2].startswith("Salt Harbour, season 1 ")
-        assert "8.3*" in lines[2]
-        assert lines[-1].startswith("* derived")
-
-
-def test_one_series_is_read_by_indexes_alone(database_url: str) -> None:
-    """Also when it is found by a join, and among very many."""
-    write(database_url, IMDB, TOMATOES, METACRITIC, *RATED)
-    for view in ("season_scores", "episode_scores"):
-        for where_ in ("v.series_title_id = 1", "v.series_imdb_id = 'tt0000001'"):
-            with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
-                cursor.execute("SET enable_seqscan = off")
-                cursor.execute(f"EXPLAIN SELECT * FROM {view} v WHERE {where_}")  # noqa: S608 - named above
-                plan = "\n".join(line for (line,) in cursor.fetchall())
-            assert "Seq Scan" not in plan
