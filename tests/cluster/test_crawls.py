@@ -20,7 +20,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Cluster, Node, cluster, project_egg
-from tests.crawling import FAST, counts, reset
+from tests.crawling import FAST, change, counts, reset
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import execute, new_database, postgres_movies
 from tests.services.redis import RedisServer
@@ -28,6 +28,8 @@ from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
 from tests.waiting import wait_for
 
 TITLES = 130
+LATENCY = 250
+"""Milliseconds that the replica waits before it answers."""
 CATALOGUE = Catalogue(1, TITLES)
 OF_CRAWLS = {
     **FAST,
@@ -108,7 +110,7 @@ def stores(
 @pytest.fixture(scope="module")
 def replica() -> Iterator[ReplicaProcess]:
     # Slow enough for a crawl to have a middle.
-    with ReplicaProcess(titles=TITLES, light=True, latency=250) as running:
+    with ReplicaProcess(titles=TITLES, light=True, latency=LATENCY) as running:
         yield running
 
 
@@ -175,17 +177,21 @@ def test_node_killed_in_the_middle_of_a_crawl_costs_no_title_in_any_store(
     assert 'moviecrawler_crawl_done{run="shared",site="imdb"} 60.0' in asked.get("metrics").text
 
 
-def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(nodes: list[Node], stores: Stores) -> None:
+def test_new_version_is_rolled_out_in_the_middle_of_a_crawl(
+    nodes: list[Node], stores: Stores, replica: ReplicaProcess
+) -> None:
     titles = ids(60, 90)
     asked = nodes[0]
     newer = project_egg({"moviecrawler/settings.py": lambda text: f"{text}\nREDIRECT_MAX_TIMES = 7\n"})
     job = asked.schedule("imdb", "moviecrawler", SLOWLY, ids=",".join(titles))
     wait_for(lambda: len(stores.times(titles)) >= 5, 120, lambda: "".join(node.log for node in nodes))
+    change(replica, latency=2_000)  # so that the crawl is not over before its node is stopped
     assert asked.deploy(newer, "moviecrawler", "v2").json["status"] == "ok"
     [at_work] = asked.jobs("running")
     first = next(node for node in nodes if node.name == name_of(at_work))
     other = next(node for node in nodes if node is not first)
     first.stop()
+    change(replica, latency=LATENCY)
     [done] = other.wait_for_end(job)
     assert done["reason"] == "finished"
     second = next(node for node in nodes if node.name == name_of(done))
