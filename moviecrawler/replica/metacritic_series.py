@@ -1,7 +1,8 @@
-"""Metacritic's pages of series and of their seasons, and its JSON host's answers.
+"""Metacritic's pages of series, of their seasons and episodes, and its JSON host's answers.
 
 A series' page lists its seasons with their Metascores. A season's page has the series as its product; the season's own scores stand at the
-series' address with a query, such as `?season=season-2`.
+series' address with a query, such as `?season=season-2`. What is an episode's own stands in its page's JSON-LD; what
+the payload holds there is not known, and is its season's here.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.replica import metacritic
+from moviecrawler.replica.facts import slugify
 from moviecrawler.replica.metacritic import Kind, component, list_component, product, score_components, summary
 from moviecrawler.replica.traits import traits_of_series
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moviecrawler.replica.bodies import Body
     from moviecrawler.replica.facts import MetacriticFacts, ReplicaMovie
-    from moviecrawler.replica.series_facts import Season, Series
+    from moviecrawler.replica.series_facts import Episode, Season, Series
 
 SHOW = Kind("show", "tv", "shows", 1, "tv-show", "TVSeries", 2_010_000_000)
 
@@ -30,20 +33,37 @@ class SeriesPages(metacritic.Pages):
 
     def season(self, slug: str, season_slug: str) -> Body | None:
         """Return the page of a season, such as "season-2" or "specials"; None when there is none."""
+        found = self._season_of_slug(slug, season_slug)
+        if found is None:
+            return None
+        series, _, own = found
+        json_ld = {**metacritic.title_json_ld(series.about, own, SHOW), "@type": "TVSeason"}
+        return self._page(own.slug, series.about, self._parts_of_season(series, own), json_ld)
+
+    def episode(self, slug: str, season_slug: str, episode_slug: str) -> Body | None:
+        """Return the page of an episode, such as "episode-5-the-kiln"; None when there is none, as of specials."""
+        found = self._season_of_slug(slug, season_slug)
+        if found is None:
+            return None
+        series, season, own = found
+        named = f"{own.slug}/{episode_slug}"
+        one = next((one for one in season.episodes if episode_id(season, one) == f"{SHOW.path}/{named}"), None)
+        if one is None:
+            return None
+        json_ld = _episode_json_ld(series, season, one, self._catalogue.series.user_score(series, one))
+        return self._page(named, series.about, self._parts_of_season(series, own), json_ld)
+
+    def _season_of_slug(self, slug: str, season_slug: str) -> tuple[Series, Season, MetacriticFacts] | None:
+        """Return a season with its series and its facts."""
         found = self._of_slug(slug)
         if found is None:
             return None
-        about, facts = found
-        series = self._catalogue.series.series(about.index)
-        named = f"{slug}/{season_slug}"
-        own = next(
-            (part.metacritic for part in series.seasons if part.metacritic and part.metacritic.slug == named), None
-        )
-        if own is None:
-            return None
-        components = self._parts(series, facts, own, f"?season={season_slug}")
-        json_ld = {**metacritic.title_json_ld(about, own, SHOW), "@type": "TVSeason"}
-        return self._page(named, about, components, json_ld)
+        series, named = self._catalogue.series.series(found[0].index), f"{slug}/{season_slug}"
+        seasons = ((series, season, season.metacritic) for season in series.seasons if season.metacritic)
+        return next((place for place in seasons if place[2].slug == named), None)
+
+    def _parts_of_season(self, series: Series, own: MetacriticFacts) -> list[dict[str, Any]]:
+        return self._parts(series, self._facts(series.number), own, f"?season={own.slug.rpartition('/')[2]}")
 
     def _components(self, movie: ReplicaMovie, facts: MetacriticFacts) -> list[dict[str, Any]]:
         return self._parts(self._catalogue.series.series(movie.index), facts, facts, "")
@@ -102,3 +122,36 @@ def _season(series: Series, address: str, season: Season, facts: MetacriticFacts
         "url": f"{address}/{slug}/",
         "seasonSlug": slug,
     }
+
+
+def episode_id(season: Season, episode: Episode) -> str | None:
+    """Return the id of an episode, such as "tv/the-amber-files/season-2/episode-5-the-kiln"; the site has no specials' pages."""
+    if season.metacritic is None or episode.number is None:
+        return None
+    return f"{SHOW.path}/{season.metacritic.slug}/episode-{episode.number}-{slugify(episode.title, '-')}"
+
+
+def _episode_json_ld(
+    series: Series, season: Season, episode: Episode, users: tuple[float, int] | None
+) -> dict[str, Any]:
+    """Return what JSON-LD says of an episode, which only users rate."""
+    found: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "TVEpisode",
+        "name": episode.title,
+        "url": title_url("metacritic", episode_id(season, episode) or ""),
+        "datePublished": episode.air_date.isoformat(),
+        "episodeNumber": episode.number,
+        "partOfSeason": {"@type": "TVSeason", "seasonNumber": season.number},
+        "partOfSeries": {"@type": "TVSeries", "name": series.about.basics.title},
+    }
+    if users is not None:
+        found["aggregateRating"] = {
+            "@type": "AggregateRating",
+            "name": "Metacritic User Score",
+            "bestRating": 10,
+            "worstRating": 0,
+            "ratingValue": users[0],
+            "ratingCount": users[1],
+        }
+    return found

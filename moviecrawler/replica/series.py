@@ -372,6 +372,13 @@ class SeriesCatalogue:
             audience_ratings=0,
         )
 
+    def user_score(self, series: Series, episode: Episode) -> tuple[float, int] | None:
+        """Return Metacritic's user score, of 10, of an episode and how many gave one; None of some, and before it airs."""
+        luck = self._luck(series.number, episode.ordinal, 16)
+        if episode.air_date > self.today or luck < 0.3:  # noqa: PLR2004 - a share
+            return None
+        return round(10 * luck, 1), 4 + int(200 * self._luck(series.number, episode.ordinal, 17))
+
     # --- Rows of the datasets -----------------------------------------------------------------------------------------
 
     @property

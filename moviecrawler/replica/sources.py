@@ -92,7 +92,8 @@ class Generated:
                 r"/movie/([^/]+)/": lambda slug, *_: _page(self._metacritic.title(slug)),
                 r"/tv/([^/]+)/": lambda slug, *_: _page(self._shows.title(slug)),
                 r"/tv/([^/]+)/(season-\d+|specials)/": lambda slug, season, *_: _page(self._shows.season(slug, season)),
-                r"(/(?:movie|tv)/[^/]+(?:/(?:season-\d+|specials))?)": _with_slash(301),
+                r"/tv/([^/]+)/(season-\d+)/(episode-[^/]+)/": self._metacritic_episode,
+                r"(/(?:movie|tv)/[^/]+(?:/(?:season-\d+(?:/episode-[^/]+)?|specials))?)": _with_slash(301),
                 r"/movies\.xml": partial(self._sitemap_index, ["/movies/"]),
                 r"/tvshows\.xml": partial(self._sitemap_index, ["/tvshows/"]),
                 r"(/(?:movies|tvshows)/)(\d+)\.xml": self._sitemap,
@@ -129,6 +130,9 @@ class Generated:
         if body is None:
             return Answer(Body(metacritic.NO_SUCH_PAGE), JSON, status=404)
         return Answer(body, JSON)
+
+    def _metacritic_episode(self, slug: str, season: str, episode: str, *_: object) -> Answer | None:
+        return _page(self._shows.episode(slug, season, episode))
 
     def _finder(self, query: Mapping[str, str], host: str) -> Answer | None:
         pages = next(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moviecrawler.items import Movie, Score
 from moviecrawler.replica import metacritic_series, rottentomatoes_series
 from moviecrawler.replica.traits import sides_of, traits_of_series
+from moviecrawler.urls import title_url
 from tests.replica import more_truth
 from tests.replica import truth as movie_truth
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Movie, ScoreKind, Site
+    from moviecrawler.items import ScoreKind, Site
     from moviecrawler.replica.facts import MetacriticFacts, RottenTomatoesFacts
     from moviecrawler.replica.movies import Catalogue
     from moviecrawler.replica.series_facts import Episode, Season, Series
@@ -88,6 +90,26 @@ def episode_truth(catalogue: Catalogue, series: Series, episode: Episode) -> Mov
     found.kind, found.series_id, found.series_title = "episode", series.about.imdb_id, series.about.basics.title
     found.season, found.episode = episode.season, episode.number
     return found
+
+
+def metacritic_episode_truth(catalogue: Catalogue, series: Series, season: Season, episode: Episode) -> Movie:
+    """Return what Metacritic's page says of an episode."""
+    site_id = metacritic_series.episode_id(season, episode) or ""
+    users = catalogue.series.user_score(series, episode)
+    return Movie(
+        site="metacritic",
+        site_id=site_id,
+        url=title_url("metacritic", site_id),
+        title=episode.title,
+        kind="episode",
+        series_id=f"tv/{series.about.metacritic.slug}" if series.about.metacritic else None,
+        series_title=series.about.basics.title,
+        season=season.number,
+        episode=episode.number,
+        year=episode.air_date.year,
+        release_date=episode.air_date.isoformat(),
+        scores=[] if users is None else [Score(kind="metacritic_user", value=users[0], count=users[1])],
+    )
 
 
 def scores_of(movie: Movie) -> Scores:

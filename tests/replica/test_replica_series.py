@@ -19,7 +19,14 @@ from moviecrawler.replica.series_facts import SHAPES
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.urls import HOMES, title_url
 from tests.replica.client import Control, ask
-from tests.replica.series_truth import episode_truth, scores_of, season_id, season_scores, series_truth
+from tests.replica.series_truth import (
+    episode_truth,
+    metacritic_episode_truth,
+    scores_of,
+    season_id,
+    season_scores,
+    series_truth,
+)
 from tests.replica.test_replica_pages import assert_says
 
 CATALOGUE = Catalogue(1, 300, len(SHAPES))
@@ -109,6 +116,22 @@ def test_episodes_say_the_truth() -> None:
                 assert ("tomatometer" in scores_of(movie)) == (facts.tomatometer is not None)
 
 
+def test_episodes_of_metacritic_say_the_truth() -> None:
+    scored = []
+    for number in range(SERIES.count):
+        whole = SERIES.series(number)
+        for season in whole.seasons if SERIES.has("metacritic", number) else ():
+            for episode in season.episodes[:: max(1, len(season.episodes) - 1)] if season.number else ():
+                expected = metacritic_episode_truth(CATALOGUE, whole, season, episode)
+                path = path_of("metacritic", expected.site_id)
+                assert answer("metacritic", path.rstrip("/")).status == 301
+                movie = page("metacritic", path).movie
+                assert movie is not None
+                assert dataclasses.replace(movie, silent=[]) == expected
+                scored.append(bool(expected.scores))
+    assert 0.5 < sum(scored) / len(scored) < 0.9, "some have no score"
+
+
 def test_a_season_lists_its_episodes() -> None:
     for number in range(3):
         whole = SERIES.series(number)
@@ -190,6 +213,8 @@ def test_charts_of_series_are_in_order() -> None:
         ("imdb", f"/title/{SERIES.imdb_id(1, 3)}/episodes/"),
         ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/season-6/"),
         ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/specials/"),
+        ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/season-1/episode-1-of-another-name/"),
+        ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/season-6/episode-1/"),
         ("rottentomatoes", f"/tv/{SERIES.slug('rottentomatoes', 1)}/s06"),
         ("rottentomatoes", f"/tv/{SERIES.slug('rottentomatoes', 1)}/s01/e14"),
         ("rottentomatoes", f"/tv/{SERIES.title(8)}"),

@@ -31,7 +31,15 @@ from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
 from tests.frontier.workers import Workers
-from tests.replica.series_truth import Scores, every_title, scores_of, season_id, season_scores, series_truth
+from tests.replica.series_truth import (
+    Scores,
+    every_title,
+    metacritic_episode_truth,
+    scores_of,
+    season_id,
+    season_scores,
+    series_truth,
+)
 from tests.spiders.dying import MARK
 from tests.spiders.test_endless import spider_of
 
@@ -144,6 +152,26 @@ def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: Rep
     }
     assert finished.misses == {"tv/nowhere/s01": "absent"}
     assert finished.stat("titles/asked") == 4
+
+
+def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp_path: Path) -> None:
+    whole = SERIES.series(1)
+    true = [
+        metacritic_episode_truth(CATALOGUE, whole, season, one)
+        for season in whole.seasons
+        for one in season.episodes[:3]
+    ]
+    assert {bool(movie.scores) for movie in true} == {True, False}
+    change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
+    nowhere = f"{true[0].series_id}/season-1/episode-1-nowhere"
+    asked = ",".join([*(str(movie.site_id) for movie in true[1:]), str(true[0].url), nowhere])
+    finished = crawl("metacritic", f"ids={asked}", data=tmp_path, replica=replica, RETRY_TIMES="9")
+    assert stored(finished) == {movie.site_id: ("episode", shown(scores_of(movie))) for movie in true}
+    assert {(movie.site_id, movie.series_id, movie.season, movie.episode) for movie in finished.movies} == {
+        (movie.site_id, movie.series_id, movie.season, movie.episode) for movie in true
+    }
+    assert finished.misses == {nowhere: "absent"}
+    assert not [path for path in counts(replica, "metacritic")["paths"] if "/shows/" in path], "its JSON host has none"
 
 
 def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path) -> None:
