@@ -32,7 +32,7 @@ NO_DAY: Final = re.compile(
 """What stands in the place of a date that isn't known to the day."""
 _SERIES: Final = re.compile(r"tv/[^/]+")
 _SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|specials)(?:&|$)")
-_SEASON_IN_TITLE: Final = re.compile(r"\s*[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
+_SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
@@ -73,7 +73,7 @@ def without_season(site_id: str, title: str) -> str:
     'The Lighthouse'
     """
     part, found = part_of_series("metacritic", site_id), _SEASON_IN_TITLE.search(title)
-    return title[: found.start()] if found and part and part.season == int(found["number"] or 0) else title
+    return title[: found.start()].rstrip() if found and part and part.season == int(found["number"] or 0) else title
 
 
 def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:

@@ -11,7 +11,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
+from scrapy.utils.test import get_crawler, get_reactor_settings
 
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement, takes_batches
@@ -136,7 +136,7 @@ def crawler_with(settings: dict[str, Any]) -> Crawler:
     """A crawler of this project's settings and some others."""
     ours = Settings()
     ours.setmodule("moviecrawler.settings")
-    return get_crawler(Spider, {**ours, "ADDONS": {}, "TWISTED_REACTOR_ENABLED": False, **settings})
+    return get_crawler(Spider, {**ours, "ADDONS": {}, **get_reactor_settings(), **settings})
 
 
 @pytest.mark.parametrize(

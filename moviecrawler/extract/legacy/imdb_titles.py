@@ -41,7 +41,7 @@ _HERO_FACTS = "(//h1[starts-with(@data-testid, 'hero')])[1]/following-sibling::*
 _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}:)?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
-_COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3})+|\d{1,9}) [^\W\d]")
+_COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3}){1,3}|\d{1,9}) [^\W\d]")
 _SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
 _CURRENCIES = {
