@@ -83,15 +83,21 @@ def append_log_line(path: Path, sentence: str) -> None:
         file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} [{_NODE}] INFO: {sentence}\n")  # noqa: DTZ005 - as Scrapy has it
 
 
+def read_end(path: Path, size: int) -> tuple[bytes, bool]:
+    """Return the last bytes of a file, and whether these are all of it. Raises OSError."""
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - size))
+        return file.read(size), length <= size
+
+
 def last_line(path: Path) -> str:
     """Return the last line of a log that is not empty; empty when there is none."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _LOG_TAIL_BYTES))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+        content, _ = read_end(path, _LOG_TAIL_BYTES)
     except OSError:
         return ""
+    lines = content.decode(errors="replace").strip().splitlines()
     return redacted(lines[-1]) if lines else ""
 
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.dashboard.attention import concerns, sentence
-from moviecrawler.dashboard.cards import card
 from moviecrawler.dashboard.pages import Page, PageRequest
+from moviecrawler.dashboard.rendering import SITES, counted, joined, number, when
 from moviecrawler.urls import HOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moviecrawler.catalogue.figures import SiteFigures
+    from moviecrawler.dashboard.sources import Counts, Frontier
+    from moviecrawler.frontier.runs import RunReport, SiteState
+    from moviecrawler.items import Site
+    from moviecrawler.monitors.alarm_store import Alarm
+
+_MAX_NAMED = 3
+"""Concerns that the sentence names."""
 
 
 class Overview(Page):
@@ -15,31 +27,161 @@ class Overview(Page):
 
     template = "overview.html"
     title = "Overview"
-    here: ClassVar[str] = "/"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
-        sources = self.sources
-        counts = request.attempt(sources.counts)
-        frontier = request.attempt(sources.frontier)
-        alarms = request.attempt(sources.alarms, otherwise=[])
-        jobs = request.attempt(sources.state.counts)
-        nodes = request.attempt(sources.state.nodes)
-        cards = [card(site, counts, frontier) for site in HOMES]
-        todo = concerns(
-            cards,
-            alarms=alarms,
-            troubles=request.troubles,
-            dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
-            pending=jobs.pending if jobs else 0,
-            slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
+        counts = request.attempt(self.sources.counts)
+        frontier = request.attempt(self.sources.frontier)
+        alarms = request.attempt(self.sources.alarms, otherwise=[])
+        jobs = request.attempt(self.node.state.counts)
+        nodes = request.attempt(self.node.state.nodes)
+        cards = [card_of(site, counts, frontier) for site in HOMES]
+        found = list(
+            concerns(
+                cards,
+                alarms=alarms,
+                troubles=request.troubles,
+                dead_letters=sum(run.dead_letters for run in frontier.runs) if frontier else 0,
+                pending=jobs.pending if jobs else 0,
+                slots=None if nodes is None else sum(node.slots for node in nodes if not node.draining),
+            )
         )
         return {
-            "sentence": sentence(todo),
-            "concerns": todo,
+            "sentence": sentence(found),
+            "concerns": found,
             "cards": cards,
             "counts": counts,
             "jobs": jobs,
             "nodes": nodes,
-            "has_database": sources.node.has_database,
-            "has_frontier": sources.node.has_frontier,
         }
+
+
+# --- A site's figures -------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class Card:
+    """A site's figures. None is unknown."""
+
+    site: Site
+    counts: SiteFigures | None = None
+    state: SiteState | None = None
+    runs: list[RunReport] = field(default_factory=list)
+    rate: float | None = None
+    """Requests per second that its crawls finish."""
+    stopped: str | None = None
+    """Why it is not crawled now; None when it is."""
+    stopped_until: float | None = None
+    """Seconds since 1970."""
+    trying: bool = False
+    """Whether the next request will show if the site answers again."""
+
+    @property
+    def to_go(self) -> int:
+        """Requests of its crawls that are queued or held."""
+        return sum(run.to_go for run in self.runs)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time until its crawls are done, at this rate."""
+        return self.to_go / self.rate if self.rate and self.to_go else None
+
+
+def card_of(site: Site, counts: Counts | None, frontier: Frontier | None) -> Card:
+    """Return a site's figures."""
+    card = Card(site=site, counts=None if counts is None else counts.sites.get(site))
+    if frontier is not None:
+        card.state = frontier.sites[site]
+        card.runs = [run for run in frontier.runs if run.site == site]
+        at_work = [frontier.rates[run.site, run.run].per_second or 0 for run in card.runs if run.workers]
+        card.rate = sum(at_work, 0.0)
+        if card.state.refusal is not None:
+            card.stopped, card.stopped_until = card.state.refusal, card.state.stopped_until
+            card.trying = (card.stopped_until or 0) <= frontier.now
+    known = card.counts
+    if card.stopped is None and known and known.paused_until is not None and known.paused_because is not None:
+        card.stopped, card.stopped_until = known.paused_because, known.paused_until.timestamp()
+    return card
+
+
+# --- What needs attention ---------------------------------------------------------------------------------------------
+
+
+class Concern(NamedTuple):
+    """Something that needs attention."""
+
+    short: str
+    """Its part of the sentence at the top of the page."""
+    more: str
+    """The details."""
+    todo: str
+    """What to do."""
+    link: str
+    """The page with more about it."""
+
+
+def concerns(
+    cards: Sequence[Card],
+    *,
+    alarms: Sequence[Alarm],
+    troubles: Sequence[str],
+    dead_letters: int,
+    pending: int,
+    slots: int | None,
+) -> Iterator[Concern]:
+    """Yield the concerns, the most urgent first.
+
+    `troubles` are sentences on stores that can't be reached. `slots` counts those of nodes that take jobs; None when it is unknown.
+    """
+    for trouble in troubles:
+        yield Concern(
+            "a store can't be asked", trouble, "See that it runs, and that every node can reach it.", "/nodes"
+        )
+    if slots == 0:
+        yield Concern(
+            "no node takes jobs", "No node is up and not draining.", "Start a node, or see its log.", "/nodes"
+        )
+    for card in cards:
+        if card.stopped is not None and not card.trying:
+            site = SITES[card.site]
+            yield Concern(
+                f"{site} has refused us",
+                f"{site} is not asked until {when(card.stopped_until)}: {card.stopped}",
+                "Leave it alone until then; it is tried again by itself. If it happens daily, lower the site's budget.",
+                "/crawls",
+            )
+    # The concerns above have the open circuits already.
+    stopped = {f"blocks/{card.site}" for card in cards if card.stopped is not None}
+    for alarm in alarms:
+        if alarm.name not in stopped:
+            short, more = f"the alarm {alarm.name} stands", f"{alarm.name}: {alarm.text}"
+            yield Concern(short, more, "See the runbook on this alarm.", "/quality")
+    if dead_letters:
+        short = f"{counted(dead_letters, 'request was', 'requests were')} set aside"
+        yield Concern(short, f"{short}.", "Look at why, and queue or drop them.", "/stores")
+    for card in cards:
+        idle = [run.to_go for run in card.runs if run.state == "no worker"]
+        if idle and not pending:
+            site, to_go = SITES[card.site], number(sum(idle))
+            yield Concern(
+                f"nobody works on {to_go} requests to {site}",
+                f"{site} has {to_go} requests to go, and no worker.",
+                "Schedule a job of its spider.",
+                "/crawls",
+            )
+
+
+def sentence(found: Sequence[Concern]) -> str:
+    """Return the sentence at the top of the page.
+
+    >>> sentence([])
+    'Nothing needs attention.'
+    >>> sentence([Concern("Metacritic has refused us", "", "", "")])
+    'One thing needs attention: Metacritic has refused us.'
+    """
+    if not found:
+        return "Nothing needs attention."
+    named = list(dict.fromkeys(concern.short for concern in found))
+    more = len(named) - _MAX_NAMED
+    parts = [*named[:_MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
+    needs = "One thing needs" if len(named) == 1 else f"{len(named)} things need"
+    return f"{needs} attention: {joined(parts)}."

@@ -81,18 +81,16 @@ class RefusedError(MovieCrawlerError):
 class PageRequest:
     """A request as a thread reads it. Do not log it: see `authorization`."""
 
-    method: str
-    path: tuple[str, ...]
+    method: str = "GET"
+    path: tuple[str, ...] = ()
     """The parts of the path below the page's own."""
-    here: str
-    """The page's own path, without the prefix of a reverse proxy."""
-    base: str
+    base: str = ""
     """The prefix of a reverse proxy."""
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(default_factory=dict)
     """The first value of each parameter."""
-    authorization: str | None = field(repr=False)
+    authorization: str | None = field(default=None, repr=False)
     """The Authorization header; a secret."""
-    cross_site: bool
+    cross_site: bool = False
     troubles: list[str] = field(default_factory=list)
     """Sentences on stores that could not be reached."""
 
@@ -124,61 +122,65 @@ class PageRequest:
 
 
 class Page(Resource):
-    """A page. `show` gathers the variables of its template; `act` carries out a form. Both run in threads."""
+    """A page. `show` gathers the variables of its template; a method `do_<action>` carries out a form. All run in threads."""
 
     isLeaf = True
-    template: ClassVar[str]
     title: ClassVar[str]
-    here: ClassVar[str]
-    """Its path."""
+    template: ClassVar[str]
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, here: str) -> None:
+        """Create it at a path."""
         super().__init__()
         self.sources = sources
+        self.node = sources.node
+        self.here = here
 
     def show(self, request: PageRequest) -> dict[str, Any] | bytes:
-        """Return the template's variables; or a page of a site as it was stored, which is sent as plain text. Raises RefusedError."""
+        """Return the template's variables, or a page of a site as it was stored, which is sent as plain text. Raises RefusedError.
+
+        `template` and `title` are among the variables where they are not the page's own.
+        """
         raise NotImplementedError
 
     def act(self, request: PageRequest) -> tuple[str, str]:
         """Carry out a form; return the path to redirect to, and the name in `NOTICES` of the sentence to show there. Raises RefusedError."""
-        raise RefusedError(f"there is nothing to send to {request.here}", http.NOT_ALLOWED)
-
-    def template_of(self, request: PageRequest) -> str:
-        return self.template
-
-    # --- In the event loop --------------------------------------------------------------------------------------------
+        known = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
+        action = request.value("action")
+        if not known:
+            raise RefusedError(f"there is nothing to send to {self.here}", http.NOT_ALLOWED)
+        if action not in known:
+            raise RefusedError(f"action is {action[:40]!r}; it is {' or '.join(known)}")
+        path, notice = getattr(self, f"do_{action}")(request)
+        return path, notice
 
     def render(self, request: Request) -> int:
-        return send_later(request, self.sources.threads.run(self._answer, _read_request(request, self.here)))
+        return send_later(request, self.sources.threads.run(self.answer, _read_request(request)))
 
-    # --- In a thread --------------------------------------------------------------------------------------------------
-
-    def _answer(self, request: PageRequest) -> Answer:
+    def answer(self, request: PageRequest) -> Answer:
+        """Return the answer to a request, whatever happens; in a thread."""
         try:
             if request.method == "POST":
                 return self._acted(request)
             if request.method in {"GET", "HEAD"}:
                 return self._shown(request)
-            return self._refused(request, "this takes GET, HEAD and POST", http.NOT_ALLOWED)
-        except RefusedError as error:
-            return self._refused(request, str(error), error.code)
+            code, sentence = http.NOT_ALLOWED, "this takes GET, HEAD and POST"
         except (AwayError, redis.exceptions.RedisError) as error:
-            return self._refused(request, f"a store can't be asked now: {error}", http.SERVICE_UNAVAILABLE)
+            code, sentence = http.SERVICE_UNAVAILABLE, f"a store can't be asked now: {error}"
         except MovieCrawlerError as error:
-            return self._refused(request, str(error), http.BAD_REQUEST)
+            code, sentence = error.code if isinstance(error, RefusedError) else http.BAD_REQUEST, str(error)
         except Exception as error:  # noqa: BLE001 - the client gets a sentence, the log the traceback
             journal.error("{trace}", trace=traceback.format_exc())
             sentence = f"this page has a fault ({type(error).__name__}); the node's log has more"
-            return self._refused(request, sentence, http.INTERNAL_SERVER_ERROR)
+            code = http.INTERNAL_SERVER_ERROR
+        sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
+        return self._page(request, code, "", template="refused.html", problem=sentence)
 
     def _shown(self, request: PageRequest) -> Answer:
         shown = self.show(request)
         if isinstance(shown, bytes):
             policy = "default-src 'none'; sandbox; frame-ancestors 'none'"
             return _answer(http.OK, shown, "text/plain", {"Content-Security-Policy": policy})
-        notice = NOTICES.get(request.value("notice"), "")
-        return self._page(request, self.template_of(request), code=http.OK, problem="", notice=notice, **shown)
+        return self._page(request, http.OK, NOTICES.get(request.value("notice"), ""), **shown)
 
     def _acted(self, request: PageRequest) -> Answer:
         if request.cross_site:
@@ -187,19 +189,17 @@ class Page(Resource):
         target = f"{request.base}{path}{'&' if '?' in path else '?'}{urlencode({'notice': notice})}"
         return Answer(http.SEE_OTHER, b"", {"Location": target})
 
-    def _refused(self, request: PageRequest, sentence: str, code: int) -> Answer:
-        sentence = sentence[:1].upper() + sentence[1:] + ("" if sentence.endswith(".") else ".")
-        return self._page(request, "refused.html", code=code, problem=sentence, notice="")
-
-    def _page(self, request: PageRequest, template: str, *, code: int, **variables: Any) -> Answer:
+    def _page(self, request: PageRequest, code: int, notice: str, **variables: Any) -> Answer:
+        variables = {"template": self.template, "title": self.title, **variables}
         text = render(
-            template,
             **variables,
             base=request.base,
             here=self.here,
-            title=variables.get("heading") or self.title,
+            notice=notice,
             troubles=request.troubles,
-            node=self.sources.node_name,
+            node=self.node.name,
+            has_database=self.node.has_database,
+            has_frontier=self.node.has_frontier,
             now=time.time(),
         )
         return _answer(code, text.encode(), "text/html")
@@ -217,7 +217,7 @@ class Static(File):
         return notFound()
 
 
-def _read_request(request: Request, here: str) -> PageRequest:
+def _read_request(request: Request) -> PageRequest:
     base = request.getHeader("x-forwarded-prefix") or ""
     values = {
         name.decode(errors="replace"): given[0].decode(errors="replace")[:_MAX_VALUE_LENGTH]
@@ -227,7 +227,6 @@ def _read_request(request: Request, here: str) -> PageRequest:
     return PageRequest(
         method=method.decode("latin-1"),
         path=tuple(part.decode(errors="replace") for part in request.postpath or () if part),
-        here=here,
         base=base.rstrip("/") if _PREFIX.fullmatch(base.rstrip("/")) else "",
         values=values,
         authorization=request.getHeader("authorization"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.errors import ConfigurationError
@@ -25,7 +25,6 @@ class Proxies(Page):
 
     template = "proxies.html"
     title = "Proxies"
-    here: ClassVar[str] = "/proxies"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         page = request.whole_number("page", 1, 1_000_000, 1)
@@ -36,37 +35,25 @@ class Proxies(Page):
             site_pools = None
         reports = request.attempt(self._read, site_pools, otherwise={})
         orders = site_pools.orders if site_pools else {}
-        shown: list[dict[str, Any]] = [
-            {
-                "site": site,
-                "order": [pool.name for pool in orders.get(site, ())],
-                "rows": rows[(page - 1) * _ROWS : page * _ROWS],
-                "total": len(rows),
-                "quarantined": sum(row.state == "quarantined" for row in rows),
-            }
-            for site in HOMES
-            for rows in [reports.get(site, [])]
-        ]
         used = {pool.name for order in orders.values() for pool in order}
         pools = site_pools.pools.values() if site_pools else ()
         return {
-            "shown": shown,
-            "unused": [
-                (pool.name, len(pool.proxies)) for pool in pools if pool.name not in used and pool.kind != "direct"
-            ],
+            "shown": {site: reports.get(site, []) for site in HOMES},
+            "orders": orders,
+            "unused": [pool for pool in pools if pool.name not in used and pool.kind != "direct"],
             "page": page,
-            "has_more": page * _ROWS < max(site["total"] for site in shown),
-            "has_frontier": self.sources.node.has_frontier,
+            "first": (page - 1) * _ROWS,
+            "last": page * _ROWS,
         }
 
     def _read(self, site_pools: SitePools | None) -> dict[Site, list[ProxyReport]]:
-        if not self.sources.node.has_frontier:
+        if not self.node.has_frontier:
             return asyncio.run(read_proxies(None, site_pools))
-        return self.sources.node.ask_frontier(lambda client: read_proxies(client, site_pools))
+        return self.node.ask_frontier(lambda client: read_proxies(client, site_pools))
 
-    def act(self, request: PageRequest) -> tuple[str, str]:
+    def do_release(self, request: PageRequest) -> tuple[str, str]:
         site, proxy = request.value("site"), request.value("proxy")
-        if request.value("action") != "release" or site not in HOMES:
-            raise RefusedError("the action is release, of a proxy and a site")
-        cleared = self.sources.node.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
+        if site not in HOMES:
+            raise RefusedError(f"there is no site {site[:40]!r}")
+        cleared = self.node.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
         return "/proxies", "released" if cleared else "no-proxy"

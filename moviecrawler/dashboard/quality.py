@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.figures import ReviewPlace, reviews
@@ -15,7 +15,7 @@ from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.errors import AwayError, TransientStoreError
 from moviecrawler.items import Site
-from moviecrawler.urls import HOMES, title_url
+from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,12 +35,11 @@ _ROWS = 25
 _EVENTS = 20
 
 
-@dataclass(slots=True, kw_only=True)
-class Coverage:
+class Coverage(NamedTuple):
     """How many pages of a site have a field."""
 
     field: str
-    share: float | None
+    share: float
     """Share of the pages of the latest day with pages."""
     before: float | None
     """Share of the pages of all earlier days; None when there are none."""
@@ -77,7 +76,6 @@ class Quality(Page):
 
     template = "quality.html"
     title = "Quality"
-    here: ClassVar[str] = "/quality"
 
     def show(self, request: PageRequest) -> dict[str, Any] | bytes:
         if request.path:
@@ -86,24 +84,22 @@ class Quality(Page):
         after = _after(request)
         today = utc_now().date()
         since = today - timedelta(days=_DAYS - 1)
-        coverage: list[tuple[Site, list[Coverage]]] = []
+        coverage: dict[Site, list[Coverage]] = {}
         partial: list[Partial] = []
         history: list[Event] = []
         if sources.has_alarm_store:
             for site in HOMES:
                 days, examples = request.attempt(self._pages, site, since, today, otherwise=([], {}))
-                coverage.append((site, coverage_of(days)))
+                coverage[site] = coverage_of(days)
                 partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)
             history = request.attempt(sources.ask_alarms, lambda store: store.history(_EVENTS), otherwise=[])
         errors: Sequence[Unreadable] = []
         review: list[Review] = []
-        if sources.node.has_database:
+        if self.node.has_database:
             errors = request.attempt(self._errors, otherwise=[])
-            review = request.attempt(reviews, sources.node.database, _ROWS + 1, after, otherwise=[])
-        elif sources.node.has_frontier:
+            review = request.attempt(reviews, self.node.database, _ROWS + 1, after, otherwise=[])
+        elif self.node.has_frontier:
             errors = request.attempt(self._errors_counted, today, otherwise=[])
-        last = review[_ROWS - 1] if len(review) > _ROWS else None
-        more = None if last is None else last.place
         return {
             "alarms": request.attempt(sources.alarms, otherwise=[]),
             "history": history,
@@ -114,11 +110,8 @@ class Quality(Page):
             "error_days": _ERRORS_OF.days,
             "samples": request.attempt(sources.samples, otherwise=()),
             "reviews": review[:_ROWS],
-            "after": "" if after is None else f"?{urlencode({'after': str(after)})}",
-            "to_more": None if more is None else f"?{urlencode({'after': str(more)})}",
-            "has_database": sources.node.has_database,
-            "has_frontier": sources.node.has_frontier,
-            "title_url": title_url,
+            "after": _query(after),
+            "to_more": _query(review[_ROWS - 1].place) if len(review) > _ROWS else None,
         }
 
     def _sample(self, request: PageRequest) -> bytes:
@@ -133,13 +126,11 @@ class Quality(Page):
 
     def _pages(self, site: Site, since: date, today: date) -> tuple[list[Day], dict[str, Example]]:
         """Return a site's counted pages by day, and the latest page that was silent of each field."""
-        return (
-            self.sources.ask_alarms(lambda store: store.coverage(site, since.isoformat(), today.isoformat())),
-            self.sources.ask_alarms(lambda store: store.examples(site)),
-        )
+        days = self.sources.ask_alarms(lambda store: store.coverage(site, since.isoformat(), today.isoformat()))
+        return days, self.sources.ask_alarms(lambda store: store.examples(site))
 
     def _errors(self) -> list[Unreadable]:
-        with self.sources.node.database.transaction() as cursor:
+        with self.node.database.transaction() as cursor:
             cursor.execute(_ERRORS, {"since": utc_now() - _ERRORS_OF, "most": _MAX_ERRORS})
             return [Unreadable(*row) for row in cursor.fetchall()]
 
@@ -148,30 +139,32 @@ class Quality(Page):
         names = ((name.partition("/"), number) for name, number in self.sources.unreadable(days).most_common())
         return [Unreadable(site, field, number) for (site, _, field), number in names]
 
-    def act(self, request: PageRequest) -> tuple[str, str]:
-        action = request.value("action")
-        after = _after(request)
-        back = "/quality" if after is None else f"/quality?{urlencode({'after': str(after)})}"
-        if action == "normal":
-            ended = self.sources.ask_alarms(lambda store: store.accept(request.value("alarm"), utc_now().timestamp()))
-            return "/quality", "new-normal" if ended is not None else "no-review"
-        if action not in {"accept", "refuse"}:
-            raise RefusedError(f"action is {action[:40]!r}; it is accept, refuse or normal")
-        site = request.value("site")
+    def do_normal(self, request: PageRequest) -> tuple[str, str]:
+        ended = self.sources.ask_alarms(lambda store: store.accept(request.value("alarm"), utc_now().timestamp()))
+        return "/quality", "new-normal" if ended is not None else "no-review"
+
+    def do_accept(self, request: PageRequest) -> tuple[str, str]:
+        return self._decide(request, accept=True)
+
+    def do_refuse(self, request: PageRequest) -> tuple[str, str]:
+        return self._decide(request, accept=False)
+
+    def _decide(self, request: PageRequest, *, accept: bool) -> tuple[str, str]:
+        after, site = _after(request), request.value("site")
         if site not in get_args(Site):
             raise RefusedError("there is no such site")
+        match = request.value("imdb_id"), cast("Site", site), request.value("site_id")
         with closing(open_catalogue(self.sources.settings)) as store:
             try:
-                decided = store.decide(
-                    request.value("imdb_id"),
-                    cast("Site", site),
-                    request.value("site_id"),
-                    accept=action == "accept",
-                    now=utc_now(),
-                )
+                decided = store.decide(*match, accept=accept, now=utc_now())
             except TransientStoreError as error:
                 raise AwayError(f"the catalogue can't be changed now: {error}") from None
-        return back, {"accept": "accepted", "refuse": "refused"}[action] if decided else "no-review"
+        return f"/quality{_query(after)}", ("accepted" if accept else "refused") if decided else "no-review"
+
+
+def _query(after: ReviewPlace | None) -> str:
+    """Return the query of the page that begins after a match; none for the first page."""
+    return "" if after is None else f"?{urlencode({'after': str(after)})}"
 
 
 def _after(request: PageRequest) -> ReviewPlace | None:
@@ -185,40 +178,31 @@ def _after(request: PageRequest) -> ReviewPlace | None:
 
 def coverage_of(days: Sequence[Day]) -> list[Coverage]:
     """Return the coverage of each field; fields whose coverage fell most come first."""
-    by_field: dict[str, dict[str, Day]] = {}
-    for day in days:
+    by_field: dict[str, list[Day]] = {}
+    for day in sorted(days, key=lambda day: day.day):
         if day.pages:
-            by_field.setdefault(day.field, {})[day.day] = day
+            by_field.setdefault(day.field, []).append(day)
     found = []
-    for field, of_days in by_field.items():
-        latest = of_days[max(of_days)]
-        earlier = [day for name, day in of_days.items() if name < latest.day]
+    for field, (*earlier, latest) in by_field.items():
         pages = sum(day.pages for day in earlier)
-        found.append(
-            Coverage(
-                field=field,
-                share=latest.present / latest.pages,
-                before=sum(day.present for day in earlier) / pages if pages else None,
-                pages=latest.pages,
-                silent=latest.silent,
-            )
-        )
+        before = sum(day.present for day in earlier) / pages if pages else None
+        found.append(Coverage(field, latest.present / latest.pages, before, latest.pages, latest.silent))
     return sorted(found, key=lambda one: (-_drop(one), one.field))
 
 
 def partial_of(site: Site, days: Iterable[Day], since: date, examples: Mapping[str, Example]) -> list[Partial]:
     """Return the fields that pages were silent of since a day."""
-    found: dict[str, tuple[int, int]] = {}
+    silent, pages = Counter[str](), Counter[str]()
     for day in days:
         if day.day >= since.isoformat():
-            number, pages = found.get(day.field, (0, 0))
-            found[day.field] = number + day.silent, pages + day.pages
+            silent[day.field] += day.silent
+            pages[day.field] += day.pages
     return [
-        Partial(site, field, number, pages, examples.get(field)) for field, (number, pages) in found.items() if number
+        Partial(site, field, number, pages[field], examples.get(field)) for field, number in silent.items() if number
     ]
 
 
 def _drop(one: Coverage) -> float:
     """Return by how much a field's coverage has fallen; 0 when it has not."""
-    fallen = (one.before or 0.0) - (one.share or 0.0)
+    fallen = (one.before or 0.0) - one.share
     return round(fallen, 2) if fallen > 0.02 else 0.0  # noqa: PLR2004 - less is chance

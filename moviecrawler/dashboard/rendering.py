@@ -1,17 +1,21 @@
-"""Rendering templates. All variables are escaped."""
+"""Rendering templates, and how figures, times and amounts are written in them. All variables are escaped. A missing value is a dash."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+import math
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from moviecrawler.clock import utc_text
 from moviecrawler.cluster.webservice import local_time
-from moviecrawler.dashboard import formats
+from moviecrawler.texts import printable
+from moviecrawler.urls import title_url
 
 STATIC = files(__package__).joinpath("static")
 SITES = {"imdb": "IMDb", "metacritic": "Metacritic", "rottentomatoes": "Rotten Tomatoes"}
@@ -28,26 +32,137 @@ FINER_SCORES = {
     "popcornmeter_all": "Popcornmeter, all",
     "popcornmeter_verified": "Popcornmeter, verified",
 }
+NONE = "\N{EN DASH}"
+"""Stands for an unknown figure, which is not 0."""
+_KIB = 1024
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_FEW = 10
+_A_TENTH = 0.1
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """Return a number with its thousands apart.
+
+    >>> number(1234567), number(0.25, 1), number(None) == NONE
+    ('1,234,567', '0.2', True)
+    """
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def plain(value: float | None) -> str:
+    """Return a score as sites show it: without a part that is 0.
+
+    >>> plain(9.0), plain(8.75), plain(70)
+    ('9', '8.75', '70')
+    """
+    return NONE if value is None else f"{float(value):.2f}".rstrip("0").rstrip(".")
+
+
+def share(value: float | None) -> str:
+    """Return a share in percent. Only a share of 1 is written as 100 %, and only 0 as 0 %.
+
+    >>> share(0.5), share(0.9999), share(1.0), share(0.0001), share(0.0)
+    ('50 %', '99.9 %', '100 %', '0.1 %', '0 %')
+    """
+    if value is None:
+        return NONE
+    if value in {0.0, 1.0}:
+        return f"{value:.0%}".replace("%", " %")
+    percent = min(99.9, max(0.1, 100 * value))
+    return f"{percent:.0f} %" if percent.is_integer() or _FEW <= percent <= 100 - _FEW else f"{percent:.1f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in its two largest units.
+
+    >>> duration(0.0124), duration(0.25), duration(59), duration(3600), duration(93784)
+    ('12 ms', '0.2 s', '59 s', '1 h', '1 d 2 h')
+    """
+    if seconds is None or math.isinf(seconds):
+        return NONE
+    if 0 < seconds < _A_TENTH:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < _FEW and seconds != int(seconds):
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, name, smaller, smaller_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {name}" + (f" {rest} {smaller_name}" if rest else "")
+    return f"{whole} s"
+
+
+def size(count: float | None) -> str:
+    """Return bytes.
+
+    >>> size(512), size(1536), size(300 * 1024**2)
+    ('512 B', '1.5 KB', '300 MB')
+    """
+    if count is None:
+        return NONE
+    amount, unit = float(count), "B"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if amount < _KIB:
+            break
+        amount, unit = amount / _KIB, larger
+    return f"{amount:.1f} {unit}" if amount < _FEW and unit != "B" else f"{amount:.0f} {unit}"
+
+
+def when(at: float | datetime | None) -> str:
+    """Return a time to the minute, in UTC."""
+    return NONE if at is None else utc_text(at)
+
+
+def iso(at: float | datetime | None) -> str:
+    """Return a time as programs read it."""
+    if at is None:
+        return ""
+    time = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return time.isoformat(timespec="seconds")
+
+
+def joined(parts: list[str]) -> str:
+    """Return parts of a sentence, with commas and an "and" between them.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "job"), counted(2, "job"), counted(0, "match", "matches")
+    ('1 job', '2 jobs', '0 matches')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def safe_url(url: str) -> str | None:
+    """Return a URL if it may be linked to. A URL from a site's page could be a script.
+
+    >>> safe_url("https://www.imdb.com/"), safe_url("javascript:alert(1)"), safe_url("http://[")
+    ('https://www.imdb.com/', None, None)
+    """
+    try:
+        return url if urlsplit(url).scheme in {"http", "https"} else None
+    except ValueError:
+        return None
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("moviecrawler.dashboard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
+    made = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
     made.filters["local_time"] = lambda seconds: f"{local_time(seconds):%Y-%m-%d %H:%M:%S}"
     made.filters["clock"] = lambda seconds: str(timedelta(seconds=max(0, round(seconds))))
-    for name in ("number", "plain", "share", "duration", "size", "when", "iso"):
-        made.filters[name] = getattr(formats, name)
-    made.globals.update(
-        sites=SITES,
-        score_names=SCORES,
-        finer_names={**SCORES, **FINER_SCORES},
-        counted=formats.counted,
-        version=_version(),
-    )
+    made.filters |= {write.__name__: write for write in (number, plain, share, duration, size, when, iso)}
+    made.globals.update(sites=SITES, score_names=SCORES, finer_names={**SCORES, **FINER_SCORES}, version=_version())
+    made.globals.update(counted=counted, safe_url=safe_url, printable=printable, title_url=title_url)
     return made
 
 

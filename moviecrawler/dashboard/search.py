@@ -1,4 +1,4 @@
-"""Finding titles, and reading all that the database has on one. Each query uses an index."""
+"""Finding titles, and reading all that the database has on one, and on a series' seasons and episodes. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from moviecrawler.database.short_transactions import ShortTransactions
 
@@ -19,6 +18,9 @@ _SEARCH = read_sql("search.sql")
 _SCORES = read_sql("scores_of_titles.sql")
 _POPULAR = read_sql("popular_titles.sql")
 _SIMILAR = read_sql("similar_titles.sql")
+_SEASONS = read_sql("series_seasons.sql")
+_EPISODES = read_sql("series_episodes.sql")
+_SERIES_OF = read_sql("series_of_titles.sql")
 _FIRST = (1e9, 0)
 _MAX_WORDS = 10
 _IMDB_ID = re.compile(r"tt[0-9]{7,}")
@@ -95,24 +97,6 @@ def _with_scores(cursor: Any, rows: Sequence[Any]) -> list[Found]:
 # --- One title ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What a score was from a time on; None: the site showed none."""
-
-    since: datetime
-    value: float | None
-    count: int | None
-    average: float | None
-
-
-class Series(NamedTuple):
-    """A score's history on a site, oldest first."""
-
-    site: str
-    kind: str
-    points: list[Point]
-
-
 class Title(NamedTuple):
     """A title with all that is known of it. The rows are those of the tables, by their columns' names."""
 
@@ -124,7 +108,7 @@ class Title(NamedTuple):
     credits: list[Any]
     amounts: list[Any]
     offers: list[Any]
-    series: list[Series]
+    history: list[Any]
 
 
 _OF_TITLE = {
@@ -149,28 +133,87 @@ def read_title(database: ShortTransactions, title_id: int) -> Title | None:
             return found
 
         titles = rows("SELECT * FROM titles WHERE title_id = %(id)s")
-        if not titles:
-            return None
-        series: dict[tuple[str, str], Series] = {}
-        for row in rows(_OF_TITLE["history"]):
-            one = series.setdefault((row.site, row.kind), Series(row.site, row.kind, []))
-            one.points.append(Point(row.since, row.value, row.count, row.average))
-        return Title(
-            title=titles[0],
-            records=rows(_OF_TITLE["records"]),
-            sites=rows(_OF_TITLE["sites"]),
-            matches=rows(_OF_TITLE["matches"]),
-            scores=rows(_OF_TITLE["scores"]),
-            credits=rows(_OF_TITLE["credits"]),
-            amounts=rows(_OF_TITLE["amounts"]),
-            offers=rows(_OF_TITLE["offers"]),
-            series=list(series.values()),
-        )
+        return Title(titles[0], **{name: rows(query) for name, query in _OF_TITLE.items()}) if titles else None
 
 
 def similar(database: ShortTransactions, title_id: int, most: int) -> list[Any]:
     """Return the titles that have most in common with one: title_id, title, year, and what is shared. Raises AwayError."""
+    return _rows(database, _SIMILAR, id=title_id, most=most)
+
+
+def _rows(database: ShortTransactions, query: str, **arguments: Any) -> list[Any]:
     with database.transaction() as cursor:
-        cursor.execute(_SIMILAR, {"id": title_id, "most": most})
+        cursor.execute(query, arguments)
         found: list[Any] = cursor.fetchall()
         return found
+
+
+# --- A series, from the views of `scrapy scoreboard --kind season` and `--kind episode` ---------------------------------
+
+_MAX_SEASONS, _MAX_EPISODES = 200, 5_000
+"""That are read; some daily shows have more."""
+_MAX_COLUMNS = 60
+"""Episodes of a season that are shown."""
+_BANDS = (9.0, 8.0, 7.0, 6.0, 5.0)
+"""Ratings from which on a cell has the next colour."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """A season in the grid."""
+
+    season: int
+    title_id: int | None
+    cells: list[Any]
+    """Its episodes by their columns, rows of `series_episodes.sql`; None where no site has one of that number."""
+    further: int = 0
+    """Episodes that have no column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesGrid:
+    """The seasons of a series, and its episodes by season and number."""
+
+    seasons: Sequence[Any] = ()
+    """Rows of `series_seasons.sql`."""
+    columns: Sequence[int] = ()
+    """Numbers of episodes, in ascending order."""
+    rows: Sequence[Row] = ()
+
+
+def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
+    """Return the seasons and episodes of a series; none of a title that has none. Raises AwayError."""
+    seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
+    return grid_of(seasons, _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES))
+
+
+def grid_of(seasons: list[Any], episodes: Sequence[Any]) -> SeriesGrid:
+    """Return the grid. Of two episodes with one number, the first is shown."""
+    columns = sorted({episode.episode for episode in episodes})[:_MAX_COLUMNS]
+    place = {number: column for column, number in enumerate(columns)}
+    title_ids = {season.season: season.title_id for season in seasons}
+    rows: dict[int, Row] = {}
+    for episode in episodes:
+        number = episode.season
+        if number not in rows:
+            rows[number] = Row(season=number, title_id=title_ids.get(number), cells=[None] * len(columns))
+        row, column = rows[number], place.get(episode.episode)
+        if column is None:
+            row.further += 1
+        elif row.cells[column] is None:
+            row.cells[column] = episode
+    return SeriesGrid(seasons=seasons, columns=columns, rows=list(rows.values()))
+
+
+def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:
+    """Return of which series titles are, rows of `series_of_titles.sql` by title_id; only those of seasons and episodes. Raises AwayError."""
+    return {row.title_id: row for row in _rows(database, _SERIES_OF, ids=list(title_ids))}
+
+
+def colour_of(rating: float) -> str:
+    """Return the class of a rating's colour, which only repeats the number.
+
+    >>> colour_of(9.0), colour_of(8.99), colour_of(1.0)
+    ('rated-9', 'rated-8', 'rated-4')
+    """
+    return f"rated-{next((int(band) for band in _BANDS if rating >= band), 4)}"

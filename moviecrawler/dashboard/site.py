@@ -13,12 +13,10 @@ from twisted.logger import Logger
 from twisted.web.resource import Resource
 
 from moviecrawler.cluster.logs import Logs
-from moviecrawler.dashboard.counts import count_if_due
-from moviecrawler.dashboard.crawls import Crawls
-from moviecrawler.dashboard.jobs import Jobs
+from moviecrawler.dashboard.crawls import Crawls, Jobs
 from moviecrawler.dashboard.nodes import Nodes
 from moviecrawler.dashboard.overview import Overview
-from moviecrawler.dashboard.pages import Static
+from moviecrawler.dashboard.pages import Page, Static
 from moviecrawler.dashboard.proxies import Proxies
 from moviecrawler.dashboard.quality import Quality
 from moviecrawler.dashboard.rendering import STATIC
@@ -39,6 +37,12 @@ _EVERY_SECONDS = 5.0
 """Seconds between two checks whether the catalogue is to be counted."""
 
 
+PAGES: dict[str, type[Page]] = {
+    "": Overview, "crawls": Crawls, "jobs": Jobs, "nodes": Nodes, "proxies": Proxies, "stores": Stores, "quality": Quality,
+    "titles": Titles,
+}  # fmt: skip
+
+
 class Root(Resource):
     """Everything under `/`: Scrapyd's web services, the logs and the dashboard's pages."""
 
@@ -47,8 +51,7 @@ class Root(Resource):
         sources = Sources(node)
         self.services = [Upkeep(sources)]
         """What starts and stops with the node."""
-        pages = (Overview, Crawls, Jobs, Nodes, Proxies, Stores, Quality, Titles)
-        children: dict[str, Any] = {page.here.lstrip("/"): page(sources) for page in pages}
+        children: dict[str, Any] = {path: page(sources, f"/{path}") for path, page in PAGES.items()}
         children |= {"static": Static(str(STATIC)), "logs": Logs(node)}
         services = config.items("services", default=[])
         children |= {name: load_object(service)(node) for name, service in services if service}
@@ -86,9 +89,7 @@ class Upkeep(Service):
         """Count the catalogue if it is due, and update the rates of crawls; in a thread."""
         sources = self._sources
         try:
-            if sources.node.has_database and count_if_due(
-                sources.state.client, sources.state.keys, sources.node.database, sources.node_name
-            ):
+            if sources.node.has_database and sources.count_if_due():
                 self._can_count = True
         except (AwayError, redis.exceptions.RedisError) as error:
             if self._can_count:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
@@ -13,8 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from scrapy.settings import Settings
 
+from moviecrawler.catalogue.figures import SiteFigures, figures
+from moviecrawler.catalogue.lanes import FRESH_FOR
+from moviecrawler.clock import utc_now
 from moviecrawler.cluster.threads import Threads
-from moviecrawler.dashboard.counts import Counts, read_counts
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
 from moviecrawler.extensions.store_stats import ENDED_KEPT, read_figures
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from moviecrawler.cluster.node import Node
+    from moviecrawler.database.short_transactions import ShortTransactions
     from moviecrawler.extensions.failed_pages import Sample
     from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.runs import RunReport, SiteState
@@ -39,6 +44,34 @@ T = TypeVar("T")
 
 _THREADS = 8
 """Pages that are rendered at once; others wait. Scrapyd's own services use other threads."""
+_MIN_PAUSE_SECONDS = 5.0
+"""Shortest pause between two counts."""
+_PAUSE_FACTOR = 20
+"""Pause until the next count, as a multiple of the duration of the last."""
+_MAX_PAUSE_SECONDS = 600.0
+"""Longest pause between two counts."""
+_MAX_COUNT_SECONDS = 60.0
+"""Time-out of a count. After twice that time another node counts, in case the first one died."""
+_KEPT_SECONDS = 86_400
+"""Seconds for which the last count is kept."""
+
+
+class Counts(msgspec.Struct, kw_only=True):
+    """The catalogue's figures at one moment."""
+
+    at: float
+    """Seconds since 1970."""
+    took: float
+    """Seconds that the count took."""
+    sites: dict[str, SiteFigures]
+
+
+def count(database: ShortTransactions) -> Counts:
+    """Count. Raises AwayError."""
+    now = utc_now()
+    began = time.monotonic()
+    found = figures(database, now, (now - FRESH_FOR).date(), _MAX_COUNT_SECONDS)
+    return Counts(at=now.timestamp(), took=time.monotonic() - began, sites={site.site: site for site in found})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,10 +94,6 @@ class Sources:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.state = node.state
-        self.eggs = node.eggs
-        self.options = node.options
-        self.node_name = node.name
         self.threads = Threads("dashboard", _THREADS)
         self.settings = Settings()
         self.settings.setmodule("moviecrawler.settings")
@@ -74,9 +103,36 @@ class Sources:
         self._rates: dict[tuple[str, str], Rate] = {}
         self._rates_lock = threading.Lock()
 
+    # --- The catalogue: counted in the background, as 3,000,000 rows take a second, too long for a page --------------------
+
+    def count_if_due(self) -> bool:
+        """Count the catalogue and store the figures, unless a node has done so lately; return whether it was done.
+
+        Raises AwayError and redis.RedisError.
+        """
+        client, keys, name = self.node.state.client, self.node.state.keys, self.node.name
+        if not client.set(keys.counting, name, nx=True, px=round(2 * _MAX_COUNT_SECONDS * 1000)):
+            return False
+        try:
+            counts = count(self.node.database)
+        except BaseException:
+            client.set(keys.counting, name, px=round(_MIN_PAUSE_SECONDS * 1000))
+            raise
+        pause = min(_MAX_PAUSE_SECONDS, max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * counts.took))
+        pipe = client.pipeline()
+        pipe.set(keys.counts, msgspec.json.encode(counts), ex=_KEPT_SECONDS)
+        pipe.set(keys.counting, name, px=math.ceil(pause * 1000))
+        pipe.execute()
+        return True
+
     def counts(self) -> Counts | None:
-        """Return the catalogue's figures; None when nothing was counted yet. Raises redis.RedisError."""
-        return read_counts(self.state.client, self.state.keys) if self.node.has_database else None
+        """Return the last count; None when nothing was counted yet. Raises redis.RedisError."""
+        state = self.node.state
+        text = state.client.get(state.keys.counts) if self.node.has_database else None
+        try:
+            return None if text is None else msgspec.json.decode(text, type=Counts)
+        except msgspec.DecodeError:  # another version's
+            return None
 
     # --- The frontier. Each method raises redis.RedisError and ConfigurationError -------------------------------------
 

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from moviecrawler.dashboard.formats import safe_url
+import msgspec
+from scrapy import Request
+
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
-from moviecrawler.dashboard.rejected import fetch_again, forget_rejected, is_item_id, page_of_rejected
-from moviecrawler.extensions.rejected_items import KEPT
+from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.extensions.rejected_items import KEPT, RejectedItem
 from moviecrawler.extensions.store_stats import SILENT_SECONDS
 from moviecrawler.frontier.dead_letters import Place, drop, page_of_dead_letters
+from moviecrawler.frontier.dupefilter import fingerprint
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import requeue
-from moviecrawler.texts import printable
-from moviecrawler.urls import HOMES
+from moviecrawler.frontier.seeds import push_seed
+from moviecrawler.urls import HOMES, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.extensions.rejected_items import RejectedItem
     from moviecrawler.extensions.store_stats import ProcessFigures
     from moviecrawler.frontier.dead_letters import DeadLetter
+    from moviecrawler.items import Site
 
 _ROWS = 50
 """Dead letters, and items, on a page."""
+_ITEM_ID = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
+_BOOSTED = 100
+"""Priority above all others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,129 +51,103 @@ class Total:
     """Longest time that a batch takes; None before the first batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which page of each list is shown, as the last entry before it; empty for the first page."""
-
-    dead_letters: str = ""
-    items: str = ""
-
-    @property
-    def query(self) -> str:
-        """What follows the page's path."""
-        places = {name: place for name, place in (("letters", self.dead_letters), ("items", self.items)) if place}
-        return f"?{urlencode(places)}" if places else ""
-
-
 class Stores(Page):
-    """`/stores`."""
+    """`/stores`. Its query says after which dead letter (`letters`) and which rejected item (`items`) each list begins."""
 
     template = "stores.html"
     title = "Stores"
-    here: ClassVar[str] = "/stores"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the figures of stores, the rejected items and the dead letters."""
-        sources = self.sources
-        where = _where(request)
+        place = _check_places(request)
         now = time.time()
-        figures_of_all = request.attempt(sources.store_figures, otherwise=[])
+        figures_of_all = request.attempt(self.sources.store_figures, otherwise=[])
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
-        frontier = request.attempt(sources.frontier)
-        dead_letters, more = request.attempt(self._dead_letters, frontier, where, otherwise=([], None))
+        ended = [figures for figures in figures_of_all if figures.ended]
+        frontier = request.attempt(self.sources.frontier)
+        dead_letters, more = request.attempt(self._dead_letters, frontier, place, otherwise=([], None))
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
-        if sources.node.has_frontier:
-            items, items_in_all = request.attempt(self._items, where, otherwise=([], 0))
+        if self.node.has_frontier:
+            items, items_in_all = request.attempt(self._items, request.value("items"), otherwise=([], 0))
         return {
-            "has_frontier": sources.node.has_frontier,
             "totals": _totals(running),
             "processes": [
                 (one, name, store)
-                for one in (
-                    *sorted(running, key=lambda one: (one.site, one.run, one.node)),
-                    *(figures for figures in figures_of_all if figures.ended),
-                )
+                for one in (*sorted(running, key=lambda one: (one.site, one.run, one.node)), *ended)
                 for name, store in one.stores.items()
             ],
-            "where": where,
+            "where": _query(request),
             "dead_letters": dead_letters,
             "dead_letters_in_all": sum(run.dead_letters for run in frontier.runs) if frontier else len(dead_letters),
-            "to_first_dead_letters": Where(items=where.items).query if where.dead_letters else None,
-            "to_more_dead_letters": Where(str(more), where.items).query if more else None,
+            "to_first_dead_letters": _query(request, letters="") if place else None,
+            "to_more_dead_letters": _query(request, letters=str(more)) if more else None,
             "items": items[:_ROWS],
             "items_in_all": items_in_all,
             "items_kept": KEPT,
-            "to_first_items": Where(dead_letters=where.dead_letters).query if where.items else None,
-            "to_more_items": Where(where.dead_letters, items[_ROWS - 1][0]).query if len(items) > _ROWS else None,
+            "to_first_items": _query(request, items="") if request.value("items") else None,
+            "to_more_items": _query(request, items=items[_ROWS - 1][0]) if len(items) > _ROWS else None,
             "seeds": [state for state in frontier.sites.values() if state.seeds] if frontier else [],
-            "printable": printable,
-            "safe_url": safe_url,
         }
 
-    def _dead_letters(self, frontier: Frontier | None, where: Where) -> tuple[list[DeadLetter], Place | None]:
+    def _dead_letters(self, frontier: Frontier | None, place: Place | None) -> tuple[list[DeadLetter], Place | None]:
         if frontier is None:
             return [], None
-        place = Place.parse(where.dead_letters) if where.dead_letters else None
-        found, more = self.sources.node.ask_frontier(
-            lambda client: page_of_dead_letters(client, frontier.runs, place, _ROWS)
-        )
+        found, more = self.node.ask_frontier(lambda client: page_of_dead_letters(client, frontier.runs, place, _ROWS))
         return sorted(found, key=lambda one: -(one.at or 0)), more
 
-    def _items(self, where: Where) -> tuple[list[tuple[str, RejectedItem | None]], int]:
-        return self.sources.node.ask_frontier(lambda client: page_of_rejected(client, where.items or None, _ROWS))
+    def _items(self, before: str) -> tuple[list[tuple[str, RejectedItem | None]], int]:
+        return self.node.ask_frontier(lambda client: page_of_rejected(client, before, _ROWS))
 
-    def act(self, request: PageRequest) -> tuple[str, str]:
-        """Queue a dead letter again or drop it; fetch the title of a rejected item again, or forget the item."""
-        back = f"/stores{_where(request).query}"
-        action = request.value("action")
-        if action in {"requeue", "drop"}:
-            return back, self._act_on_dead_letter(request, action)
-        if action in {"fetch", "forget"}:
-            return back, self._act_on_item(request, action)
-        raise RefusedError(
-            f"action is {action[:40]!r}; it is requeue or drop of a dead letter, fetch or forget of an item"
-        )
+    def do_requeue(self, request: PageRequest) -> tuple[str, str]:
+        return self._change_dead_letter(request, requeue, "requeued")
 
-    def _act_on_dead_letter(self, request: PageRequest, action: str) -> str:
+    def do_drop(self, request: PageRequest) -> tuple[str, str]:
+        return self._change_dead_letter(request, drop, "dropped")
+
+    def do_fetch(self, request: PageRequest) -> tuple[str, str]:
+        start_urls = self.sources.start_urls()
+        return self._change_item(request, lambda client, item: fetch_again(client, item, start_urls), "fetched-again")
+
+    def do_forget(self, request: PageRequest) -> tuple[str, str]:
+        return self._change_item(request, forget_rejected, "forgotten")
+
+    def _change_dead_letter(
+        self, request: PageRequest, change: Callable[[Any, FrontierKeys, str], Awaitable[bool]], notice: str
+    ) -> tuple[str, str]:
+        _check_places(request)
         site, run, letter = (request.value(name) for name in ("site", "run", "letter"))
         if site not in HOMES:
-            raise RefusedError("the action is requeue or drop, of a dead letter of a site's run")
-        keys = FrontierKeys(site, run)
+            raise RefusedError(f"there is no site {site[:40]!r}")
+        done = self.node.ask_frontier(lambda client: change(client, FrontierKeys(site, run), letter))
+        return f"{self.here}{_query(request)}", notice if done else "no-dead-letter"
 
-        async def change(client: Any) -> bool:
-            if action == "requeue":
-                return await requeue(client, keys, letter)
-            return await drop(client, keys, letter)
-
-        done = self.sources.node.ask_frontier(change)
-        return {"requeue": "requeued", "drop": "dropped"}[action] if done else "no-dead-letter"
-
-    def _act_on_item(self, request: PageRequest, action: str) -> str:
+    def _change_item(
+        self, request: PageRequest, change: Callable[[Any, str], Awaitable[bool]], notice: str
+    ) -> tuple[str, str]:
+        _check_places(request)
         item = request.value("item")
-        if not is_item_id(item):
+        if not _ITEM_ID.fullmatch(item):
             raise RefusedError("there is no such item")
-        start_urls = self.sources.start_urls()
-
-        async def change(client: Any) -> bool:
-            if action == "fetch":
-                return await fetch_again(client, item, start_urls)
-            return await forget_rejected(client, item)
-
-        done = self.sources.node.ask_frontier(change)
-        return {"fetch": "fetched-again", "forget": "forgotten"}[action] if done else "no-item"
+        done = self.node.ask_frontier(lambda client: change(client, item))
+        return f"{self.here}{_query(request)}", notice if done else "no-item"
 
 
-def _where(request: PageRequest) -> Where:
-    """Return which page is asked for. Raises RefusedError."""
-    where = Where(request.value("letters"), request.value("items"))
+def _check_places(request: PageRequest) -> Place | None:
+    """Return after which dead letter the list begins; None for its beginning. Raises RefusedError, also for a wrong place of the items."""
+    if request.value("items") and not _ITEM_ID.fullmatch(request.value("items")):
+        raise RefusedError("there is no such page of items")
     try:
-        _ = where.dead_letters and Place.parse(where.dead_letters)
+        return Place.parse(request.value("letters")) if request.value("letters") else None
     except ValueError:
         raise RefusedError("there is no such page of dead letters") from None
-    if where.items and not is_item_id(where.items):
-        raise RefusedError("there is no such page of items")
-    return where
+
+
+def _query(request: PageRequest, **changed: str) -> str:
+    """Return the query of the page that is shown, with a place changed; an empty one is a list's beginning."""
+    places = {name: changed.get(name, request.value(name)) for name in ("letters", "items")}
+    given = {name: place for name, place in places.items() if place}
+    return f"?{urlencode(given)}" if given else ""
 
 
 def _totals(running: Sequence[ProcessFigures]) -> dict[str, Total]:
@@ -176,11 +157,55 @@ def _totals(running: Sequence[ProcessFigures]) -> dict[str, Total]:
         for name, store in figures.stores.items():
             total = totals.setdefault(name, Total())
             total.processes += 1
-            total.per_minute += store.per_minute
-            total.held += store.held
-            total.room += store.room
-            total.retries += store.retries
-            total.rejected += store.rejected
+            for figure in ("per_minute", "held", "room", "retries", "rejected"):
+                setattr(total, figure, getattr(total, figure) + getattr(store, figure))
             if store.latency is not None:
                 total.slowest = max(total.slowest or 0.0, store.latency)
     return dict(sorted(totals.items()))
+
+
+# --- Rejected items in Redis ------------------------------------------------------------------------------------------
+
+
+async def page_of_rejected(client: Any, before: str, size: int) -> tuple[list[tuple[str, RejectedItem | None]], int]:
+    """Return items with their ids, latest first, those before an id if one is given; and how many there are in all.
+
+    An item that another version has written is None. One item more than `size` means that there are others.
+    """
+    found = await client.xrevrange(CrawlKeys.REJECTED, f"({before}" if before else "+", "-", count=size + 1)
+    return [(id_.decode(), _read(stored)) for id_, stored in found], await client.xlen(CrawlKeys.REJECTED)
+
+
+async def forget_rejected(client: Any, id_: str) -> bool:
+    """Delete an item in Redis, not in its node's file; return whether it was there."""
+    return bool(await client.xdel(CrawlKeys.REJECTED, id_))
+
+
+async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> bool:
+    """Have the title of an item fetched by the running crawl of its site, or else by the next one; and forget the item.
+
+    The title is pushed to the site's list of `start_urls`, from which all workers read. Return False when the item is gone
+    or has no title.
+    """
+    found = await client.xrange(CrawlKeys.REJECTED, id_, id_, count=1)
+    item = _read(found[0][1]) if found else None
+    if item is None or item.title is None:
+        return False
+    site, site_id = item.title
+    seed = {"url": title_url(site, site_id), "priority": _BOOSTED}
+    await push_seed(client, start_urls[site], msgspec.json.encode(seed))
+    # In this order, a process that dies in between loses nothing, and two clients at once have it fetched twice.
+    await forget_rejected(client, id_)
+    keys = FrontierKeys(site, item.run)
+    if item.url and await client.hdel(keys.failed, fingerprint(Request(item.url, meta={"site": site}))):
+        # Otherwise the next start of the run would fetch it again, too.
+        await client.hincrby(keys.state, "failed", -1)
+        await client.hincrby(keys.state, "total", -1)
+    return True
+
+
+def _read(stored: dict[bytes, bytes]) -> RejectedItem | None:
+    try:
+        return msgspec.json.decode(stored.get(b"item", b""), type=RejectedItem)
+    except (msgspec.DecodeError, RecursionError):
+        return None

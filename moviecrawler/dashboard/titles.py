@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard.formats import number, safe_url
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
-from moviecrawler.dashboard.search import MAX_RANKED, Found, Title, popular, read_title, search, similar
-from moviecrawler.dashboard.series import SeriesGrid, colour_of, read_series, series_of
+from moviecrawler.dashboard.rendering import number
+from moviecrawler.dashboard.search import (
+    MAX_RANKED,
+    Found,
+    SeriesGrid,
+    Title,
+    colour_of,
+    popular,
+    read_series,
+    read_title,
+    search,
+    series_of,
+    similar,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,22 +33,11 @@ _SHOWN = 8
 """Of keywords and the like; all are in the database."""
 
 
-class Fact(NamedTuple):
-    """What each site says of one thing."""
-
-    name: str
-    said: list[str]
-    """In the order of the records."""
-
-
 class Titles(Page):
     """`/titles`, and `/titles/<id>`."""
 
+    template = "titles.html"
     title = "Titles"
-    here: ClassVar[str] = "/titles"
-
-    def template_of(self, request: PageRequest) -> str:
-        return "title.html" if request.path else "titles.html"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         return self._one(request) if request.path else self._list(request)
@@ -45,46 +45,42 @@ class Titles(Page):
     def _list(self, request: PageRequest) -> dict[str, Any]:
         text = request.value("q")[:200]
         page = request.whole_number("page", 1, _LAST, 1)
-        ask: Callable[[], Any] = lambda: popular(self.sources.node.database, _after(request), _ROWS + 1)  # noqa: E731 - one of two
-        if text:
-            ask = lambda: search(self.sources.node.database, text, (page - 1) * _ROWS, _ROWS + 1)  # noqa: E731
-        found: list[Found] = request.attempt(ask, otherwise=[])
-        parts = request.attempt(
-            lambda: series_of(self.sources.node.database, [row.title_id for row in found]), otherwise={}
-        )
+
+        def find() -> list[Found]:
+            if text:
+                return search(self.node.database, text, (page - 1) * _ROWS, _ROWS + 1)
+            return popular(self.node.database, _after(request), _ROWS + 1)
+
+        found = request.attempt(find, otherwise=[])
+        ids = [row.title_id for row in found]
         return {
             "q": text,
             "found": found[:_ROWS],
-            "series_of": parts,
+            "series_of": request.attempt(series_of, self.node.database, ids, otherwise={}) if ids else {},
             "has_more": len(found) > _ROWS and (not text or page < _LAST),
             "page": page,
         }
 
     def _one(self, request: PageRequest) -> dict[str, Any]:
-        title_id = _title_id(request)
-        found = read_title(self.sources.node.database, title_id)
+        title_id, database = _title_id(request), self.node.database
+        found = read_title(database, title_id)
         if found is None:
             raise RefusedError("there is no such title; it may have become one with another", 404)
-        database = self.sources.node.database
-        no_series = SeriesGrid(seasons=[], columns=[], rows=[])
-        part = request.attempt(lambda: series_of(database, [title_id]), otherwise={}).get(title_id)
         return {
-            "heading": found.title.title or found.title.imdb_id or "A title without a name",
+            "template": "title.html",
+            "title": found.title.title or found.title.imdb_id or "A title without a name",
             "found": found,
-            "part": part,
-            "grid": request.attempt(lambda: read_series(database, title_id), otherwise=no_series),
+            "part": request.attempt(series_of, database, [title_id], otherwise={}).get(title_id),
+            "grid": request.attempt(read_series, database, title_id, otherwise=SeriesGrid()),
             "colour_of": colour_of,
             "facts": _facts(found),
             "roles": _roles(found),
-            "similar": request.attempt(lambda: similar(database, title_id, _SIMILAR), otherwise=[]),
-            "safe_url": safe_url,
+            "similar": request.attempt(similar, database, title_id, _SIMILAR, otherwise=[]),
         }
 
-    def act(self, request: PageRequest) -> tuple[str, str]:
-        if request.value("action") != "boost":
-            raise RefusedError(f"action is {request.value('action')[:40]!r}; it is boost")
+    def do_boost(self, request: PageRequest) -> tuple[str, str]:
         title_id = _title_id(request)
-        with self.sources.node.database.transaction(write=True) as cursor:
+        with self.node.database.transaction(write=True) as cursor:
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"
@@ -151,22 +147,21 @@ def _some(texts: Sequence[str], between: str = ", ") -> str:
     return between.join(texts[:_SHOWN]) + more
 
 
-def _facts(found: Title) -> list[Fact]:
-    """Return what the sites say, without what none says."""
-    facts = [Fact(name, [str(read(record) or "") for record in found.records]) for name, read in _FACTS.items()]
+def _facts(found: Title) -> dict[str, list[str]]:
+    """Return what the sites say, in the order of the records, without what none says."""
+    facts = {name: [str(read(record) or "") for record in found.records] for name, read in _FACTS.items()}
     for kind in dict.fromkeys(row.kind for row in found.amounts):
         said = {row.site: f"{number(row.value)} {row.currency}" for row in found.amounts if row.kind == kind}
-        name = kind.replace("_", " ").capitalize()
-        facts.append(Fact(name, [said.get(record.site, "") for record in found.records]))
-    return [fact for fact in facts if any(fact.said)]
+        facts[kind.replace("_", " ").capitalize()] = [said.get(record.site, "") for record in found.records]
+    return {name: said for name, said in facts.items() if any(said)}
 
 
 def _roles(found: Title) -> list[tuple[str, str, list[Any]]]:
     """Return role, site and people: of each role from the first site that names any."""
-    roles: dict[str, tuple[str, list[Any]]] = {}
+    roles: dict[str, list[Any]] = {}
     for row in found.credits:
-        site, people = roles.setdefault(row.role, (row.site, []))
-        if row.site == site:
+        people = roles.setdefault(row.role, [])
+        if not people or row.site == people[0].site:
             people.append(row)
     order = ("director", "writer", "creator", "cast")
-    return [(role, *roles[role]) for role in order if role in roles]
+    return [(role, roles[role][0].site, roles[role]) for role in order if role in roles]

@@ -47,11 +47,8 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         root = Root(Config({}), Node(options, state, EggStore(options), launcher))
 
         def text(path: str) -> str:
-            request = PageRequest(
-                method="GET", path=(), here=f"/{path}", base="", values={}, authorization=None, cross_site=False
-            )
             began = time.monotonic()
-            answer = root.children[path.encode()]._answer(request)
+            answer = root.children[path.encode()].answer(PageRequest())
             assert time.monotonic() - began < WITHIN
             assert answer.code == 200, (path, answer.content)
             return text_of(answer.content.decode())

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from moviecrawler import clock
-from moviecrawler.dashboard import attention, formats, search, series
-from moviecrawler.dashboard.attention import concerns, sentence
-from moviecrawler.dashboard.cards import Card
+from moviecrawler.dashboard import overview, rendering, search
+from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
 from moviecrawler.frontier.runs import RunReport
 from moviecrawler.frontier.site_budgets import Budget
@@ -21,15 +20,19 @@ from moviecrawler.monitors.alarm_store import Alarm, Day
 from moviecrawler.monitors.places import Example
 
 NOW = 1_780_000_000.0
-QUIET = Card(
-    site="imdb", counts=None, state=None, runs=[], rate=None, open_requests=0, seconds_left=None, stopped=None,
-    stopped_until=None, trying=False,
-)  # fmt: skip
+QUIET = Card(site="imdb")
 NOTHING: dict[str, Any] = {"alarms": [], "troubles": [], "dead_letters": 0, "pending": 0, "slots": 4}
+
+
+def found(*cards: Card, **changed: Any) -> list[Concern]:
+    """Return the concerns of a cluster that has nothing but this."""
+    return list(concerns(cards, **{**NOTHING, **changed}))
+
+
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
 
 
-@pytest.mark.parametrize("module", [attention, clock, formats, search, series])
+@pytest.mark.parametrize("module", [clock, overview, rendering, search])
 def test_examples_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -38,18 +41,16 @@ def test_examples_hold(module: ModuleType) -> None:
 
 
 def test_nothing_needs_attention_when_all_is_well() -> None:
-    assert sentence(concerns([QUIET], **NOTHING)) == "Nothing needs attention."
+    assert sentence(found(QUIET)) == "Nothing needs attention."
 
 
 def test_open_circuit_says_until_when_and_why_and_its_alarm_is_not_repeated() -> None:
     stopped = replace(QUIET, stopped="403 from Cloudflare", stopped_until=NOW)
-    [concern] = concerns([stopped], **{**NOTHING, "alarms": [BLOCKS]})
+    [concern] = found(stopped, alarms=[BLOCKS])
     assert concern.more == "IMDb is not asked until 2026-05-28 20:26 UTC: 403 from Cloudflare"
     assert sentence([concern]) == "One thing needs attention: IMDb has refused us."
-    assert [one.short for one in concerns([QUIET], **{**NOTHING, "alarms": [BLOCKS]})] == [
-        "the alarm blocks/imdb stands"
-    ]
-    assert concerns([replace(stopped, trying=True)], **NOTHING) == []
+    assert [one.short for one in found(QUIET, alarms=[BLOCKS])] == ["the alarm blocks/imdb stands"]
+    assert found(replace(stopped, trying=True)) == []
 
 
 def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
@@ -58,25 +59,16 @@ def test_work_without_a_worker_is_a_concern_unless_a_job_is_pending() -> None:
         started_at=NOW, ended_at=NOW, now=NOW, budget=Budget(),
     )  # fmt: skip
     idle = replace(QUIET, runs=[run])
-    assert sentence(concerns([idle], **NOTHING)) == "One thing needs attention: nobody works on 7 requests to IMDb."
-    assert concerns([idle], **{**NOTHING, "pending": 1}) == []
+    assert sentence(found(idle)) == "One thing needs attention: nobody works on 7 requests to IMDb."
+    assert found(idle, pending=1) == []
     run.workers = 1
-    assert concerns([idle], **NOTHING) == []
+    assert found(idle) == []
 
 
 def test_many_things_are_one_sentence() -> None:
-    found = concerns(
-        [
-            replace(QUIET, stopped="x", stopped_until=NOW),
-            replace(QUIET, site="metacritic", stopped="x", stopped_until=NOW),
-        ],
-        alarms=[BLOCKS],
-        troubles=["Redis is away"],
-        dead_letters=2,
-        pending=0,
-        slots=0,
-    )
-    assert sentence(found) == (
+    stopped = [replace(QUIET, site=site, stopped="x", stopped_until=NOW) for site in ("imdb", "metacritic")]
+    many = found(*stopped, alarms=[BLOCKS], troubles=["Redis is away"], dead_letters=2, slots=0)
+    assert sentence(many) == (
         "5 things need attention: a store can't be asked, no node takes jobs, IMDb has refused us and 2 more."
     )
 

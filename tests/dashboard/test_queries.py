@@ -14,10 +14,10 @@ import pytest
 from moviecrawler.catalogue import figures
 from moviecrawler.catalogue.figures import Review, ReviewPlace, reviews
 from moviecrawler.clock import utc_now
-from moviecrawler.dashboard import quality, search, series
-from moviecrawler.dashboard.counts import count
+from moviecrawler.dashboard import quality, search
 from moviecrawler.dashboard.search import popular, read_title, similar, tsquery
 from moviecrawler.dashboard.search import search as search_titles
+from moviecrawler.dashboard.sources import count
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.errors import AwayError
@@ -36,9 +36,9 @@ QUERIES = {
     "scores": (search._SCORES, {"ids": list(range(100, 160))}),
     "errors": (quality._ERRORS, {"since": utc_now() - timedelta(days=7), "most": 100}),
     "reviews": (figures._REVIEWS, {"score": 2.0, "title_id": 50, "site": "imdb", "site_id": "", "limit": 26}),
-    "seasons": (series._SEASONS, {"id": 10, "seasons": 200}),
-    "episodes": (series._EPISODES, {"id": 10, "episodes": 5000}),
-    "series of titles": (series._SERIES_OF, {"ids": list(range(100, 160))}),
+    "seasons": (search._SEASONS, {"id": 10, "seasons": 200}),
+    "episodes": (search._EPISODES, {"id": 10, "episodes": 5000}),
+    "series of titles": (search._SERIES_OF, {"ids": list(range(100, 160))}),
     "by IMDb id": ("SELECT title_id FROM titles WHERE imdb_id = %(id)s", {"id": "tt0000077"}),
     **{name: (query, {"id": 10, "cast": 40, "history": 100, "offers": 40}) for name, query in search._OF_TITLE.items()},
 }
@@ -178,7 +178,7 @@ def test_counts_are_those_of_plain_queries(url: str) -> None:
 def test_title_is_read_whole(url: str) -> None:
     title = read_title(ShortTransactions(url), 10)
     assert title is not None
-    assert [(series.kind, len(series.points)) for series in title.series] == [("imdb", 3)]
+    assert [(row.site, row.kind) for row in title.history] == [("imdb", "imdb")] * 3
     assert [row.site for row in title.sites] == ["imdb", "metacritic", "rottentomatoes"]
     assert read_title(ShortTransactions(url), TITLES + 1) is None
 

@@ -11,7 +11,7 @@ import pytest
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.rendering import STATIC
-from moviecrawler.dashboard.series import read_series
+from moviecrawler.dashboard.search import read_series
 from moviecrawler.dashboard.titles import Titles
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.pipelines.postgres import read_scoreboard
@@ -26,16 +26,15 @@ SEASONS, EPISODES = 40, 30
 @pytest.fixture
 def titles(database_url: str) -> Titles:
     """Return the page of titles of a database, without a node around it."""
-    page = Titles.__new__(Titles)
-    page.sources = SimpleNamespace(node_name="node1", node=SimpleNamespace(database=ShortTransactions(database_url)))  # type: ignore[assignment]
-    return page
+    node = SimpleNamespace(
+        name="node1", database=ShortTransactions(database_url), has_database=True, has_frontier=False
+    )
+    return Titles(SimpleNamespace(node=node), "/titles")  # type: ignore[arg-type]  # all that it needs
 
 
 def shown(page: Titles, *path: str, **values: str) -> str:
-    request = PageRequest(
-        method="GET", path=path, here="/titles", base="", values=values, authorization=None, cross_site=False
-    )
-    answer = page._shown(request)
+    request = PageRequest(path=path, values=values)
+    answer = page.answer(request)
     assert (answer.code, request.troubles) == (200, [])
     return answer.content.decode()
 
