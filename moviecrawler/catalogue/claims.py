@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.catalogue.lanes import DeficitRoundRobin
-    from moviecrawler.catalogue.rows import IdSource, Wanted
+    from moviecrawler.catalogue.rows import IdSource, TitleFacts
     from moviecrawler.items import Site
 
 _CANDIDATES = read_sql("candidates.sql")
@@ -49,7 +49,7 @@ class Claim:
     """Its id there; or several that may be it, the likeliest first."""
     evidence: IdSource | None
     """Where the ids come from; None for one that needs no check."""
-    wanted: Wanted | None
+    wanted: TitleFacts | None
     """What a page is compared with before it is taken for the title's; None exactly when `evidence` is."""
     boosted: bool = False
 
@@ -144,7 +144,7 @@ class Claims(Outcomes):
             )
         return claims, bool(rows)
 
-    def _listed(self, cursor: Any, site: Site, wanted: dict[int, Wanted]) -> dict[int, list[tuple[str, IdSource]]]:
+    def _listed(self, cursor: Any, site: Site, wanted: dict[int, TitleFacts]) -> dict[int, list[tuple[str, IdSource]]]:
         """Return the ids that lists name and that may be a title's, those of its year first, by the title."""
         keys = {title_id: title_slug_keys(title) for title_id, title in wanted.items()}
         cursor.execute(
@@ -194,7 +194,7 @@ def _is_sure(site: Site, row: Any) -> bool:
     return row.id_verified or site == "imdb" or row.id_source in {None, "joined"}
 
 
-def _claim(row: Any, wanted: Wanted | None) -> Claim:
+def _claim(row: Any, wanted: TitleFacts | None) -> Claim:
     return Claim(
         title_id=row.title_id,
         ids=[row.site_id],
@@ -208,7 +208,7 @@ def _worn_out(site: Site, row: Any, now: datetime) -> SiteOutcome:
     return SiteOutcome(site=site, outcome="error", at=now, asked_id=row.site_id, title_id=row.title_id)
 
 
-def _years_apart(row: Any, title: Wanted) -> int:
+def _years_apart(row: Any, title: TitleFacts) -> int:
     """Return how far a listed title's year, or the one in its id, is from a title's; titles without are in between."""
     if title.year is None or row.year is None:
         named = [int(part) for part in row.site_id.replace("_", "-").split("-") if len(part) == 4 and part.isdigit()]  # noqa: PLR2004

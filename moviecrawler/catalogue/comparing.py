@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from moviecrawler.catalogue.normalise import (
     contains,
@@ -108,6 +108,29 @@ class Match:
         return self.decision == "accepted"
 
 
+class _Evidence(NamedTuple):
+    """What two titles have in common beside an id, as far as it decides whether they are one."""
+
+    likeness: _Likeness | None
+    gap: int | None
+    """Years between them."""
+    later: bool | None
+    """Whether IMDb's year is the earlier; None where neither title or each is IMDb's."""
+    in_run: bool
+    """Whether a series' first year is one of those in which the other runs."""
+    same_director: bool | None
+    """Of series, a creator."""
+    same_seasons: bool | None
+    runtimes: _Runtimes | None
+    one_sided: bool
+    """Whether only IMDb lacks the runtime."""
+    votes: int | None
+    distinctive: bool
+    """Whether there is much to a title that they have in common."""
+    one_word: bool
+    """Whether each of these has one word that says something."""
+
+
 def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match:
     """Return how far two titles are one; `found` is what it counts where one was found, and says of it."""
     against = contradiction(a, b)
@@ -115,87 +138,74 @@ def compare(a: Title, b: Title, found: tuple[float, str] | None = None) -> Match
         return Match(score=0.0, reasons=[f"but {against}"], decision="refused", alike=False)
     same_id = a.imdb_id is not None and a.imdb_id == b.imdb_id
     likeness = _likeness(a, b)
+    other_part = None if likeness else _other_part(a, b)
     gap, later = _years_apart(a, b)
     are_series = _are_series(a, b)
-    in_run = are_series and gap is not None and gap > 1 and (_in_run(a, b) or _in_run(b, a))
     seasons = _seasons_points(a, b) if are_series else None
-    same_director = same_person(a.directors, b.directors)
-    runtimes = _runtimes(a, b)
-    one_sided = _lacks_runtime(a, b)
-    votes = next((title.votes for title in (a, b) if title.votes is not None), None)
-    maker = "creator" if are_series else "director"
+    shared = a.names & b.names or (a.further & b.names) | (a.names & b.further)
+    evidence = _Evidence(
+        likeness=likeness[0] if likeness else None,
+        gap=gap,
+        later=later,
+        in_run=are_series and gap is not None and gap > 1 and (_in_run(a, b) or _in_run(b, a)),
+        same_director=same_person(a.directors, b.directors),
+        same_seasons=None if seasons is None else seasons[0] > 0,
+        runtimes=_runtimes(a, b),
+        one_sided=_lacks_runtime(a, b),
+        votes=_votes(a, b),
+        distinctive=any(map(is_distinctive, shared)),
+        one_word=all(telling_words(name) <= 1 for name in shared),
+    )
     points: list[tuple[float, str] | None] = [
         (SAME_ID, "same IMDb id") if same_id else None,
         found,
-        (_LIKENESS[likeness[0]], likeness[1]) if likeness else _other_part(a, b),
-        (_YEAR_APART, "years of one run") if in_run else _year_points(a, b, gap, later),
-        None
-        if same_director is None
-        else (_SAME_DIRECTOR, f"same {maker}")
-        if same_director
-        else (_OTHER_DIRECTORS, f"other {maker}s"),
+        (_LIKENESS[likeness[0]], likeness[1]) if likeness else other_part,
+        (_YEAR_APART, "years of one run") if evidence.in_run else _year_points(a, b, gap, later),
+        _director_points("creator" if are_series else "director", same=evidence.same_director),
         seasons,
-        _runtime_points(a, b, runtimes),
-        (_RUNTIME_MISSING, "IMDb knows no runtime") if one_sided else None,
-        None if same_director else _votes_points(votes),
+        _runtime_points(a, b, evidence.runtimes),
+        (_RUNTIME_MISSING, "IMDb knows no runtime") if evidence.one_sided else None,
+        None if evidence.same_director else _votes_points(evidence.votes),
     ]
     counted = [each for each in points if each is not None]
     score = sum(value for value, _ in counted)
     named = SAME_ID if same_id else found[0] if found else 0.0
-    kind = likeness[0] if likeness else None
-    if named >= BY_HAND:
-        # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
-        accepted = kind is not None or gap is None or gap <= 1
-    elif named >= WIKIDATA and not (same_director is False and gap is not None and gap > 1):
-        # Other directors and another year: an old address has become that of a namesake.
-        accepted = score >= (ACCEPTED_FROM if kind not in {None, "contained"} else _SURE_WITHOUT_TITLE)
-    else:
-        shared = a.names & b.names or (a.further & b.names) | (a.names & b.further)
-        distinctive = any(map(is_distinctive, shared))
-        # That the site lists a title is no second reason for it.
-        accepted = score - named >= ACCEPTED_FROM and (
-            _is_sure_series(
-                kind,
-                gap,
-                later,
-                same_director,
-                votes,
-                in_run=in_run,
-                same_seasons=None if seasons is None else seasons[0] > 0,
-                distinctive=distinctive,
-            )
-            if are_series
-            else _is_sure(
-                kind,
-                gap,
-                later,
-                same_director,
-                runtimes,
-                votes,
-                one_sided=one_sided,
-                distinctive=distinctive,
-                one_word=all(telling_words(name) <= 1 for name in shared),
-            )
-        )
-    equal = kind == "equal"
-    # A film that is released again may carry the year of that, and be cut anew.
-    may_be_again = equal and (same_director or (same_director is None and runtimes in {"same", "near", "similar"}))
-    is_other_part = (kind is None and _other_part(a, b) is not None) or (
-        kind in {"part", "contained"} and gap is not None and (gap > _LATE_RELEASE or in_run)
-    )
-    undecided = (score >= REVIEW_FROM and (named >= WIKIDATA or not is_other_part)) or may_be_again
     return Match(
         score=score,
         reasons=[reason if value > 0 else f"but {reason}" for value, reason in counted],
-        decision="accepted" if accepted else "review" if undecided else "refused",
-        alike=kind is not None or named > 0,
+        decision=_decision(evidence, score, named, are_series=are_series, other_part=other_part is not None),
+        alike=evidence.likeness is not None or named > 0,
     )
+
+
+def _decision(e: _Evidence, score: float, named: float, *, are_series: bool, other_part: bool) -> Decision:
+    """Return what is decided by a score, of which an id counts `named`; `other_part` is whether the titles differ by nothing but a number."""
+    if named >= BY_HAND:
+        # The id that a page names may be that of a pilot or a dub: then neither title nor year agree.
+        accepted = e.likeness is not None or e.gap is None or e.gap <= 1
+    elif named >= WIKIDATA and not (e.same_director is False and e.gap is not None and e.gap > 1):
+        # Other directors and another year: an old address has become that of a namesake.
+        accepted = score >= (ACCEPTED_FROM if e.likeness not in {None, "contained"} else _SURE_WITHOUT_TITLE)
+    else:
+        # That the site lists a title is no second reason for it.
+        accepted = score - named >= ACCEPTED_FROM and (_is_sure_series(e) if are_series else _is_sure(e))
+    if accepted:
+        return "accepted"
+    # A film that is released again may carry the year of that, and be cut anew.
+    may_be_again = e.likeness == "equal" and (
+        e.same_director or (e.same_director is None and e.runtimes in {"same", "near", "similar"})
+    )
+    is_other_part = other_part or (
+        e.likeness in {"part", "contained"} and e.gap is not None and (e.gap > _LATE_RELEASE or e.in_run)
+    )
+    undecided = (score >= REVIEW_FROM and (named >= WIKIDATA or not is_other_part)) or may_be_again
+    return "review" if undecided else "refused"
 
 
 def weight(match: Match, a: Title, b: Title) -> float:
     """Return by how many points a pair stands beside its rivals: sites with reviews have what many people vote on."""
-    votes = next((title.votes for title in (a, b) if title.votes is not None), _VOTES_UNKNOWN)
-    return match.score + _PROMINENCE * math.log10(1 + votes)
+    votes = _votes(a, b)
+    return match.score + _PROMINENCE * math.log10(1 + (_VOTES_UNKNOWN if votes is None else votes))
 
 
 def contradiction(a: Title, b: Title) -> str | None:
@@ -216,88 +226,60 @@ def contradiction(a: Title, b: Title) -> str | None:
 # --- What is compared -------------------------------------------------------------------------------------------------
 
 
-def _is_sure(
-    likeness: _Likeness | None,
-    gap: int | None,
-    later: bool | None,
-    same_director: bool | None,
-    runtimes: _Runtimes | None,
-    votes: int | None,
-    *,
-    one_sided: bool,
-    distinctive: bool,
-    one_word: bool,
-) -> bool:
-    """Return whether a pair without an id is one title.
-
-    `gap` is in years; `later` whether IMDb's year is the earlier; `one_sided` whether only IMDb lacks the runtime;
-    `distinctive` and `one_word` how much there is to the title that they have in common.
-    """
-    if likeness is None or same_director is False:
+def _is_sure(e: _Evidence) -> bool:
+    """Return whether two films without an id are one."""
+    if e.likeness is None or e.same_director is False:
         return False
-    about_the_same = runtimes in {"same", "near"}
-    if likeness == "contained":
-        return same_director is True and gap in {0, 1} and about_the_same
-    if same_director:
-        if likeness in {"similar", "part"}:
+    about_the_same = e.runtimes in {"same", "near"}
+    if e.likeness == "contained":
+        return e.same_director is True and e.gap in {0, 1} and about_the_same
+    if e.same_director:
+        if e.likeness in {"similar", "part"}:
             # A sequel is often a subtitle and a year away.
-            return runtimes not in _OTHER_RUNTIMES and (
-                gap == 0 or (likeness == "similar" and gap == 1 and runtimes == "same")
+            return e.runtimes not in _OTHER_RUNTIMES and (
+                e.gap == 0 or (e.likeness == "similar" and e.gap == 1 and e.runtimes == "same")
             )
-        if gap is None or gap <= 1:
+        if e.gap is None or e.gap <= 1:
             return True
         # A film that is released again may carry the year of that. So does one that is made again, by someone else.
-        released_later = gap <= _LATE_RELEASE and later is not False
-        return (
-            runtimes not in _OTHER_RUNTIMES
-            if released_later
-            else likeness == "equal" and (runtimes is None or about_the_same)
-        )
+        if e.gap <= _LATE_RELEASE and e.later is not False:
+            return e.runtimes not in _OTHER_RUNTIMES
+        return e.likeness == "equal" and (e.runtimes is None or about_the_same)
     # The director is not known.
-    if gap is None or (votes is not None and votes < _OBSCURE):
+    if e.gap is None or (e.votes is not None and e.votes < _OBSCURE):
         return False
-    well_known = votes is not None and votes >= _KNOWN
-    if runtimes in _OTHER_RUNTIMES:
-        return runtimes == "cut" and likeness == "equal" and gap == 0 and well_known and distinctive
-    if likeness in {"similar", "part"}:
-        known_enough = votes is None or well_known
-        return gap == 0 and known_enough and not one_sided and (runtimes is None or about_the_same)
-    if gap == 0:
-        return votes is None or well_known or not one_sided
-    if gap == 1 and later is not False:
-        return well_known or distinctive or not one_sided or (votes is None and not one_word)
-    if runtimes != "same":
+    well_known = e.votes is not None and e.votes >= _KNOWN
+    if e.runtimes in _OTHER_RUNTIMES:
+        return e.runtimes == "cut" and e.likeness == "equal" and e.gap == 0 and well_known and e.distinctive
+    if e.likeness in {"similar", "part"}:
+        known_enough = e.votes is None or well_known
+        return e.gap == 0 and known_enough and not e.one_sided and (e.runtimes is None or about_the_same)
+    if e.gap == 0:
+        return e.votes is None or well_known or not e.one_sided
+    if e.gap == 1 and e.later is not False:
+        return well_known or e.distinctive or not e.one_sided or (e.votes is None and not e.one_word)
+    if e.runtimes != "same":
         return False
-    if later is False:
-        return gap == 1
-    return gap <= _LATE_RELEASE or (gap <= _LATEST_RELEASE and (well_known or distinctive))
+    if e.later is False:
+        return e.gap == 1
+    return e.gap <= _LATE_RELEASE or (e.gap <= _LATEST_RELEASE and (well_known or e.distinctive))
 
 
-def _is_sure_series(
-    likeness: _Likeness | None,
-    gap: int | None,
-    later: bool | None,
-    same_creator: bool | None,
-    votes: int | None,
-    *,
-    in_run: bool,
-    same_seasons: bool | None,
-    distinctive: bool,
-) -> bool:
-    """Return whether two series without an id are one; `in_run` is whether one's first year is one of those in which the other runs.
+def _is_sure_series(e: _Evidence) -> bool:
+    """Return whether two series without an id are one.
 
     Whoever begins a show again often is who began it, so that a creator says nothing about a year outside the run.
     """
-    if likeness in {None, "contained"} or same_creator is False or gap is None or same_seasons is False:
+    if e.likeness in {None, "contained"} or e.same_director is False or e.gap is None or e.same_seasons is False:
         return False
-    backed = bool(same_creator or same_seasons)
-    if votes is not None and votes < _OBSCURE and not same_creator:
+    backed = bool(e.same_director or e.same_seasons)
+    if e.votes is not None and e.votes < _OBSCURE and not e.same_director:
         return False
-    if likeness != "equal":
-        return gap == 0 and backed
-    if in_run:
-        return backed or distinctive
-    return gap == 0 or (gap == 1 and (backed or later is not False))
+    if e.likeness != "equal":
+        return e.gap == 0 and backed
+    if e.in_run:
+        return backed or e.distinctive
+    return e.gap == 0 or (e.gap == 1 and (backed or e.later is not False))
 
 
 def _likeness(a: Title, b: Title) -> tuple[_Likeness, str] | None:
@@ -354,10 +336,9 @@ def _year_points(a: Title, b: Title, gap: int | None, later: bool | None) -> tup
         return None
     if gap == 0:
         return _SAME_YEAR, "same year"
-    shown = f"years {min(a.years)} and {min(b.years)}"
-    if a.years & b.years:
-        return (_YEAR_APART if later is None else _YEAR_LATER if later else _DOUBTFUL_YEAR), "released in that year"
-    if gap == 1:
+    released = bool(a.years & b.years)
+    shown = "released in that year" if released else f"years {min(a.years)} and {min(b.years)}"
+    if released or gap == 1:
         return (_YEAR_APART if later is None else _YEAR_LATER if later else _DOUBTFUL_YEAR), shown
     if gap <= _LATE_RELEASE and later:
         return _DOUBTFUL_YEAR, shown
@@ -374,6 +355,12 @@ def _in_run(a: Title, b: Title) -> bool:
     if a.year is None or b.year is None or a.year < b.year:
         return False
     return a.year <= b.end_year if b.end_year is not None else b.site == "imdb"
+
+
+def _director_points(maker: str, *, same: bool | None) -> tuple[float, str] | None:
+    if same is None:
+        return None
+    return (_SAME_DIRECTOR, f"same {maker}") if same else (_OTHER_DIRECTORS, f"other {maker}s")
 
 
 def _seasons_points(a: Title, b: Title) -> tuple[float, str] | None:
@@ -400,9 +387,7 @@ def _runtimes(a: Title, b: Title) -> _Runtimes | None:
 
 
 def _runtime_points(a: Title, b: Title, runtimes: _Runtimes | None) -> tuple[float, str] | None:
-    if runtimes is None:
-        return None
-    if runtimes == "similar":
+    if runtimes is None or runtimes == "similar":
         return None
     said = {"same": "same runtime", "near": "about the same runtime"}
     return _RUNTIMES[runtimes], said.get(runtimes, f"runtimes of {a.runtime} and {b.runtime} min")
@@ -417,6 +402,10 @@ def _lacks_runtime(a: Title, b: Title) -> bool:
         and (one.kind or other.kind or "movie") in _FILMS
         for one, other in ((a, b), (b, a))
     )
+
+
+def _votes(a: Title, b: Title) -> int | None:
+    return a.votes if a.votes is not None else b.votes
 
 
 def _votes_points(votes: int | None) -> tuple[float, str] | None:

@@ -6,10 +6,10 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from moviecrawler.catalogue.comparing import BY_HAND
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.matching import BY_HAND
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, shown
+from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, read_values, shown
 from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
@@ -70,6 +70,9 @@ _FOUND_BY_ONE = f"{', '.join(_FOUND_BY[:-1])} or {_FOUND_BY[-1]}"
 _SPELT_DIFFERENTLY = {"tconst": "imdb_id", "imdb": "imdb_id", "tmdb": "tmdb_id"}
 
 
+_READERS = {column: lambda cell, read=read: read(_checked(cell)) for column, read in COLUMNS.items()}
+
+
 def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
     """Yield the rows of a CSV with a header. Raises ConfigurationError for the first that can't be right, with its line."""
 
@@ -84,13 +87,7 @@ def read_titles(lines: Iterable[str], name: str) -> Iterator[ImportRow]:
         return columns
 
     for row, place in read_rows(lines, name, columns_of):
-        values: dict[str, Any] = {}
-        for column, cell in row.items():
-            if cell.strip():
-                try:
-                    values[column] = COLUMNS[column](_checked(cell.strip()))
-                except (ValueError, ConfigurationError) as error:
-                    raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
+        values = read_values(row, place, _READERS)
         if not values.keys() & set(_FOUND_BY):
             raise ConfigurationError(f"{place} has no {_FOUND_BY_ONE}")
         yield ImportRow(**values, popularity_source="given", id_source="given", id_confidence=BY_HAND)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from moviecrawler.catalogue.forms import Title, prepare
-from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, shown
+from moviecrawler.catalogue.rows import TitleFacts
+from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, read_values, shown
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, parse_date
 
@@ -49,35 +50,19 @@ def read_records(path: Path) -> Iterator[Film]:
     Their votes are those of their own site, and not compared.
     """
     for row, _ in _rows(path):
-        yield Film(row["site"], row["site_id"], _title(row, row["site"], imdb_id=None, votes=None))
+        site, site_id = row.pop("site"), row.pop("site_id")
+        yield Film(site, site_id, prepare(site, TitleFacts(**{**row, "votes": None})))
 
 
 def read_titles(path: Path) -> Iterator[Title]:
     """Yield the titles of a list that has their ids on IMDb. Raises ConfigurationError for what can't be right."""
     for row, place in _rows(path):
-        if row["site"] != "imdb":
-            raise ConfigurationError(f"{place}: site is {shown(row['site'])}; titles to match against are of imdb")
-        if not _IMDB_ID.fullmatch(row["site_id"]):
-            raise ConfigurationError(f"{place}: site_id is {shown(row['site_id'])}; give such as tt0111161")
-        yield _title(row, "imdb", imdb_id=row["site_id"], votes=row.get("votes"))
-
-
-def _title(row: dict[str, Any], site: str, *, imdb_id: str | None, votes: int | None) -> Title:
-    original = row.get("original_title")
-    return prepare(
-        site,
-        [row["title"], original] if original else [row["title"]],
-        other_titles=row.get("other_titles", ()),
-        imdb_id=imdb_id,
-        year=row.get("year"),
-        release_date=row.get("release_date"),
-        runtime=row.get("runtime_minutes"),
-        directors=row.get("directors", ()),
-        votes=votes,
-        kind=row.get("kind"),
-        end_year=row.get("end_year"),
-        seasons=row.get("season_count"),
-    )
+        site, imdb_id = row.pop("site"), row.pop("site_id")
+        if site != "imdb":
+            raise ConfigurationError(f"{place}: site is {shown(site)}; titles to match against are of imdb")
+        if not _IMDB_ID.fullmatch(imdb_id):
+            raise ConfigurationError(f"{place}: site_id is {shown(imdb_id)}; give such as tt0111161")
+        yield prepare("imdb", TitleFacts(**row, imdb_id=imdb_id))
 
 
 def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
@@ -90,7 +75,15 @@ def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
                     f"{path} is empty; give CSV with the columns {', '.join(COLUMNS)}, or JSON Lines"
                 )
             file.seek(0)
-            yield from _json_rows(file, path) if first.lstrip().startswith(("{", "[")) else _csv_rows(file, path)
+            is_json = first.lstrip().startswith(("{", "["))
+            for row, place in (
+                _json_rows(file, path) if is_json else read_rows(file, str(path), partial(_checked_header, path))
+            ):
+                values = read_values(row, place, _READERS)
+                for column in _NEVER_EMPTY:
+                    if column not in values:
+                        raise ConfigurationError(f"{place} has no {column}; give one")
+                yield values, place
     except UnicodeDecodeError as error:
         raise ConfigurationError(
             f"{path} is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
@@ -99,18 +92,14 @@ def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
         raise ConfigurationError(f"{path} can't be read: {error.strerror or error}") from error
 
 
-def _csv_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    def columns_of(header: list[str]) -> list[str]:
-        missing = [column for column in COLUMNS if column not in header]
-        if missing:
-            raise ConfigurationError(
-                f"{path} has no column {', '.join(missing)}; its header is {shown(','.join(header))}, and has to name"
-                f" {', '.join(COLUMNS)}; an empty cell is unknown"
-            )
-        return header
-
-    for row, place in read_rows(lines, str(path), columns_of):
-        yield _values(row, place), place
+def _checked_header(path: Path, header: list[str]) -> list[str]:
+    missing = [column for column in COLUMNS if column not in header]
+    if missing:
+        raise ConfigurationError(
+            f"{path} has no column {', '.join(missing)}; its header is {shown(','.join(header))}, and has to name"
+            f" {', '.join(COLUMNS)}; an empty cell is unknown"
+        )
+    return header
 
 
 def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any], str]]:
@@ -124,26 +113,7 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
             raise ConfigurationError(f"{place} is no JSON: {error}; give one JSON object a line") from error
         if not isinstance(row, dict):
             raise ConfigurationError(f"{place} is no JSON object; give one JSON object a line")
-        yield _values(row, place), place
-
-
-def _values(row: dict[str, Any], place: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for column, read in _READERS.items():
-        cell = row.get(column)
-        if isinstance(cell, str):
-            cell = cell.strip()
-        if cell is None or cell == "":
-            if column in _NEVER_EMPTY:
-                raise ConfigurationError(f"{place} has no {column}; give one")
-            continue
-        try:
-            value = read(cell)
-        except ValueError as error:
-            raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
-        if value is not None:
-            values[column] = value
-    return values
+        yield row, place
 
 
 # --- Cells ------------------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from moviecrawler.catalogue.normalise import is_latin, names, parts, similar_key
 from moviecrawler.catalogue.people import name_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from moviecrawler.catalogue.people import Name
+    from moviecrawler.catalogue.rows import TitleFacts
     from moviecrawler.items import TitleKind
 
 _LEAST_IN_KEYS = 4
@@ -22,7 +23,7 @@ _STEM = 4
 
 @dataclass(slots=True, eq=False)
 class Title:
-    """What is compared of a title."""
+    """What is compared of a title; what has no docstring is as in `TitleFacts`."""
 
     site: str
     imdb_id: str | None
@@ -36,19 +37,13 @@ class Title:
     dated: int | None
     """Year of its date of release; None when that is of a release long before or after the title's year."""
     runtime: int | None
-    """Minutes."""
     directors: list[Name]
-    """Of a series, its creators."""
     votes: int | None
-    """On IMDb."""
-    kind: TitleKind | None = "movie"
-    """None for one that fits every kind."""
-    season: int | None = None
-    episode: int | None = None
-    end_year: int | None = None
-    """Last year of a series; None while it runs, and where it is not known."""
-    seasons: int | None = None
-    """Their number, of a series."""
+    kind: TitleKind | None
+    season: int | None
+    episode: int | None
+    end_year: int | None
+    seasons: int | None
 
     @property
     def years(self) -> set[int]:
@@ -56,51 +51,32 @@ class Title:
         return {year for year in (self.year, self.dated) if year is not None}
 
 
-def prepare(
-    site: str,
-    titles: Iterable[str],
-    *,
-    other_titles: Iterable[str] = (),
-    imdb_id: str | None = None,
-    year: int | None = None,
-    release_date: str | None = None,
-    runtime: int | None = None,
-    directors: Iterable[str] = (),
-    votes: int | None = None,
-    kind: TitleKind | None = "movie",
-    season: int | None = None,
-    episode: int | None = None,
-    end_year: int | None = None,
-    seasons: int | None = None,
-) -> Title:
-    """Return what is compared of a title; `titles` are its own, `other_titles` those under which it is known too.
+def prepare(site: str, facts: TitleFacts) -> Title:
+    """Return what is compared of a title of a site.
 
-    `directors` are the creators of a series, and `seasons` is how many it has.
-
-    `release_date` begins with its year. One more than a year from `year` is that of another release, or of a stream, and
-    says nothing.
+    A date of release more than a year from the title's year is that of another release, or of a stream, and says nothing.
     """
-    titles = list(titles)
+    titles = [title for title in (facts.title, facts.original_title) if title]
     own = frozenset(name for title in titles for name in names(title))
-    dated = int(release_date[:4]) if release_date else None
-    if dated is not None and year is not None and abs(dated - year) > 1:
+    dated = int(facts.release_date[:4]) if facts.release_date else None
+    if dated is not None and facts.year is not None and abs(dated - facts.year) > 1:
         dated = None
     return Title(
         site=site,
-        imdb_id=imdb_id,
+        imdb_id=facts.imdb_id,
         names=own,
-        further=frozenset(name for title in other_titles for name in names(title)) - own,
+        further=frozenset(name for title in facts.other_titles for name in names(title)) - own,
         parts=frozenset(part for title in titles for part in parts(title)) - own,
-        year=year,
+        year=facts.year,
         dated=dated,
-        runtime=runtime,
-        directors=[words for director in directors if (words := name_words(director))],
-        votes=votes,
-        kind=kind,
-        season=season,
-        episode=episode,
-        end_year=end_year,
-        seasons=seasons,
+        runtime=facts.runtime_minutes,
+        directors=[words for director in facts.directors if (words := name_words(director))],
+        votes=facts.votes,
+        kind=facts.kind,
+        season=facts.season,
+        episode=facts.episode,
+        end_year=facts.end_year,
+        seasons=facts.season_count,
     )
 
 

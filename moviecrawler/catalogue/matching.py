@@ -20,7 +20,6 @@ from moviecrawler.catalogue.comparing import (
     RIVALS_WITHIN,
     SAME_ID,
     WIKIDATA,
-    Decision,
     Match,
     compare,
     contradiction,
@@ -28,14 +27,13 @@ from moviecrawler.catalogue.comparing import (
 )
 from moviecrawler.catalogue.forms import Title, block_keys, name_keys, prepare, sound_keys
 from moviecrawler.catalogue.normalise import contains, is_latin, names, similar, sound, sounds_similar
+from moviecrawler.catalogue.rows import TitleFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from moviecrawler.catalogue.rows import IdSource, Wanted
+    from moviecrawler.catalogue.rows import IdSource
     from moviecrawler.items import Movie, Site
-
-__all__ = ["BY_HAND", "SAME_ID", "WIKIDATA", "Decision", "JoinedTitle", "Match", "join", "match", "verify"]
 
 DAYS_REMEMBERED = 90
 """For how long a refused page isn't compared with the same title again."""
@@ -86,19 +84,18 @@ def match(a: Movie, b: Movie) -> Match:
     return compare(title_of(a), title_of(b))
 
 
-def verify(wanted: Wanted, movie: Movie, evidence: IdSource | None, alternative_titles: Collection[str] = ()) -> Match:
-    """Return how far a page is that of a title of the catalogue.
+def verify(wanted: TitleFacts, movie: Movie, evidence: IdSource | None) -> Match:
+    """Return how far a page is that of a title of the catalogue; `evidence` says how the page was found.
 
-    `evidence` says how the page was found; `alternative_titles` are further names under which the title is known, beside
-    those that `wanted` has. A page that fits a namesake in the catalogue about as well is for a person to decide.
+    A page that fits a namesake in the catalogue about as well is for a person to decide.
     """
     page, found = title_of(movie), _FROM_ELSEWHERE.get(evidence) if evidence else None
-    ours = _wanted_title(wanted, alternative_titles)
+    ours = prepare("imdb", wanted)
     judged = compare(ours, page, found)
     if judged.accepted and (found is None or found[0] < WIKIDATA) and judged.score < SAME_ID:
         ahead = weight(judged, ours, page) - (found[0] if found else 0.0) - RIVALS_WITHIN
         for rival in wanted.rivals:
-            namesake = _wanted_title(rival)
+            namesake = prepare("imdb", rival)
             other = compare(namesake, page)
             if is_rival(other) and weight(other, namesake, page) > ahead:
                 reason = f"but it may be {rival.imdb_id or rival.title} as well"
@@ -133,7 +130,7 @@ def match_keys(movie: Movie, *, asking: bool = False) -> tuple[set[str], list[se
 
 def spelt_alike(movie: Movie, titles: Iterable[str]) -> bool:
     """Return whether one of the titles is a movie's own, similar to it or in it, without which `match` never accepts the two."""
-    own = {name for title in _titles(movie) for name in names(title)}
+    own = {name for title in (movie.title, movie.original_title) if title for name in names(title)}
     others = {name for title in titles for name in names(title)}
     return bool(own & others) or any(
         similar(one, other) or contains(*sorted((one, other), key=len, reverse=True))
@@ -279,39 +276,22 @@ def title_of(movie: Movie) -> Title:
     makers = movie.people("creator" if movie.kind == "series" else "director")
     return prepare(
         movie.site,
-        _titles(movie),
-        other_titles=[other.title for other in movie.other_titles],
-        imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
-        year=movie.year,
-        release_date=movie.release_date,
-        runtime=movie.runtime_minutes,
-        directors=[credit.name for credit in makers if credit.name],
-        votes=rating.count if rating else None,
-        kind=movie.kind,
-        season=movie.season,
-        episode=movie.episode,
-        end_year=movie.end_year,
-        seasons=movie.season_count,
-    )
-
-
-def _titles(movie: Movie) -> list[str]:
-    return [title for title in (movie.title, movie.original_title) if title]
-
-
-def _wanted_title(wanted: Wanted, alternative_titles: Collection[str] = ()) -> Title:
-    return prepare(
-        "imdb",
-        [title for title in (wanted.title, wanted.original_title) if title],
-        other_titles=[*wanted.other_titles, *alternative_titles],
-        imdb_id=wanted.imdb_id,
-        year=wanted.year,
-        runtime=wanted.runtime_minutes,
-        directors=wanted.directors,
-        votes=wanted.votes,
-        kind=wanted.kind,
-        end_year=wanted.end_year,
-        seasons=wanted.season_count,
+        TitleFacts(
+            imdb_id=movie.imdb_id or (movie.site_id if movie.site == "imdb" else None),
+            title=movie.title,
+            original_title=movie.original_title,
+            kind=movie.kind,
+            year=movie.year,
+            release_date=movie.release_date,
+            runtime_minutes=movie.runtime_minutes,
+            end_year=movie.end_year,
+            season=movie.season,
+            episode=movie.episode,
+            season_count=movie.season_count,
+            directors=[credit.name for credit in makers if credit.name],
+            other_titles=[other.title for other in movie.other_titles],
+            votes=rating.count if rating else None,
+        ),
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from moviecrawler.catalogue.matching import Decision
+    from moviecrawler.catalogue.comparing import Decision
     from moviecrawler.catalogue.rows import IdSource, Outcome, State
     from moviecrawler.items import Site
 

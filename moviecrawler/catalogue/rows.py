@@ -57,26 +57,31 @@ class ImportRow:
 
 
 @dataclass(slots=True, kw_only=True)
-class Wanted:
-    """A title of the catalogue, as far as a page can be compared with it."""
+class TitleFacts:
+    """What is known of a title, as far as titles are compared by it. A request carries it as plain data."""
 
-    imdb_id: str | None
+    imdb_id: str | None = None
     title: str
     original_title: str | None = None
     kind: TitleKind | None = None
+    """None for one that fits every kind."""
     year: int | None = None
+    release_date: str | None = None
+    """Begins with its year."""
     runtime_minutes: int | None = None
     end_year: int | None = None
-    """Last year of a series; None while it runs."""
+    """Last year of a series; None while it runs, and where it is not known."""
+    season: int | None = None
+    episode: int | None = None
     season_count: int | None = None
-    """Seasons of a series, as IMDb's datasets have them."""
+    """Seasons of a series."""
     directors: list[str] = field(default_factory=list)
     """Of a series, its creators."""
     other_titles: list[str] = field(default_factory=list)
     """Under which it is known too."""
     votes: int | None = None
     """On IMDb."""
-    rivals: list[Wanted] = field(default_factory=list)
+    rivals: list[TitleFacts] = field(default_factory=list)
     """Titles of the same name that the site's page may be of as well; without rivals of their own."""
 
 

@@ -14,7 +14,7 @@ from anyascii import anyascii
 from moviecrawler.catalogue.normalise import normalise, parts
 
 if TYPE_CHECKING:
-    from moviecrawler.catalogue.rows import Wanted
+    from moviecrawler.catalogue.rows import TitleFacts
 
 _SERIES = frozenset({"series", "episode"})
 
@@ -52,7 +52,7 @@ def slug_key(site_id: str) -> str:
     return f"{'part' if part else 'series' if folder == 'tv' else 'film'} {words}"
 
 
-def title_slug_keys(wanted: Wanted) -> set[str]:
+def title_slug_keys(wanted: TitleFacts) -> set[str]:
     """Return the keys among which those of a title's ids are: of its names, and of what stands before a subtitle.
 
     Candidates only, as others share them. A title of unknown kind, or a special, has keys of both.

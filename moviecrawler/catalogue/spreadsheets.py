@@ -10,7 +10,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import TitleKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _SHOWN = 40
 
@@ -39,6 +39,28 @@ def read_rows(
                 yield dict(zip(header, cells, strict=True)), place
     except csv.Error as error:
         raise ConfigurationError(f"{name}, line {reader.line_num}: {error}") from error
+
+
+def read_values(row: Mapping[str, Any], place: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Return what a row's cells say, by column. Left out are empty cells, and those of which a reader returns None.
+
+    A reader takes a cell without spaces around it, and raises ValueError or ConfigurationError; that becomes a ConfigurationError with
+    the place.
+    """
+    values: dict[str, Any] = {}
+    for column, read in readers.items():
+        cell = row.get(column)
+        if isinstance(cell, str):
+            cell = cell.strip()
+        if cell is None or cell == "":
+            continue
+        try:
+            value = read(cell)
+        except (ValueError, ConfigurationError) as error:
+            raise ConfigurationError(f"{place}: {column} is {shown(cell)}: {error}") from error
+        if value is not None:
+            values[column] = value
+    return values
 
 
 def kind_of(cell: Any) -> str:

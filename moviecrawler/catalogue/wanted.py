@@ -1,25 +1,33 @@
-"""What is known of titles that pages are compared with, and of their rivals."""
+"""What the catalogue knows of titles that pages and lists of films are compared with, and of their rivals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from psycopg2.extras import NamedTupleCursor
+
+from moviecrawler.catalogue.forms import prepare
 from moviecrawler.catalogue.lanes import votes_of_popularity
-from moviecrawler.catalogue.rows import Wanted
+from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
+    from moviecrawler.catalogue.forms import Title
+    from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
 _WANTED = read_sql("wanted.sql")
 _RIVALS = read_sql("rivals.sql")
+_KNOWN = read_sql("known.sql")
 _MOST_RIVALS = 10
 """Titles of one name that a page is compared with."""
+_KNOWN_AT_ONCE = 10_000
+"""Rows that are asked for in one step."""
 
 
-def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int, Wanted]:
+def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int, TitleFacts]:
     """Return what a page of the site is compared with, by the ids of those titles that have a name.
 
     Among it are the titles of the same name that the page may be of as well.
@@ -34,21 +42,29 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
     cursor.execute(_WANTED, {"titles": sorted(known.union(titles))})
     rows = {row.title_id: row for row in cursor.fetchall()}
     return {
-        title: _wanted(rows[title], [_wanted(rows[other], []) for other in rivals.get(title, [])])
+        title: _facts(rows[title], [_facts(rows[other]) for other in rivals.get(title, [])])
         for title in titles
         if title in rows
     }
 
 
-def votes_of(row: Any) -> int | None:
-    """Return how many people voted on a title on IMDb, by its page or else about as many as the datasets' votes make of its popularity."""
-    if row.votes is not None:
-        return int(row.votes)
-    return None if row.votes_popularity is None else votes_of_popularity(row.votes_popularity)
+def known_titles(store: Database) -> Iterator[Title]:
+    """Yield the titles that have an IMDb id, a part of them in memory at a time. Raises TransientStoreError."""
+    with store.transaction() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")  # it is as long as whoever reads takes
+        with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
+            rows.itersize = _KNOWN_AT_ONCE
+            rows.execute(_KNOWN)
+            for row in rows:
+                yield prepare("imdb", _facts(row))
 
 
-def _wanted(row: Any, rivals: list[Wanted]) -> Wanted:
-    return Wanted(
+def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:
+    """Return what a row of either query says. Votes that no page told are about as many as the datasets' make of the popularity."""
+    votes = row.votes
+    if votes is None and row.votes_popularity is not None:
+        votes = votes_of_popularity(row.votes_popularity)
+    return TitleFacts(
         imdb_id=row.imdb_id,
         title=row.title,
         original_title=row.original_title,
@@ -57,8 +73,8 @@ def _wanted(row: Any, rivals: list[Wanted]) -> Wanted:
         end_year=row.end_year,
         season_count=row.season_count,
         runtime_minutes=row.runtime_minutes,
-        directors=row.directors,
-        other_titles=row.other_titles,
-        votes=votes_of(row),
-        rivals=rivals,
+        directors=row.directors or [],
+        other_titles=row.other_titles or [],
+        votes=votes,
+        rivals=rivals or [],
     )

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
+from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.matching import WIKIDATA
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError

@@ -33,8 +33,8 @@ class Match(Console):
 
     def _catalogue(self) -> Iterator[Title]:
         # Matching two lists needs no database, and no client of one.
-        from moviecrawler.catalogue.known_titles import known_titles  # noqa: PLC0415
         from moviecrawler.catalogue.store import open_catalogue  # noqa: PLC0415
+        from moviecrawler.catalogue.wanted import known_titles  # noqa: PLC0415
 
         if not self.settings.get("DATABASE_URL"):
             raise ConfigurationError(

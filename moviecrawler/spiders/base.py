@@ -11,7 +11,7 @@ import msgspec
 import scrapy
 from scrapy import Request
 
-from moviecrawler.catalogue.rows import Wanted
+from moviecrawler.catalogue.rows import TitleFacts
 from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
@@ -371,7 +371,7 @@ class MovieSpider(scrapy.Spider):
         if due is not None and due["wanted"] is not None:
             from moviecrawler.catalogue.matching import verify  # noqa: PLC0415 - only crawls of what is due compare titles
 
-            verdict = verify(msgspec.convert(due["wanted"], Wanted), movie, due["evidence"])
+            verdict = verify(msgspec.convert(due["wanted"], TitleFacts), movie, due["evidence"])
             response.meta["verdict"] = {
                 "decision": verdict.decision,
                 "score": verdict.score,

@@ -19,7 +19,7 @@ MAX_REASON_CHARS = 500
 
 Due = dict[str, Any]
 """What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
-`Wanted` as plain data)."""
+`TitleFacts` as plain data)."""
 
 Found = dict[str, Any]
 """What the list that led to a title says of it: `list_name`, `list_rank`, and `entry` (an `Entry` as plain data, so that

@@ -25,6 +25,7 @@ from zlib import crc32
 
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import Linked, link
+from moviecrawler.catalogue.rows import TitleFacts
 
 FOLDER = Path(__file__).parents[3] / "shared" / "matching"
 SITES = {"rt2020": "rottentomatoes", "mc2015": "metacritic"}
@@ -64,13 +65,15 @@ def titles_of(data: Data, column: str) -> list[Title]:
     return [
         prepare(
             "imdb",
-            [title for title in (row["title"], row["original_title"]) if title],
-            imdb_id=row["id"],
-            year=number(row["year"]),
-            runtime=number(row["runtime"]),
-            votes=number(row["votes"]),
-            directors=directors_of(row) if known(row) else [],
-            kind=None,
+            TitleFacts(
+                title=row["title"],
+                original_title=row["original_title"],
+                imdb_id=row["id"],
+                year=number(row["year"]),
+                runtime_minutes=number(row["runtime"]),
+                votes=number(row["votes"]),
+                directors=directors_of(row) if known(row) else [],
+            ),
         )
         for row in data.titles
     ]
@@ -85,12 +88,13 @@ def records_of(data: Data, name: str, column: str) -> list[Title]:
     return [
         prepare(
             SITES[name],
-            [row["title"]],
-            year=number(row["year"]),
-            release_date=row["release_date"] or None,
-            runtime=number(row["runtime"]),
-            directors=directors(row),
-            kind=None,
+            TitleFacts(
+                title=row["title"],
+                year=number(row["year"]),
+                release_date=row["release_date"] or None,
+                runtime_minutes=number(row["runtime"]),
+                directors=directors(row),
+            ),
         )
         for row in data.records[name]
     ]

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from moviecrawler.catalogue.rows import IdSource, Wanted
+from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.items import Credit, Movie, Role, Site, TitleKind
 
 
@@ -40,12 +40,12 @@ class Pair:
     theirs: Side
     site: Site
     evidence: IdSource | None = None
-    alternatives: list[str] = field(default_factory=list)
+    other_titles: list[str] = field(default_factory=list)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> TitleFacts:
         side = self.ours
-        return Wanted(
+        return TitleFacts(
             imdb_id=side.imdb_id,
             title=side.title,
             original_title=side.original,
@@ -55,6 +55,7 @@ class Pair:
             end_year=side.end_year,
             season_count=side.seasons,
             directors=[side.director] if side.director else [],
+            other_titles=self.other_titles,
             votes=side.votes,
         )
 
@@ -380,7 +381,7 @@ def translated(w: World) -> Pair:
     elif way == "page has both":
         made.theirs.title = f"{original} ({english})"
     elif way == "alternative":
-        made.alternatives = [w.name(), original, w.name()]
+        made.other_titles = [w.name(), original, w.name()]
     elif way == "wikidata":
         made.evidence = "wikidata"
     else:

@@ -6,14 +6,15 @@ from typing import Any
 
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import Linked, link
+from moviecrawler.catalogue.rows import TitleFacts
 
 
 def imdb(number: int, name: str, year: int | None = 2001, **more: Any) -> Title:
-    return prepare("imdb", [name], imdb_id=f"tt{number:07}", year=year, **more)
+    return prepare("imdb", TitleFacts(imdb_id=f"tt{number:07}", title=name, year=year, kind="movie", **more))
 
 
 def record(name: str, year: int | None = 2001, site: str = "rottentomatoes", **more: Any) -> Title:
-    return prepare(site, [name], year=year, **more)
+    return prepare(site, TitleFacts(title=name, year=year, kind="movie", **more))
 
 
 def shown(found: list[Linked]) -> list[tuple[str | None, str]]:
@@ -51,13 +52,13 @@ def test_a_tie_is_for_a_person_and_names_both() -> None:
 
 
 def test_a_title_is_one_record_of_a_site_only() -> None:
-    salt = imdb(1, "Salt Harbour", runtime=90)
-    better, worse = record("Salt Harbour", runtime=90), record("Salt Harbour", 2004, runtime=90)
+    salt = imdb(1, "Salt Harbour", runtime_minutes=90)
+    better, worse = record("Salt Harbour", runtime_minutes=90), record("Salt Harbour", 2004, runtime_minutes=90)
     found = link([worse, better], [salt])
     assert shown(found) == [(None, "refused"), ("tt0000001", "accepted")]
     assert found[0].reasons[-1] == "but a record that fits better is that title"
     assert shown(link([better, better], [salt])) == [(None, "review"), (None, "review")]
-    elsewhere = record("Salt Harbour", runtime=91, site="a friend's list")
+    elsewhere = record("Salt Harbour", runtime_minutes=91, site="a friend's list")
     assert shown(link([better, elsewhere], [salt])) == [("tt0000001", "accepted")] * 2
 
 
@@ -73,7 +74,7 @@ def test_titles_are_found_however_they_are_spelt() -> None:
         imdb(2, "Brewick: The Long Night"),
         imdb(3, "Иди и смотри"),
         imdb(4, "Tonari no Akari"),
-        imdb(5, "Lamp Keepers: A Year at the Sea", runtime=90, directors=["Mara Levin"]),
+        imdb(5, "Lamp Keepers: A Year at the Sea", runtime_minutes=90, directors=["Mara Levin"]),
         imdb(6, "Sterne", other_titles=["Stars over Brewick"]),
     ]
     records = [
@@ -81,7 +82,7 @@ def test_titles_are_found_however_they_are_spelt() -> None:
         record("Brewick"),
         record("Idi i smotri"),
         record("となりのあかり"),
-        record("Ines Brandt's Lamp Keepers: A Whole Year at the Sea", runtime=91, directors=["Levin, Mara"]),
+        record("Ines Brandt's Lamp Keepers: A Whole Year at the Sea", runtime_minutes=91, directors=["Levin, Mara"]),
         record("Stars over Brewick"),
     ]
     assert [linked.imdb_id for linked in link(records, titles)] == [title.imdb_id for title in titles]

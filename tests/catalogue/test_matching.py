@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moviecrawler.catalogue import matching
-from moviecrawler.catalogue.comparing import compare
-from moviecrawler.catalogue.matching import SAME_ID, Match, join, match
+from moviecrawler.catalogue.comparing import SAME_ID, Match, compare
+from moviecrawler.catalogue.matching import join, match
 from moviecrawler.catalogue.normalise import normalise
 from moviecrawler.items import Credit, Movie, Score
 
@@ -21,197 +22,116 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 IDS: dict[Site, str] = {"imdb": "tt{:07}", "metacritic": "movie/t-{}", "rottentomatoes": "m/t_{}"}
+LEVIN, QUARRIE = "Mara Levin", "Ines Quarrie"
 
 
 def title(
-    site: Site, name: str, year: int | None = None, director: str | None = None, number: int = 1, **more: Any
+    site: Site,
+    name: str = "Salt Harbour",
+    year: int | None = 2001,
+    director: str | None = None,
+    runtime: int | None = None,
+    *,
+    number: int = 1,
+    votes: int | None = None,
+    **more: Any,
 ) -> Movie:
     """Return an invented title of a site."""
-    directors = [Credit(name=director, role="director", position=1)] if director else []
-    site_id = IDS[site].format(number)
-    return Movie(
-        **{"kind": "movie", **more}, site=site, site_id=site_id, url="", title=name, year=year, credits=directors
+    movie = Movie(
+        site=site, site_id=IDS[site].format(number), url="", title=name, year=year, **{"kind": "movie", **more}
     )
+    movie.runtime_minutes = runtime
+    movie.credits = [Credit(name=director, role="director", position=1)] if director else []
+    movie.scores = [Score(kind="imdb", value=6.0, count=votes)] if votes else []
+    return movie
 
 
-LEVIN = "Mara Levin"
+ours, theirs, tomatoes = partial(title, "imdb"), partial(title, "metacritic"), partial(title, "rottentomatoes")
+EPISODE_IV = "Harbour Tales: Episode IV - A Lamp Goes Out"
 
 SAME: dict[str, tuple[Movie, Movie]] = {
-    "title and year": (title("imdb", "Salt Harbour", 2001), title("metacritic", "Salt Harbour", 2001)),
-    "a year apart": (title("imdb", "Salt Harbour", 2001), title("rottentomatoes", "Salt Harbour", 2002)),
-    "year unknown, same director": (
-        title("imdb", "Salt Harbour", 2001, LEVIN),
-        title("rottentomatoes", "Salt Harbour", None, LEVIN),
-    ),
-    "article, case and sign": (
-        title("imdb", "The Salt & the Sea!", 2001),
-        title("metacritic", "SALT AND THE SEA", 2001),
-    ),
-    "accents": (title("imdb", "Élodie à Brôme", 2001), title("rottentomatoes", "Elodie a Brome", 2001)),
-    "letters that don't decompose": (title("imdb", "Sæl på Øya", 2001), title("metacritic", "Sael pa Oya", 2001)),
-    "apostrophes": (title("imdb", "Levin's Lamp", 2001), title("metacritic", "Levin\u2019s Lamp", 2001)),
-    "roman numeral": (title("imdb", "Harbour III", 2001), title("rottentomatoes", "Harbour 3", 2001)),
-    "number word": (title("imdb", "Harbour: Part Two", 2001), title("metacritic", "Harbour: Part II", 2001)),
-    "year in the title": (title("imdb", "Salt Harbour", 2001), title("metacritic", "Salt Harbour (2001)", 2001)),
-    "label in the title": (
-        title("imdb", "Harbour", 1950, LEVIN),
-        title("metacritic", "Harbour [re-release]", 2009, LEVIN),
-    ),
-    "subtitle on one site only": (
-        title("imdb", "Brewick: The Long Night of the Keeper", 2001),
-        title("rottentomatoes", "Brewick", 2001),
-    ),
-    "only the subtitle": (
-        title("imdb", "Harbour Tales: Episode IV - A Lamp Goes Out", 2001),
-        title("metacritic", "A Lamp Goes Out", 2001),
-    ),
-    "without the episode": (
-        title("imdb", "Harbour Tales: Episode IV - A Lamp Goes Out", 2001),
-        title("metacritic", "Harbour Tales: A Lamp Goes Out", 2001),
-    ),
+    "title and year": (ours(), theirs()),
+    "a year apart": (ours(), tomatoes(year=2002)),
+    "year unknown, same director": (ours(director=LEVIN), tomatoes(year=None, director=LEVIN)),
+    "article, case and sign": (ours("The Salt & the Sea!"), theirs("SALT AND THE SEA")),
+    "accents": (ours("Élodie à Brôme"), tomatoes("Elodie a Brome")),
+    "letters that don't decompose": (ours("Sæl på Øya"), theirs("Sael pa Oya")),
+    "apostrophes": (ours("Levin's Lamp"), theirs("Levin\u2019s Lamp")),
+    "roman numeral": (ours("Harbour III"), tomatoes("Harbour 3")),
+    "number word": (ours("Harbour: Part Two"), theirs("Harbour: Part II")),
+    "year in the title": (ours(), theirs("Salt Harbour (2001)")),
+    "label in the title": (ours("Harbour", 1950, LEVIN), theirs("Harbour [re-release]", 2009, LEVIN)),
+    "subtitle on one site only": (ours("Brewick: The Long Night of the Keeper"), tomatoes("Brewick")),
+    "only the subtitle": (ours(EPISODE_IV), theirs("A Lamp Goes Out")),
+    "without the episode": (ours(EPISODE_IV), theirs("Harbour Tales: A Lamp Goes Out")),
     "translation with the original beside it": (
-        title("imdb", "The Lamp of a Thousand Years", 2001, original_title="千年の灯"),
-        title("rottentomatoes", "千年の灯", 2001),
+        ours("The Lamp of a Thousand Years", original_title="千年の灯"),
+        tomatoes("千年の灯"),
     ),
-    "translation in brackets": (
-        title("imdb", "Sennen no Akari", 2001),
-        title("rottentomatoes", "A Thousand Years (Sennen no Akari)", 2001),
-    ),
-    "script of its own": (title("imdb", "बत्ती का घर", 2001), title("metacritic", "बत्ती का घर", 2001)),
-    "other spelling": (
-        title("imdb", "The Colour of Harbours", 2001),
-        title("metacritic", "The Color of Harbors", 2001),
-    ),
-    "released again": (
-        title("imdb", "Salt Harbour", 1931, LEVIN, runtime_minutes=92),
-        title("rottentomatoes", "Salt Harbour", 2011, LEVIN, runtime_minutes=95),
-    ),
-    "year unknown, date known": (
-        title("imdb", "Salt Harbour", 1931, runtime_minutes=92),
-        title("rottentomatoes", "Salt Harbour", None, release_date="1931-04", runtime_minutes=92),
-    ),
-    "two years after the festival": (
-        title("imdb", "Salt Harbour", 2001, LEVIN),
-        title("metacritic", "Salt Harbour", 2003, LEVIN),
-    ),
-    "two years after the festival, directors unknown": (
-        title("imdb", "Salt Harbour", 2001, runtime_minutes=92),
-        title("metacritic", "Salt Harbour", 2003, runtime_minutes=93),
-    ),
-    "second title in brackets": (
-        title("imdb", "Sennen no Akari", 2001),
-        title("rottentomatoes", "A Thousand Years (Sennen no Akari) (Lamps)", 2001),
-    ),
+    "translation in brackets": (ours("Sennen no Akari"), tomatoes("A Thousand Years (Sennen no Akari)")),
+    "script of its own": (ours("बत्ती का घर"), theirs("बत्ती का घर")),
+    "other spelling": (ours("The Colour of Harbours"), theirs("The Color of Harbors")),
+    "released again": (ours(year=1931, director=LEVIN, runtime=92), tomatoes(year=2011, director=LEVIN, runtime=95)),
+    "year unknown, date known": (ours(year=1931, runtime=92), tomatoes(year=None, release_date="1931-04", runtime=92)),
+    "two years after the festival": (ours(director=LEVIN), theirs(year=2003, director=LEVIN)),
+    "two years after the festival, directors unknown": (ours(runtime=92), theirs(year=2003, runtime=93)),
+    "second title in brackets": (ours("Sennen no Akari"), tomatoes("A Thousand Years (Sennen no Akari) (Lamps)")),
     "whose film it is": (
-        title("imdb", "Salt Harbour", 2001, LEVIN, runtime_minutes=92),
-        title("rottentomatoes", "Mara Levin's Salt Harbour", 2001, LEVIN, runtime_minutes=92),
+        ours(director=LEVIN, runtime=92),
+        tomatoes("Mara Levin's Salt Harbour", director=LEVIN, runtime=92),
     ),
     "words in between": (
-        title("imdb", "Brewick: Inside the Harbour", 2001, LEVIN, runtime_minutes=92),
-        title("metacritic", "Brewick: A Year Inside the Old Harbour", 2002, LEVIN, runtime_minutes=91),
+        ours("Brewick: Inside the Harbour", 2001, LEVIN, 92),
+        theirs("Brewick: A Year Inside the Old Harbour", 2002, LEVIN, 91),
     ),
     "a label of three dimensions": (
-        title("imdb", "Storm Harbour", 2001, LEVIN),
-        title("rottentomatoes", "Storm Harbour 3-D", 2001, LEVIN),
+        ours("Storm Harbour", director=LEVIN),
+        tomatoes("Storm Harbour 3-D", director=LEVIN),
     ),
-    "one of two family names": (
-        title("imdb", "Salt Harbour", 2001, "Inés Quarrie Fonseca"),
-        title("metacritic", "Salt Harbour", 2001, "Ines Quarrie"),
-    ),
-    "director's name turned round": (
-        title("imdb", "Salt Harbour", 2001, "Seo Min-ji"),
-        title("metacritic", "Salt Harbour", 2001, "Min Ji Seo"),
-    ),
-    "director's other first name": (
-        title("imdb", "Salt Harbour", 2001, "Mara Levin"),
-        title("metacritic", "Salt Harbour", 2001, "M. Levin"),
-    ),
-    "director in another script": (
-        title("imdb", "Salt Harbour", 2001, "Mara Levin"),
-        title("metacritic", "Salt Harbour", 2001, "מרה לוין"),
-    ),
-    "IMDb id, other title": (
-        title("imdb", "The Lamp", 2001, number=7),
-        title("metacritic", "Lys", 2001, imdb_id="tt0000007"),
-    ),
-    "IMDb id, other year": (
-        title("imdb", "The Lamp", 1931, number=7),
-        title("metacritic", "The Lamp", 2001, imdb_id="tt0000007"),
-    ),
-    "short": (title("imdb", "Salt Harbour", 2001, kind="short"), title("rottentomatoes", "Salt Harbour", 2001)),
+    "one of two family names": (ours(director="Inés Quarrie Fonseca"), theirs(director="Ines Quarrie")),
+    "director's name turned round": (ours(director="Seo Min-ji"), theirs(director="Min Ji Seo")),
+    "director's other first name": (ours(director="Mara Levin"), theirs(director="M. Levin")),
+    "director in another script": (ours(director="Mara Levin"), theirs(director="מרה לוין")),
+    "IMDb id, other title": (ours("The Lamp", number=7), theirs("Lys", imdb_id="tt0000007")),
+    "IMDb id, other year": (ours("The Lamp", 1931, number=7), theirs("The Lamp", imdb_id="tt0000007")),
+    "short": (ours(kind="short"), tomatoes()),
 }
 
 OTHER: dict[str, tuple[Movie, Movie]] = {
-    "same site": (title("imdb", "Salt Harbour", 2001), title("imdb", "Salt Harbour", 2001, number=2)),
-    "other title": (title("imdb", "Salt Harbour", 2001, LEVIN), title("metacritic", "Brewick", 2001, LEVIN)),
-    "title alone": (title("imdb", "Salt Harbour"), title("metacritic", "Salt Harbour")),
-    "title alone, one year unknown": (title("imdb", "Salt Harbour", 2001, LEVIN), title("metacritic", "Salt Harbour")),
-    "two years apart": (title("imdb", "Salt Harbour", 2001), title("metacritic", "Salt Harbour", 2003)),
-    "remake": (title("imdb", "Salt Harbour", 1961, LEVIN), title("metacritic", "Salt Harbour", 2001, "Ines Quarrie")),
-    "remake, director unknown": (title("imdb", "Salt Harbour", 1961, LEVIN), title("metacritic", "Salt Harbour", 2001)),
+    "same site": (ours(), ours(number=2)),
+    "other title": (ours(director=LEVIN), theirs("Brewick", director=LEVIN)),
+    "title alone": (ours(year=None), theirs(year=None)),
+    "title alone, one year unknown": (ours(director=LEVIN), theirs(year=None)),
+    "two years apart": (ours(), theirs(year=2003)),
+    "remake": (ours(year=1961, director=LEVIN), theirs(director=QUARRIE)),
+    "remake, director unknown": (ours(year=1961, director=LEVIN), theirs()),
     "remake by the same director": (
-        title("imdb", "Salt Harbour", 1934, LEVIN, runtime_minutes=75),
-        title("metacritic", "Salt Harbour", 1956, LEVIN, runtime_minutes=120),
+        ours(year=1934, director=LEVIN, runtime=75),
+        theirs(year=1956, director=LEVIN, runtime=120),
     ),
-    "namesake of the same year": (
-        title("imdb", "Salt Harbour", 2001, LEVIN),
-        title("metacritic", "Salt Harbour", 2001, "Ines Quarrie"),
-    ),
-    "sequel by number": (title("imdb", "Harbour 2", 2001, LEVIN), title("metacritic", "Harbour 3", 2001, LEVIN)),
-    "sequel without number": (
-        title("imdb", "Salt Harbour", 2001, LEVIN),
-        title("metacritic", "Salt Harbour 2", 2002, LEVIN),
-    ),
-    "sequel by part": (title("imdb", "Harbour", 2001), title("metacritic", "Harbour: Part Two", 2001)),
-    "sequel by subtitle": (
-        title("imdb", "Brewick", 2001, LEVIN),
-        title("rottentomatoes", "Brewick: The Return", 2002, LEVIN),
-    ),
-    "two subtitles": (title("imdb", "Brewick: The Lamp", 2001), title("metacritic", "Brewick: The Storm", 2001)),
-    "short words": (title("imdb", "Lamp", 2001), title("metacritic", "Limp", 2001)),
-    "series": (title("imdb", "Salt Harbour", 2001), title("metacritic", "Salt Harbour", 2001, kind="series")),
-    "game": (title("imdb", "Salt Harbour", 2001, kind="game"), title("rottentomatoes", "Salt Harbour", 2001)),
-    "season of a series": (
-        title("imdb", "Salt Harbour", 2001, kind="series"),
-        title("metacritic", "Salt Harbour", 2001, kind="series", season=1, imdb_id="tt0000001"),
-    ),
+    "namesake of the same year": (ours(director=LEVIN), theirs(director=QUARRIE)),
+    "sequel by number": (ours("Harbour 2", director=LEVIN), theirs("Harbour 3", director=LEVIN)),
+    "sequel without number": (ours(director=LEVIN), theirs("Salt Harbour 2", 2002, LEVIN)),
+    "sequel by part": (ours("Harbour"), theirs("Harbour: Part Two")),
+    "sequel by subtitle": (ours("Brewick", director=LEVIN), tomatoes("Brewick: The Return", 2002, LEVIN)),
+    "two subtitles": (ours("Brewick: The Lamp"), theirs("Brewick: The Storm")),
+    "short words": (ours("Lamp"), theirs("Limp")),
+    "series": (ours(), theirs(kind="series")),
+    "game": (ours(kind="game"), tomatoes()),
+    "season of a series": (ours(kind="series"), theirs(kind="series", season=1, imdb_id="tt0000001")),
     "other episode": (
-        title("imdb", "Pilot", 2001, kind="episode", season=1, episode=1),
-        title("metacritic", "Pilot", 2001, kind="episode", season=1, episode=2),
+        ours("Pilot", kind="episode", season=1, episode=1),
+        theirs("Pilot", kind="episode", season=1, episode=2),
     ),
-    "other IMDb id": (
-        title("imdb", "Salt Harbour", 2001, LEVIN, number=7),
-        title("metacritic", "Salt Harbour", 2001, LEVIN, imdb_id="tt0000008"),
-    ),
-    "IMDb id of a pilot": (
-        title("imdb", "The Keeper Arrives", 1999, number=7),
-        title("metacritic", "Brewick", 2003, imdb_id="tt0000007"),
-    ),
-    "two years before": (
-        title("imdb", "Salt Harbour", 2003, runtime_minutes=92),
-        title("metacritic", "Salt Harbour", 2001, runtime_minutes=92),
-    ),
-    "date of another release": (
-        title("imdb", "Salt Harbour", 2011),
-        title("rottentomatoes", "Salt Harbour", 1931, release_date="2011-04"),
-    ),
-    "one title in the other, director unknown": (
-        title("imdb", "Salt Harbour", 2001, runtime_minutes=92),
-        title("metacritic", "The Salt Harbour Murders", 2001, runtime_minutes=92),
-    ),
-    "a relative of the director": (
-        title("imdb", "Salt Harbour", 2001, "Mara Levin"),
-        title("metacritic", "Salt Harbour", 2001, "Tobias Levin"),
-    ),
-    "hardly anybody has voted on it": (
-        title("imdb", "Salt Harbour", 2001, scores=[Score(kind="imdb", value=6.0, count=12)], runtime_minutes=92),
-        title("metacritic", "Salt Harbour", 2001, runtime_minutes=92),
-    ),
-    "only IMDb lacks the runtime, a subtitle away": (
-        title("imdb", "Brewick: The Long Night", 2001),
-        title("metacritic", "Brewick", 2001, runtime_minutes=92),
-    ),
-    "signs": (title("imdb", "!!!", 2001), title("metacritic", "???", 2001)),
+    "other IMDb id": (ours(director=LEVIN, number=7), theirs(director=LEVIN, imdb_id="tt0000008")),
+    "IMDb id of a pilot": (ours("The Keeper Arrives", 1999, number=7), theirs("Brewick", 2003, imdb_id="tt0000007")),
+    "two years before": (ours(year=2003, runtime=92), theirs(runtime=92)),
+    "date of another release": (ours(year=2011), tomatoes(year=1931, release_date="2011-04")),
+    "one title in the other, director unknown": (ours(runtime=92), theirs("The Salt Harbour Murders", runtime=92)),
+    "a relative of the director": (ours(director="Mara Levin"), theirs(director="Tobias Levin")),
+    "hardly anybody has voted on it": (ours(votes=12, runtime=92), theirs(runtime=92)),
+    "only IMDb lacks the runtime, a subtitle away": (ours("Brewick: The Long Night"), theirs("Brewick", runtime=92)),
+    "signs": (ours("!!!"), theirs("???")),
 }
 
 
@@ -233,115 +153,76 @@ def test_two_titles_are_told_apart(a: Movie, b: Movie) -> None:
 
 
 def test_a_match_gives_its_score_and_reasons() -> None:
-    a = title("imdb", "Salt Harbour", 2001, LEVIN)
-    b = title("metacritic", "Salt Harbour", 2002, LEVIN, imdb_id="tt0000001")
-    found = match(a, b)
+    a = ours(director=LEVIN)
+    found = match(a, theirs(year=2002, director=LEVIN, imdb_id="tt0000001"))
     assert found.score == 4 + 1 + 0.75 + 1.5
     assert found.reasons == ["same IMDb id", "same title", "years 2001 and 2002", "same director"]
-    assert match(a, title("metacritic", "Salt Harbour", 2001, "Ines Quarrie")).reasons[-1] == "but other directors"
+    assert match(a, theirs(director=QUARRIE)).reasons[-1] == "but other directors"
+    cut = match(ours(year=1961, director=LEVIN, runtime=90), theirs(year=1985, director=LEVIN, runtime=131))
+    assert cut.decision == "review"
 
 
 def test_three_sites_become_one_row_with_the_surest_match_first() -> None:
-    imdb = title("imdb", "Salt Harbour", 2001, LEVIN)
-    tomatoes = title("rottentomatoes", "Salt Harbour", 2001)
-    metacritic = title("metacritic", "Havn av salt", 2001, imdb_id="tt0000001")
-    (row,) = join([tomatoes, metacritic, imdb])
-    assert row.movies == {"imdb": imdb, "rottentomatoes": tomatoes, "metacritic": metacritic}
+    imdb, one, other = ours(director=LEVIN), tomatoes(), theirs("Havn av salt", imdb_id="tt0000001")
+    (row,) = join([one, other, imdb])
+    assert row.movies == {"imdb": imdb, "rottentomatoes": one, "metacritic": other}
     assert [found.score >= SAME_ID for found in row.matches] == [True, False]
 
 
-def test_the_director_decides_between_namesakes() -> None:
-    films = [title("imdb", "Salt Harbour", 2001, name, number=n) for n, name in enumerate((LEVIN, "Ines Quarrie"), 1)]
-    joined = join([*films, title("rottentomatoes", "Salt Harbour", 2001, "Ines Quarrie")])
-    assert [len(row.movies) for row in joined] == [1, 2]
+RIVALS: dict[str, tuple[list[Movie], Movie, list[int]]] = {
+    "the director decides": (
+        [ours(director=LEVIN), ours(director=QUARRIE, number=2)],
+        tomatoes(director=QUARRIE),
+        [1, 2],
+    ),
+    "the nearer year decides": (
+        [ours(year=year, director=LEVIN, number=year) for year in (1961, 2001)],
+        tomatoes(year=2002, director=LEVIN),
+        [1, 2],
+    ),
+    "two fit equally": ([ours(), ours(number=2)], tomatoes(), [1, 1, 1]),
+    "two tie, and a third is worse": (
+        [ours(year=year, number=n) for n, year in enumerate((2001, 2001, 2000))],
+        tomatoes(),
+        [1, 1, 1, 1],
+    ),
+    "half a point does not decide": ([ours(), ours(year=2000, number=2)], tomatoes(), [1, 1, 1]),
+    "votes decide": ([ours(votes=250_000), ours(votes=240, number=2)], tomatoes(), [2, 1]),
+    "votes that differ too little": ([ours(votes=250_000), ours(votes=90_000, number=2)], tomatoes(), [1, 1, 1]),
+    "votes that are not known": ([ours(votes=240), ours(number=2)], tomatoes(), [1, 1, 1]),
+    "the same director two years apart is nearer than a stranger of the year": (
+        [ours(year=2003, number=2), ours(director=LEVIN)],
+        theirs(year=2003, director=LEVIN),
+        [1, 2],
+    ),
+}
 
 
-def test_the_nearer_year_decides_between_a_film_and_its_remake() -> None:
-    films = [title("imdb", "Salt Harbour", year, LEVIN, number=year) for year in (1961, 2001)]
-    joined = join([*films, title("rottentomatoes", "Salt Harbour", 2002, LEVIN)])
-    assert [len(row.movies) for row in joined] == [1, 2]
+@pytest.mark.parametrize(("films", "page", "sites"), RIVALS.values(), ids=RIVALS)
+def test_a_page_is_joined_only_with_a_film_that_is_ahead_of_its_rivals(
+    films: list[Movie], page: Movie, sites: list[int]
+) -> None:
+    assert [len(row.movies) for row in join([*films, page])] == sites
 
 
-def test_what_fits_two_titles_equally_is_joined_to_neither() -> None:
-    films = [title("imdb", "Salt Harbour", 2001, number=n) for n in (1, 2)]
-    assert len(join([*films, title("rottentomatoes", "Salt Harbour", 2001)])) == 3
-
-
-def test_of_two_that_tie_neither_is_taken_and_a_worse_third_even_less() -> None:
-    films = [title("imdb", "Salt Harbour", year, number=n) for n, year in enumerate((2001, 2001, 2000), 1)]
-    assert len(join([*films, title("rottentomatoes", "Salt Harbour", 2001)])) == 4
-
-
-def test_half_a_point_does_not_decide_between_rivals() -> None:
-    films = [title("imdb", "Salt Harbour", year, number=n) for n, year in enumerate((2001, 2000), 1)]
-    page = title("rottentomatoes", "Salt Harbour", 2001)
-    assert match(films[0], page).accepted
-    assert len(join([*films, page])) == 3
-    assert len(join([films[0], page])) == 1
-
-
-@pytest.mark.parametrize(("votes", "rows"), [((250_000, 240), 2), ((250_000, 90_000), 3), ((240, None), 3)])
-def test_votes_decide_between_namesakes(votes: tuple[int, int | None], rows: int) -> None:
-    films = [
-        title(
-            "imdb",
-            "Salt Harbour",
-            2001,
-            number=n,
-            scores=[] if count is None else [Score(kind="imdb", value=6.0, count=count)],
-        )
-        for n, count in enumerate(votes, 1)
-    ]
-    joined = join([*films, title("rottentomatoes", "Salt Harbour", 2001)])
-    assert len(joined) == rows
-    if rows == 2:
-        assert set(joined[0].movies) == {"imdb", "rottentomatoes"}
-
-
-def test_the_same_director_two_years_apart_is_nearer_than_a_stranger_of_the_year() -> None:
-    festival = title("imdb", "Salt Harbour", 2001, LEVIN, number=1)
-    stranger = title("imdb", "Salt Harbour", 2003, number=2)
-    joined = join([stranger, festival, title("metacritic", "Salt Harbour", 2003, LEVIN)])
-    assert [len(row.movies) for row in joined] == [1, 2]
+def test_a_film_that_is_kept_from_a_page_by_a_rival_is_joined_without_it() -> None:
+    assert match(ours(), tomatoes()).accepted
+    assert len(join([ours(), tomatoes()])) == 1
 
 
 def test_each_of_two_films_that_resemble_each_other_finds_its_own() -> None:
     """A page that has a better title stands back from the other's."""
+    names = ("The Keeper", "Brewick: The Keeper")
     films = [
-        title(
-            "imdb",
-            name,
-            2001,
-            number=n,
-            runtime_minutes=90 + 4 * n,
-            scores=[Score(kind="imdb", value=6.0, count=votes)],
-        )
-        for n, (name, votes) in enumerate((("The Keeper", 90_000), ("Brewick: The Keeper", 2_000)))
+        ours(name, number=n, runtime=90 + 4 * n, votes=votes)
+        for n, (name, votes) in enumerate(zip(names, (90_000, 2_000), strict=True))
     ]
-    pages = [
-        title("rottentomatoes", name, 2001, number=n, runtime_minutes=93)
-        for n, name in enumerate(("The Keeper", "Brewick: The Keeper"))
-    ]
-    joined = join([*films, *pages])
-    assert [{movie.title for movie in row.movies.values()} for row in joined] == [
-        {"The Keeper"},
-        {"Brewick: The Keeper"},
-    ]
-
-
-def test_the_same_film_in_another_cut_is_for_a_person() -> None:
-    cut = match(
-        title("imdb", "Salt Harbour", 1961, LEVIN, runtime_minutes=90),
-        title("metacritic", "Salt Harbour", 1985, LEVIN, runtime_minutes=131),
-    )
-    assert cut.decision == "review"
+    joined = join([*films, *(tomatoes(name, number=n, runtime=93) for n, name in enumerate(names))])
+    assert [{movie.title for movie in row.movies.values()} for row in joined] == [{name} for name in names]
 
 
 def test_a_third_site_can_not_bridge_two_titles_that_contradict_each_other() -> None:
-    imdb = title("imdb", "Salt Harbour", 2001, number=7)
-    metacritic = title("metacritic", "Salt Harbour", 2001, imdb_id="tt0000008")
-    tomatoes = title("rottentomatoes", "Salt Harbour", 2001)
-    joined = join([imdb, metacritic, tomatoes])
+    joined = join([ours(number=7), theirs(imdb_id="tt0000008"), tomatoes()])
     assert sorted(len(row.movies) for row in joined) == [1, 2]
     assert not any({"imdb", "metacritic"} <= set(row.movies) for row in joined)
 
@@ -394,7 +275,7 @@ MOVIES = st.lists(
         st.sampled_from(SITES),
         st.sampled_from(["Salt Harbour", "The Salt Harbour", "Salt Harbours", "Brewick: Salt Harbour", "Brewick"]),
         st.sampled_from([None, 2000, 2001, 2002]),
-        st.sampled_from([None, LEVIN, "Ines Quarrie"]),
+        st.sampled_from([None, LEVIN, QUARRIE]),
         imdb_id=st.sampled_from([None, "tt0000001", "tt0000002"]),
     ),
     max_size=12,
@@ -425,9 +306,9 @@ def generated(count: int) -> tuple[list[Movie], int]:
     for number in range(count):
         name = " ".join(chance.sample(words, chance.choice((2, 3, 4)))).title()
         year, director = chance.randrange(1930, 2026), " ".join(chance.sample(words, 2)).title()
-        movies.append(title("imdb", f"The {name} II", year, director, number))
-        movies.append(title("metacritic", f"{name} 2", year, None, number, imdb_id=f"tt{number:07}"))
-        movies.append(title("rottentomatoes", f"{name.upper()} II", year + chance.choice((0, 0, 1)), director, number))
+        movies.append(ours(f"The {name} II", year, director, number=number))
+        movies.append(theirs(f"{name} 2", year, number=number, imdb_id=f"tt{number:07}"))
+        movies.append(tomatoes(f"{name.upper()} II", year + chance.choice((0, 0, 1)), director, number=number))
     chance.shuffle(movies)
     return movies, count
 

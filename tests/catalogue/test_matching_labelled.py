@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from moviecrawler.catalogue.matching import Match, match, verify
-from moviecrawler.items import Credit, Movie, Score
+from moviecrawler.catalogue.comparing import Match
+from moviecrawler.catalogue.matching import match, verify
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.labelled import OTHER, OTHER_SERIES, SAME, SAME_SERIES, Pair, labelled_pairs
 
 PAIRS = 4_000
@@ -18,10 +19,7 @@ BY_MACHINE_OR_NOT_AT_ALL = {"other_id", "film_and_series", "remake_by_the_same_d
 
 @pytest.fixture(scope="module", params=SEEDS)
 def judged(request: pytest.FixtureRequest) -> list[tuple[Pair, Match]]:
-    return [
-        (pair, verify(pair.wanted, pair.page, pair.evidence, pair.alternatives))
-        for pair in labelled_pairs(request.param, PAIRS)
-    ]
+    return [(pair, verify(pair.wanted, pair.page, pair.evidence)) for pair in labelled_pairs(request.param, PAIRS)]
 
 
 def test_the_pairs_are_of_every_kind(judged: list[tuple[Pair, Match]]) -> None:
@@ -90,6 +88,7 @@ def test_a_page_and_a_stored_record_are_judged_alike(judged: list[tuple[Pair, Ma
             kind=pair.ours.kind,
             year=wanted.year,
             runtime_minutes=wanted.runtime_minutes,
+            other_titles=[OtherTitle(title=title) for title in wanted.other_titles],
             credits=[Credit(name=name, role="director", position=1) for name in wanted.directors],
             scores=[] if wanted.votes is None else [Score(kind="imdb", value=6.0, count=wanted.votes)],
         )
