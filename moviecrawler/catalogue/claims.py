@@ -70,14 +70,8 @@ class Claims(Outcomes):
         with self.transaction() as cursor:
             for _ in range(_ROUNDS):
                 missing = size - len(claimed)
-                queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
-                cursor.execute(
-                    _LOCK_CLAIMS + _CANDIDATES,
-                    {"number": list(HOMES).index(site), "site": site, "now": now, "size": missing},
-                )
-                for candidate in cursor.fetchall():
-                    queues[candidate[0]].append(candidate)
-                chosen = [found.title_id for found in choose(missing, round_robin=round_robin, now=now, **queues)]
+                cursor.execute(_LOCK_CLAIMS, {"number": list(HOMES).index(site)})
+                chosen = [found.title_id for found in next_titles(cursor, site, missing, round_robin, now)]
                 if not chosen:
                     break
                 cursor.execute(
@@ -94,7 +88,7 @@ class Claims(Outcomes):
                     for title_id in chosen
                     if title_id in taken and taken[title_id] not in worn
                 ]
-                self._record(cursor, [_worn_out(site, row, now) for row in worn])
+                self.record_within(cursor, [_worn_out(site, row, now) for row in worn])
                 if len(claimed) >= size:
                     break
         if chosen and not claimed:
@@ -187,6 +181,15 @@ class Claims(Outcomes):
                 " WHERE claimed_by = %s AND title_id <> ALL (%s::bigint[])",
                 (worker, list(but)),
             )
+
+
+def next_titles(cursor: Any, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[Any]:
+    """Return the rows of at most `size` titles that are due, in the order in which to fetch them; each has its queue."""
+    queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
+    cursor.execute(_CANDIDATES, {"site": site, "now": now, "size": size})
+    for candidate in cursor.fetchall():
+        queues[candidate.queue].append(candidate)
+    return choose(size, round_robin=round_robin, now=now, **queues)
 
 
 def _is_sure(site: Site, row: Any) -> bool:

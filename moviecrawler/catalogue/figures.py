@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - msgspec resolves annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
 
-from moviecrawler.catalogue.lanes import choose
+from moviecrawler.catalogue.claims import next_titles
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.items import Site, TitleKind
 
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.rows import State
     from moviecrawler.catalogue.store import CatalogueStore
 
-_CANDIDATES = read_sql("candidates.sql")
 _STATUS = read_sql("status.sql")
 _REVIEWS = read_sql("reviews.sql")
-_MISSES = """
-SELECT site::text, count(*) FILTER (WHERE outcome = 'absent') AS absent_today,
-    count(*) FILTER (WHERE outcome = 'failed') AS failed_today,
-    count(*) FILTER (WHERE outcome IN ('blocked', 'disallowed')) AS blocked_today
-FROM misses WHERE checked_at >= %s GROUP BY site
-"""
 _MAX_ID = 2**62
 _MAX_SCORE = 1e6
 
@@ -162,34 +155,18 @@ class Transactions(Protocol):
 
 def figures(store: Transactions, now: datetime, fresh_since: date, timeout_seconds: float = 600) -> list[SiteFigures]:
     """Return the figures of each site; titles that came out since then are the fresh ones."""
-    figures = {site: SiteFigures(site=site) for site in get_args(Site)}
     with store.transaction() as cursor:
         cursor.execute("SET LOCAL statement_timeout = %s", (round(timeout_seconds * 1000),))
         today = now.replace(hour=0, minute=0, second=0, microsecond=0)
         cursor.execute(_STATUS, {"now": now, "fresh_year": fresh_since.year, "today": today})
-        for row in cursor.fetchall():
-            figures[row.site] = SiteFigures(**row._asdict())
-        cursor.execute(_MISSES, (today,))
-        for row in cursor.fetchall():
-            for name, number in row._asdict().items():
-                setattr(figures[row.site], name, number)
-        cursor.execute("SELECT site::text, count(*) FROM title_matches WHERE decision = 'review' GROUP BY site")
-        for site, number in cursor.fetchall():
-            figures[site].to_review = number
-        cursor.execute("SELECT site::text, until, reason FROM site_pauses WHERE until > %s", (now,))
-        for site, until, reason in cursor.fetchall():
-            figures[site].paused_until, figures[site].paused_because = until, reason
-    return list(figures.values())
+        found = [row._asdict() for row in cursor.fetchall()]
+    return [SiteFigures(**{name: value for name, value in row.items() if value is not None}) for row in found]
 
 
 def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundRobin, now: datetime) -> list[DueTitle]:
     """Return the titles that would be claimed next, without claiming them."""
     with store.transaction() as cursor:
-        cursor.execute(_CANDIDATES, {"site": site, "now": now, "size": size})
-        queues: dict[str, list[Any]] = {"boosted": [], "unread": [], "stale": []}
-        for candidate in cursor.fetchall():
-            queues[candidate[0]].append(candidate)
-        chosen = choose(size, round_robin=round_robin, now=now, **queues)
+        chosen = next_titles(cursor, site, size, round_robin, now)
         cursor.execute(
             "SELECT t.title_id, s.boost, t.imdb_id, t.title, t.year, s.site_id, s.state, s.popularity, s.last_success,"
             " s.next_due, t.kind, of.title AS series_title, t.season"
@@ -199,7 +176,7 @@ def due(store: CatalogueStore, site: Site, size: int, round_robin: DeficitRoundR
         )
         rows = {row.title_id: row for row in cursor.fetchall()}
     return [
-        DueTitle("airing" if found[0] == "boosted" and not row.boost else found[0], *row[2:])
+        DueTitle("airing" if found.queue == "boosted" and not row.boost else found.queue, *row[2:])
         for found in chosen
         for row in [rows[found.title_id]]
     ]

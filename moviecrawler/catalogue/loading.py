@@ -7,27 +7,27 @@ there, so that an import goes on where it was broken off, and an unchanged sourc
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.matching import DAYS_REMEMBERED
+from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from typing import Self
 
-    from moviecrawler.catalogue.rows import ImportRow
     from moviecrawler.catalogue.store import CatalogueStore
 
 _LOAD = read_sql("load.sql")
 _INCOMING = read_sql("incoming.sql")
-_COPY = (
-    "COPY incoming (n, imdb_id, tmdb_id, tmdb_series_id, title, original_title, kind, year, end_year, tells_end_year,"
-    " runtime_minutes, popularity, popularity_source, metacritic_id, rottentomatoes_id, id_source, id_confidence) FROM STDIN"
-)
+_COLUMNS = tuple(field.name for field in fields(ImportRow))
+_CELLS = attrgetter(*_COLUMNS)
+_COPY = f"COPY incoming (n, {', '.join(_COLUMNS)}) FROM STDIN"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": None})
 """For COPY; a NUL is one thing that no text in Postgres holds."""
 
@@ -66,7 +66,7 @@ def load(
 ) -> Imported:
     """Bring a part of a source into the catalogue, in one transaction; `rows_done` are those of it with this part."""
     text = io.StringIO()
-    text.writelines(_copy_line(n, row) for n, row in enumerate(rows))
+    text.writelines(copy_line((n, *_CELLS(row))) for n, row in enumerate(rows))
     text.seek(0)
     with store.transaction() as cursor:
         cursor.execute(_INCOMING)
@@ -97,30 +97,14 @@ def analyse(store: CatalogueStore) -> None:
         cursor.execute("ANALYZE titles, title_sites")
 
 
-def _copy_line(n: int, row: ImportRow) -> str:
+def copy_line(cells: Iterable[object]) -> str:
     """Return a line of COPY's text format."""
-    cells = (
-        n,
-        row.imdb_id,
-        row.tmdb_id,
-        row.tmdb_series_id,
-        _escaped(row.title),
-        _escaped(row.original_title),
-        row.kind,
-        row.year,
-        row.end_year,
-        row.tells_end_year,
-        row.runtime_minutes,
-        row.popularity,
-        row.popularity_source,
-        _escaped(row.metacritic_id),
-        _escaped(row.rottentomatoes_id),
-        row.id_source,
-        row.id_confidence,
-    )
-    return "\t".join(["\\N" if cell is None else str(cell) for cell in cells]) + "\n"
+    return "\t".join(map(_copied, cells)) + "\n"
 
 
-def _escaped(text: str | None) -> str | None:
+def _copied(cell: object) -> str:
+    if cell is None:
+        return "\\N"
+    text = str(cell)
     # Few titles hold such a sign.
-    return text.translate(_ESCAPES) if text and ("\\" in text or not text.isprintable()) else text
+    return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text

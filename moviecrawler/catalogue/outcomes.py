@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.lanes import boost_left, next_due, release_of, season_due
-from moviecrawler.catalogue.sightings import Sightings
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.database.connection import as_json, storable
+from moviecrawler.database.connection import Database, as_json, storable
+from moviecrawler.database.titles import rejoin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,20 +64,16 @@ class SiteOutcome:
         return self.title_id is not None and (self.decision is not None or self.evidence in BY_WEIGHT)
 
 
-class Outcomes(Sightings):
+class Outcomes(Database):
     """Writes how tries ended, and decides which page is a title's."""
 
     def record(self, outcomes: Sequence[SiteOutcome]) -> None:
         """Write how tries ended, in one transaction. Those of pages of no title that is known are passed over."""
-        if outcomes:
-            with self.transaction() as cursor:
-                self._record(cursor, outcomes)
+        with self.transaction() as cursor:
+            self.record_within(cursor, outcomes)
 
-    def judge_anew(self, cursor: Any, outcomes: Sequence[SiteOutcome]) -> None:
-        """Write what pages that were read before are said to be now, within a transaction."""
-        self._record(cursor, outcomes)
-
-    def _record(self, cursor: Any, outcomes: Sequence[SiteOutcome]) -> None:
+    def record_within(self, cursor: Any, outcomes: Sequence[SiteOutcome]) -> None:
+        """Write how tries ended, or what pages that were read before are said to be now, within a transaction."""
         if not outcomes:
             return
         outcomes = [_storable_outcome(outcome) for outcome in outcomes]
@@ -208,7 +204,7 @@ class Outcomes(Sightings):
 
     def _join_anew(self, cursor: Any, site: Site, site_id: str) -> None:
         with cursor.connection.cursor() as plain:
-            self._rejoin(plain, site, [site_id])
+            rejoin(plain, site, [site_id])
 
     def decide(self, imdb_id: str, site: Site, site_id: str | None, *, accept: bool, now: datetime) -> list[str]:
         """Decide by hand whether pages under review are a title's: one of them, or all that are; return their ids."""

@@ -7,25 +7,40 @@ when that ends.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from moviecrawler.catalogue.claims import Claims
 from moviecrawler.catalogue.lanes import ABSENT_FOR
-from moviecrawler.database.connection import open_database, storable
-from moviecrawler.database.titles import rejoin
+from moviecrawler.catalogue.rows import Sighting
+from moviecrawler.catalogue.slugs import slug_key
+from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.database.connection import as_json, open_database, storable
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Site
+
+_SIGHT, _ADD_TRENDING, _BOOST_TRENDING, _FETCHED = (
+    read_sql(f"{name}.sql") for name in ("sight", "add_trending", "boost_trending", "fetched")
+)
+_NAMED = (
+    "SELECT s.site::text, s.site_id, s.title_id FROM title_sites s"
+    " JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)"
+)
+_READING_TAKES = timedelta(hours=1)
+"""The longest that others wait for the worker that reads a site's lists."""
 
 
 class CatalogueStore(Claims):
-    """The catalogue's tables: claims, outcomes and sightings, and what else says which titles are due.
+    """The catalogue's tables: claims, outcomes, what lists name, and what else says which titles are due.
 
     Every method raises TransientStoreError when the database can't be used now.
     """
@@ -69,18 +84,73 @@ class CatalogueStore(Claims):
             found = cursor.fetchone()
             return None if found is None else str(found[0])
 
+    # --- What a site's lists and sitemaps name ------------------------------------------------------------------------
 
-_NAMED = """
-SELECT s.site::text, s.site_id, s.title_id FROM title_sites s
-JOIN unnest(%s::site[], %s::text[]) AS named (site, site_id) USING (site, site_id)
-"""
-_FETCHED = """
-SELECT count(*) FROM title_sites s
-WHERE s.site = %(site)s AND (s.last_success >= %(since)s OR s.state = 'absent' AND s.next_due >= %(since)s + %(absent_for)s)
-    -- Not by a page of its own: IMDb's datasets have told of it, or a season's series.
-    AND NOT EXISTS (SELECT FROM records r WHERE r.site = s.site AND r.site_id = s.site_id
-        AND (r.source = 'dataset' OR r.source = 'list' AND r.kind = 'season'))
-"""
+    def sight(
+        self, site: Site, sightings: Iterable[Sighting], reading: Reading, *, trending: bool, pages: int, now: datetime
+    ) -> int:
+        """Keep what a list page names; return how many titles are new.
+
+        The titles of a list of what is popular today are boosted, the first ones most. IMDb's are added when they are not
+        known; which titles the other sites' are is found out when these are looked for there.
+        A season or an episode stands for its series: where that is says its own place.
+        `pages` is by how many the list pages grow that are still to be read, -1 for the last one.
+        """
+        seen = {each.site_id: each for each in (_of_whole_title(site, sighting) for sighting in sightings)}
+        rows = [
+            {
+                "n": n,
+                "site_id": storable(each.site_id),
+                "key": slug_key(storable(each.site_id)),
+                "title": storable(each.title or "") or None,
+                "year": each.year,
+                "kind": each.kind,
+            }
+            for n, each in enumerate(seen.values())
+        ]
+        source = "sitemap" if reading == "sitemap" else "list"
+        arguments = {"site": site, "rows": as_json(rows), "source": source, "now": now, "weight": len(rows)}
+        with self.transaction() as cursor:
+            if trending:
+                cursor.execute("SELECT lock_titles()")
+            if site != "imdb":
+                cursor.execute(_SIGHT, arguments)
+            added = 0
+            if trending and site == "imdb":
+                cursor.execute(_ADD_TRENDING, arguments)
+                added = cursor.rowcount // 3
+            if trending:
+                cursor.execute(_BOOST_TRENDING, arguments)
+            cursor.execute(
+                "UPDATE list_readings SET pages_open = greatest(pages_open + %s, 0) WHERE site = %s AND reading = %s",
+                (pages, site, reading),
+            )
+        return added
+
+    def begin_reading(self, site: Site, reading: Reading, pages: int, every: timedelta, now: datetime) -> bool:
+        """Return whether this worker is to read a site's lists, of so many first pages: at most one in so long is."""
+        with self.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO list_readings AS r (site, reading, began_at, pages_open) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (site, reading) DO UPDATE SET began_at = excluded.began_at, pages_open = excluded.pages_open"
+                " WHERE r.began_at <= %s RETURNING true",
+                (site, reading, now, pages, now - every),
+            )
+            return cursor.fetchone() is not None
+
+    def is_reading(self, site: Site, now: datetime) -> bool:
+        """Return whether a worker is reading the site's lists, so that ids may still be found there."""
+        with self.transaction() as cursor:
+            cursor.execute(
+                "SELECT FROM list_readings WHERE site = %s AND pages_open > 0 AND began_at > %s",
+                (site, now - _READING_TAKES),
+            )
+            return bool(cursor.rowcount)
+
+
+def _of_whole_title(site: Site, sighting: Sighting) -> Sighting:
+    part = part_of_series(site, sighting.site_id)
+    return sighting if part is None else Sighting(part.series_id)
 
 
 def open_catalogue(settings: BaseSettings) -> CatalogueStore:
@@ -94,4 +164,4 @@ def open_catalogue(settings: BaseSettings) -> CatalogueStore:
             "DATABASE_URL is not set, and the catalogue is in Postgres; set it to one such as"
             " postgresql://user:password@localhost:5432/movies"
         )
-    return CatalogueStore(lambda: open_database(url), rejoin)
+    return CatalogueStore(lambda: open_database(url))

@@ -15,7 +15,7 @@ import csv
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.comparing import WIKIDATA
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.catalogue.fetching import Fetcher
-    from moviecrawler.items import Site
 
 SERVICE = "https://query.wikidata.org/sparql"
 PROPERTIES = {"rottentomatoes": "P1258", "metacritic": "P1712", "tmdb": "P4947", "tmdb_series": "P4983"}
@@ -45,7 +44,6 @@ SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb ?tmdb_series WHERE {
 """
 """What to run at https://query.wikidata.org, to be saved as CSV."""
 _COLUMNS = frozenset({"imdb", *PROPERTIES})
-_SITES: dict[str, Site] = {"rottentomatoes": "rottentomatoes", "metacritic": "metacritic"}
 _EDITED = 0.001
 """Part of the rows that people may change while the service is asked; its servers are seconds apart from each other too."""
 _LOST = 0.1
@@ -57,17 +55,6 @@ _TROUBLE = ("SPARQL-QUERY:", "java.util.concurrent", "QueryTimeoutException", "c
 _LONGEST_ID = 300
 _UNSURE = WIKIDATA / 2
 """What an id counts that Wikidata gives to several films, or of which it gives several to one."""
-
-
-class Link(NamedTuple):
-    """A row of the crosswalk."""
-
-    imdb_id: str
-    column: str
-    """One of PROPERTIES."""
-    value: str
-    is_only: bool
-    """Whether no other row gives this film another value, or this value to another film."""
 
 
 def query(column: str) -> str:
@@ -119,8 +106,11 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
         raise ExtractionError("crosswalk", name, "it ends inside a line, so it is not whole; save it again")
 
 
-def links(rows: Iterable[Mapping[str, str]]) -> Iterator[Link]:
-    """Yield each film's first value of every column, in the rows' order, without values that can't be its site's."""
+def links(rows: Iterable[Mapping[str, str]]) -> Iterator[ImportRow]:
+    """Yield each film's first value of every column, in the rows' order, without values that can't be its site's.
+
+    An id counts less when another row gives this film another value, or this value to another film.
+    """
     found: dict[tuple[str, str], str] = {}
     several: set[tuple[str, str]] = set()
     owners: dict[tuple[str, str], str] = {}
@@ -135,7 +125,9 @@ def links(rows: Iterable[Mapping[str, str]]) -> Iterator[Link]:
             if owners.setdefault((column, value), imdb_id) != imdb_id:
                 several |= {(imdb_id, column), (owners[column, value], column)}
     for (imdb_id, column), value in found.items():
-        yield Link(imdb_id, column, value, (imdb_id, column) not in several)
+        of: dict[str, Any] = {f"{column}_id": int(value) if column.startswith("tmdb") else value}
+        confidence = _UNSURE if (imdb_id, column) in several else WIKIDATA
+        yield ImportRow(imdb_id=imdb_id, id_source="wikidata", id_confidence=confidence, **of)
 
 
 def _valid(column: str, value: str) -> str | None:
@@ -148,7 +140,7 @@ def _valid(column: str, value: str) -> str | None:
         return None
     if column.startswith("tmdb"):
         return value if value.isdigit() and value.isascii() and 0 < int(value) <= LARGEST_ID else None
-    site = _SITES.get(column, "imdb")
+    site: Any = column  # the others are called as their sites
     try:
         site_id = parse_title_id(site, value)
     except ConfigurationError:
@@ -187,19 +179,7 @@ class WikidataCrosswalk(FileSource):
         """Yield one row for each id of a title; see `FileSource`."""
         self.measure(self._paths)
         for path in self._paths:
-            for link in links(self._read(path)):
-                row = ImportRow(
-                    imdb_id=link.imdb_id, id_source="wikidata", id_confidence=WIKIDATA if link.is_only else _UNSURE
-                )
-                if link.column == "tmdb":
-                    row.tmdb_id = int(link.value)
-                elif link.column == "tmdb_series":
-                    row.tmdb_series_id = int(link.value)
-                elif link.column == "metacritic":
-                    row.metacritic_id = link.value
-                else:
-                    row.rottentomatoes_id = link.value
-                yield row
+            yield from links(self._read(path))
 
     def check_whole(self, before: int | None) -> None:
         """Raise ExtractionError when the crosswalk has lost many of its rows since it was imported `before`.

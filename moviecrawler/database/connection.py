@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
 
-    from moviecrawler.items import Site
-
 
 _FORM = "postgresql://user:password@host:5432/database"
 
@@ -126,10 +124,9 @@ def in_one_line(text: str) -> str:
 class Database:
     """One connection to the catalogue's tables, made when it is first needed, and again when it is lost."""
 
-    def __init__(self, connect: Callable[[], Connection], rejoin: Callable[[Any, Site, Sequence[str]], None]) -> None:
-        """Take what connects to a database that has the tables, and what joins records anew: cursor, site, ids."""
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        """Take what connects to a database that has the tables."""
         self._connect = connect
-        self._rejoin = rejoin
         self._connection: Connection | None = None
 
     def close(self) -> None:

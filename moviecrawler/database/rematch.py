@@ -108,7 +108,7 @@ def _judge(store: CatalogueStore, cursor: Any, sites: list[Site], site_ids: list
         concerned = {record.record_id for record in plan.pool if record.record_id > 0}
         before = _standing(cursor, concerned)
         outcomes = _outcomes(cursor, judged)
-        store.judge_anew(cursor, outcomes)
+        store.record_within(cursor, outcomes)
         # What was read of a record is read again: another page's verdict may have changed what is known of it.
         changed = read_stored(plain, sites, site_ids)
         apply_plan(plain, plan_titles(plain, changed), changed)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from moviecrawler.catalogue.current_lists import SITEMAP, TRENDING
 from moviecrawler.catalogue.lanes import DeficitRoundRobin, Shares
 from moviecrawler.catalogue.outcomes import SiteOutcome
-from moviecrawler.catalogue.rows import Sighting
+from moviecrawler.catalogue.rows import SITEMAP, TRENDING, Sighting
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from moviecrawler.catalogue.rows import Outcome
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Outcome, Reading
     from moviecrawler.items import Entry, Site
     from moviecrawler.signals import Outcome as StoreOutcome
 

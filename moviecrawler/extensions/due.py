@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Site
 
 logger = logging.getLogger(__name__)

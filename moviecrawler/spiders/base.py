@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Site
     from moviecrawler.spiders.plan import Due, Found
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.datasets.stored_facts import Pass
     from moviecrawler.items import Movie, Page
     from moviecrawler.spiders.plan import Found, Plan

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Page
     from moviecrawler.spiders.plan import Found
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from moviecrawler.catalogue.sightings import Reading
+    from moviecrawler.catalogue.rows import Reading
     from moviecrawler.items import Page
 
 _BROWSE_PATH = re.compile(

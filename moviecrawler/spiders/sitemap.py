@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from moviecrawler.catalogue.current_lists import SITEMAP
+from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider

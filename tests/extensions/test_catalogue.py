@@ -17,7 +17,6 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.database.titles import rejoin
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.extensions.catalogue_writer import ask
@@ -175,7 +174,7 @@ def test_a_database_that_lets_nobody_in_for_a_while_loses_nothing(
         raise ConfigurationError("DATABASE_URL leads to a database that refuses us")
 
     with monkeypatch.context() as patched:
-        patched.setattr(crawl.recorder.writer, "_store", CatalogueStore(refuse, rejoin))
+        patched.setattr(crawl.recorder.writer, "_store", CatalogueStore(refuse))
         assert crawl.state() == ("never", 0)
     assert crawl.state() == ("ok", 0)
 

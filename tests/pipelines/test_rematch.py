@@ -10,7 +10,6 @@ import pytest
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.rematch import Change, rematch
-from moviecrawler.database.titles import rejoin
 from moviecrawler.items import Credit
 from tests.catalogue.catalogued import NOW, bring_in, outcome, page, row, write
 from tests.services.postgres import execute
@@ -24,7 +23,7 @@ TITLES = "SELECT site_id, dense_rank() OVER (ORDER BY title_id) FROM records ORD
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[CatalogueStore]:
-    with closing(CatalogueStore(lambda: open_database(database_url), rejoin)) as store:
+    with closing(CatalogueStore(lambda: open_database(database_url))) as store:
         yield store
 
 

@@ -15,7 +15,6 @@ from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
 from moviecrawler.database.rematch import rematch
-from moviecrawler.database.titles import rejoin
 from moviecrawler.items import Movie, Score
 from moviecrawler.urls import part_of_series
 from tests.pipelines.runs import BEGIN, make_movie
@@ -277,7 +276,7 @@ def test_a_rematch_moves_seasons_with_their_series(database_url: str) -> None:
     execute(database_url, "SELECT move_record('metacritic', 'tv/salt-harbour')")
     execute(database_url, "UPDATE records SET placed_by_hand = false")
     assert pair(1) not in groups(database_url)
-    with closing(CatalogueStore(lambda: open_database(database_url), rejoin)) as store:
+    with closing(CatalogueStore(lambda: open_database(database_url))) as store:
         assert [change for batch in rematch(store, apply=False) for change in batch]
         assert pair(1) not in groups(database_url)
         list(rematch(store, apply=True))
