@@ -51,19 +51,18 @@ class Credentials:
     """The node's user names and passwords."""
 
     def __init__(self, options: NodeOptions) -> None:
-        user = (options.username.encode(), options.password.encode())
-        deployer = (options.deploy_username.encode(), options.deploy_password.encode())
-        self._known: list[tuple[Role, tuple[bytes, bytes]]] = [("deployer" if not deployer[0] else "user", user)]
-        if deployer[0]:
-            self._known.append(("deployer", deployer))
         self.needed = bool(options.username)
+        self._known: dict[Role, tuple[str, str]] = {"user": (options.username, options.password)}
+        self._known["deployer"] = self._known["user"]
+        if options.deploy_username:
+            self._known["deployer"] = options.deploy_username, options.deploy_password
 
     def role(self, username: bytes, password: bytes) -> Role | None:
         """Return the role of a user name and password; None when they are wrong. It takes the same time whichever part is wrong."""
         found: Role | None = None
-        for role, (name, secret) in self._known:
-            same_name, same_password = compare_digest(name, username), compare_digest(secret, password)
-            if same_name & same_password:
+        for role, (name, secret) in self._known.items():
+            same_name = compare_digest(name.encode(), username)
+            if same_name & compare_digest(secret.encode(), password):
                 found = role
         return found
 

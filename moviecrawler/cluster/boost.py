@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapyd.webservice import param
+
 from moviecrawler.clock import utc_now
-from moviecrawler.cluster.webservice import ClusterResource, error_response, parameter, parameters
+from moviecrawler.cluster.webservice import ClusterResource, error_response
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -19,15 +21,17 @@ _MAX_WEIGHT = 1e6
 class Boost(ClusterResource):
     """`boost.json`: `id` is an IMDb id or URL, or several of them with commas, and may be given more than once."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:
+    @param("id", dest="given", multiple=True)
+    @param("weight", required=False)
+    def render_POST(self, request: Request, *, given: list[str], weight: str | None) -> dict[str, Any]:
         """Answer with how many titles were named, and how many of them the catalogue knows."""
-        given = ",".join(parameters(request, "id")).split(",")
+        given = ",".join(given).split(",")
         ids = list(dict.fromkeys(parse_title_id("imdb", text) for text in given if text.strip()))
         if not ids:
             raise error_response("'id' parameter is required")
         if len(ids) > _MAX_TITLES:
             raise error_response(f"{len(ids):,} titles are named; name at most {_MAX_TITLES:,}")
-        weight = parameter(request, "weight") or "1"
+        weight = weight or "1"
         try:
             number = float(weight)
         except ValueError:

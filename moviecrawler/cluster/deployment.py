@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import zipfile
 from argparse import Namespace
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,17 +39,51 @@ class DeployError(MovieCrawlerError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to deploy to: a section of scrapy.cfg."""
+    """Where to deploy to: a section of scrapy.cfg, and the HTTP API of the cluster there."""
 
     url: str
-    """Of the node, with a slash at its end."""
+    """Of one of its nodes, with a slash at its end."""
     project: str
-    options: Mapping[str, str]
-    """As scrapyd-client reads them, with what the environment holds filled in."""
+    options: Mapping[str, str] = field(repr=False)
+    """As scrapyd-client reads them, with what the environment holds filled in. Credentials are among them, or else in netrc."""
 
-    def __repr__(self) -> str:
-        """Return a text without the credentials."""
-        return f"Target({self.project!r} at {self.url!r})"
+    def call(
+        self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
+    ) -> dict[str, Any]:
+        """Return a service's answer. Raises DeployError when there is none, and for an error with any HTTP status."""
+        url = urljoin(self.url, service)
+        try:
+            answer = requests.request(
+                method,
+                url,
+                auth=get_auth(self.url, self.options.get("username", ""), self.options.get("password", "")),
+                files=None if egg is None else {"egg": ("project.egg", egg.read_bytes())},
+                timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
+                allow_redirects=False,  # which would turn a POST into a GET
+                **{"params" if method == "GET" else "data": {"project": self.project, **parameters}},  # type: ignore[arg-type]
+            )
+        except requests.RequestException as error:
+            raise DeployError(f"{url} could not be asked: {error}") from None
+        try:
+            data = answer.json()
+        except ValueError:
+            data = None
+        if answer.status_code == requests.codes.unauthorized:
+            raise DeployError(f"{url} refuses these credentials; set username and password of the target, or ~/.netrc")
+        if answer.ok and isinstance(data, dict) and data.get("status") == "ok":
+            return data
+        text = (data.get("message") if isinstance(data, dict) else None) or answer.text
+        raise DeployError(f"{url} answered {answer.status_code}: {str(text).strip()[-_MAX_ERROR_LENGTH:]}")
+
+    def versions(self) -> list[str]:
+        """Return the project's versions, the latest last; none for a new project."""
+        if self.project not in self.call("GET", "listprojects.json")["projects"]:
+            return []
+        return list(self.call("GET", "listversions.json")["versions"])
+
+    def spiders(self, version: str) -> list[str]:
+        """Return the spiders of a version, by name."""
+        return sorted(self.call("GET", "listspiders.json", _version=version)["spiders"])
 
 
 def read_target(name: str, project: str | None) -> Target:
@@ -131,105 +165,50 @@ def egg_spiders(egg: Path) -> list[str]:
     return spiders
 
 
-class ClusterApi:
-    """A cluster's HTTP API, through one of its nodes."""
-
-    def __init__(self, target: Target) -> None:
-        """Take credentials from the target, else from netrc."""
-        self._target = target
-        self._session = requests.Session()
-        options = target.options
-        self._session.auth = get_auth(target.url, options.get("username", ""), options.get("password", ""))
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._session.close()
-
-    def call(
-        self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
-    ) -> dict[str, Any]:
-        """Return a service's answer. Raises DeployError when there is none, and for an error with any HTTP status."""
-        url = urljoin(self._target.url, service)
-        given = {"project": self._target.project, **parameters}
-        try:
-            answer = self._session.request(
-                method,
-                url,
-                params=given if method == "GET" else None,
-                data=given if method == "POST" else None,
-                files=None if egg is None else {"egg": ("project.egg", egg.read_bytes())},
-                timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
-                allow_redirects=False,  # which would turn a POST into a GET
-            )
-        except requests.RequestException as error:
-            raise DeployError(f"{url} could not be asked: {error}") from None
-        try:
-            data = answer.json()
-        except ValueError:
-            data = None
-        if answer.status_code == requests.codes.unauthorized:
-            raise DeployError(f"{url} refuses these credentials; set username and password of the target, or ~/.netrc")
-        if answer.ok and isinstance(data, dict) and data.get("status") == "ok":
-            return data
-        said = data.get("message") if isinstance(data, dict) else None
-        raise DeployError(
-            f"{url} answered {answer.status_code}: {str(said or answer.text).strip()[-_MAX_ERROR_LENGTH:]}"
-        )
-
-    def versions(self) -> list[str]:
-        """Return the project's versions, the latest last; none for a new project."""
-        if self._target.project not in self.call("GET", "listprojects.json")["projects"]:
-            return []
-        return list(self.call("GET", "listversions.json")["versions"])
-
-    def has_spiders(self, version: str) -> bool:
-        """Return whether a version has spiders."""
-        try:
-            return bool(self.call("GET", "listspiders.json", _version=version)["spiders"])
-        except DeployError:
-            return False
-
-
 def deploy(target: Target, version: str, egg: Path) -> list[str]:
     """Deploy an egg and return the spiders that the nodes find in it.
 
     Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again.
     Raises DeployError.
     """
-    with closing(ClusterApi(target)) as node:
-        before = version in node.versions()
-        spiders = egg_spiders(egg)
-        try:
-            _upload(node, version, egg, spiders)
-        except BaseException as error:
-            remains = _delete_again(node, version, unless_listed=before)
-            reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
-            raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
+    before = version in target.versions()
+    spiders = egg_spiders(egg)
+    try:
+        _upload(target, version, egg, spiders)
+    except BaseException as error:
+        remains = _delete_again(target, version, keep_whole=before)
+        reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
+        raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
     return spiders
 
 
-def _upload(node: ClusterApi, version: str, egg: Path, spiders: list[str]) -> None:
-    node.call("POST", "addversion.json", egg=egg, version=version)
-    found = sorted(node.call("GET", "listspiders.json", _version=version)["spiders"])
+def _upload(target: Target, version: str, egg: Path, spiders: list[str]) -> None:
+    target.call("POST", "addversion.json", egg=egg, version=version)
+    found = target.spiders(version)
     if found != spiders:
         raise DeployError(f"the nodes find other spiders in it ({', '.join(found)}) than it has ({', '.join(spiders)})")
-    versions = node.versions()
-    if versions[-1:] != [version]:
-        raise DeployError(
-            f"{versions[-1] if versions else 'no version'} is the latest, which new jobs would go on to run"
-        )
+    [latest] = target.versions()[-1:] or ["no version"]
+    if latest != version:
+        raise DeployError(f"{latest} is the latest, which new jobs would go on to run")
 
 
-def _delete_again(node: ClusterApi, version: str, *, unless_listed: bool) -> str:
+def _delete_again(target: Target, version: str, *, keep_whole: bool) -> str:
     """Delete a version if it is there; return a text for the error, which is empty when that worked.
 
-    With `unless_whole`, a version whose spiders can still be listed stays.
+    With `keep_whole`, a version whose spiders can still be listed stays.
     """
     try:
-        if version in node.versions() and not (unless_listed and node.has_spiders(version)):
-            node.call("POST", "delversion.json", version=version)
-            if version in node.versions():
+        if version in target.versions() and not (keep_whole and _is_whole(target, version)):
+            target.call("POST", "delversion.json", version=version)
+            if version in target.versions():
                 return "; and it is still there, so delete it by delversion.json"
     except DeployError as error:
         return f"; and it could not be taken away ({error}), so delete it by delversion.json"
     return ""
+
+
+def _is_whole(target: Target, version: str) -> bool:
+    try:
+        return bool(target.spiders(version))
+    except DeployError:
+        return False

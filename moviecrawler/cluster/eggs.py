@@ -21,7 +21,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 import msgspec
 
 from moviecrawler.cluster.environment import oldest, spider_environment
-from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_project, check_version
+from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_name
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, decode, state_for
 
@@ -113,8 +113,8 @@ class EggStore:
         A broken egg never becomes a version. Versions above `versions_to_keep` are deleted. Raises BadEggError, or
         ConfigurationError for a name.
         """
-        check_project(project)
-        check_version(version)
+        check_name("project", project)
+        check_name("version", version)
         data = eggfile.read(self._largest + 1)
         if len(data) > self._largest:
             raise BadEggError(f"the egg has more than {self._largest:,} bytes; leave out what is not needed")

@@ -16,10 +16,14 @@ RunEnd = Literal["finished", "cancelled", "died", "hung", "recycled", "handed_ba
 """How a run of a job ended. After all but `finished` and `cancelled` the job is queued again. `hung`: a known page made it hang, which
 counts for the page and not for the job."""
 
-_PROJECT = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
-_ID = re.compile(r"\w[\w.-]{0,127}", re.ASCII)  # it becomes a file's name
-_VERSION = re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII)
-_SPIDER = re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}")  # it becomes a folder's name
+_PLAIN = "letters, digits, dots, hyphens and underscores"
+_NAMES = {
+    "project": (re.compile(r"\w[\w.-]{0,63}", re.ASCII), f"; use up to 64 {_PLAIN}"),
+    "version": (re.compile(r"[\w.+!@/~-]{1,128}", re.ASCII), "; use up to 128 letters, digits and . _ + ! @ / ~ -"),
+    "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
+    "jobid": (re.compile(r"\w[\w.-]{0,127}", re.ASCII), f"; use up to 128 {_PLAIN}"),
+}
+"""What each name may be: spiders become folders' names, and jobs files'. And how the sentence on a wrong one ends."""
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 _MAX_VALUES = 64
 """Settings, and arguments, of a job."""
@@ -117,31 +121,20 @@ class Report(msgspec.Struct):
     """Whether its requests were in a shared frontier, where what is left of them stays."""
 
 
-def check_project(project: str) -> None:
-    """Raise ConfigurationError for a name that no project can have."""
-    if not _PROJECT.fullmatch(project):
-        raise ConfigurationError(
-            f"project is {project[:80]!r}; use up to 64 letters, digits, dots, hyphens and underscores"
-        )
-
-
-def check_version(version: str) -> None:
-    """Raise ConfigurationError for a name that no version can have."""
-    if not _VERSION.fullmatch(version):
-        raise ConfigurationError(f"version is {version[:80]!r}; use up to 128 letters, digits and . _ + ! @ / ~ -")
+def check_name(what: Literal["project", "version", "spider", "jobid"], name: str) -> None:
+    """Raise ConfigurationError for a name that none of these can have."""
+    pattern, rest = _NAMES[what]
+    if not pattern.fullmatch(name):
+        raise ConfigurationError(f"{what} is {name[:80]!r}{rest}")
 
 
 def check_job(job: Job) -> None:
     """Raise ConfigurationError for the first part of a job that is not allowed."""
-    check_project(job.project)
+    check_name("project", job.project)
     if job.version is not None:
-        check_version(job.version)
-    if not _SPIDER.fullmatch(job.spider):
-        raise ConfigurationError(f"spider is {job.spider[:80]!r}, which no spider is called")
-    if not _ID.fullmatch(job.id):
-        raise ConfigurationError(
-            f"jobid is {job.id[:80]!r}; use up to 128 letters, digits, dots, hyphens and underscores"
-        )
+        check_name("version", job.version)
+    check_name("spider", job.spider)
+    check_name("jobid", job.id)
     if not -_MAX_PRIORITY < job.priority < _MAX_PRIORITY:  # nor is NaN
         raise ConfigurationError(
             f"priority is {job.priority}; use a number between -{_MAX_PRIORITY:g} and {_MAX_PRIORITY:g}"

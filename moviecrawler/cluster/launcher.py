@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import version
 from signal import SIGUSR1
@@ -113,7 +112,6 @@ class ClusterLauncher(Service):
         self._started_at = time.time()
         self._versions = {**{name: version(name) for name in _PACKAGES}, "python": platform.python_version()}
         self._held: dict[str, _HeldJob] = {}
-        self._unstarted: Counter[int] = Counter()  # by slot: jobs in a row that could not be started
         # A heartbeat names the jobs that the node holds, so no job's end may be recorded while one is being sent.
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
@@ -135,8 +133,9 @@ class ClusterLauncher(Service):
         self._beats.start(self.options.lease_seconds / _BEATS)
         self._hang_checks.start(self.options.hang_seconds / _HANG_CHECKS)
         self._polls.start(self.options.poll_interval)
-        for slot in range(self.options.max_proc):
-            self._vacate(slot)
+        for _ in range(self.options.max_proc):
+            filling = Deferred.fromCoroutine(self._fill_slot())
+            filling.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
         journal.info("Node {node}: {slots} slots", node=self.poller.node, slots=self.options.max_proc)
 
     def stopService(self) -> Deferred[None]:
@@ -174,32 +173,31 @@ class ClusterLauncher(Service):
 
     # --- A slot's job -------------------------------------------------------------------------------------------------
 
-    def _vacate(self, slot: int) -> None:
-        if not self.draining:
-            self.poller.next().addCallback(self._occupy, slot)
+    async def _fill_slot(self) -> None:
+        """Run one job after the other, until the node is stopped."""
+        unstarted = 0
+        while not self.draining:
+            if await self._run(await self.poller.next()):
+                unstarted = 0
+            elif not self.draining:
+                # Another node may be able to start it, or this one later: its disk may be full, or Redis unreachable.
+                await pause(_UNSTARTED_SECONDS * 2 ** min(unstarted, _DOUBLINGS))
+                unstarted += 1
 
-    def _occupy(self, job: Job, slot: int) -> None:
-        self._held[job.key] = _HeldJob(job=job, started_at=time.time())
-        run = Deferred.fromCoroutine(self._run(self._held[job.key], slot))
-        run.addErrback(lambda failure: journal.failure("Running {job} failed", failure, job=job.key))
-
-    async def _run(self, held: _HeldJob, slot: int) -> None:
+    async def _run(self, job: Job) -> bool:
+        """Run a job and record its end; return False when it could not be started here."""
+        held = self._held[job.key] = _HeldJob(job=job, started_at=time.time())
+        could_start = True
         try:
             how, reason = await self._crawl(held)
         except _NotStartedError as error:
-            journal.warn("{job} can't be started here: {error}", job=held.job.key, error=error)
-            how, reason = "handed_back", "its node can't start it"
-            self._unstarted[slot] += 1
+            journal.warn("{job} can't be started here: {error}", job=job.key, error=error)
+            how, reason, could_start = "handed_back", "its node can't start it", False
         except Exception:  # noqa: BLE001 - the slot must become free after any error
-            journal.failure("Running {job} failed", job=held.job.key)
+            journal.failure("Running {job} failed", job=job.key)
             how, reason = "died", "its node failed"
         await self._record_end(held, how, reason)
-        if held.process is not None:
-            del self._unstarted[slot]
-        elif self._unstarted[slot]:
-            # Another node may be able to start it, or this one later: its disk may be full, or Redis unreachable.
-            await pause(_UNSTARTED_SECONDS * 2 ** min(self._unstarted[slot] - 1, _DOUBLINGS))
-        self._vacate(slot)
+        return could_start
 
     async def _crawl(self, held: _HeldJob) -> tuple[RunEnd, str]:
         job, run = held.job, self._fetching.run
@@ -279,27 +277,23 @@ class ClusterLauncher(Service):
             **figures,
         )
         journal.info("{job} {how}: {reason}", job=held.job.key, how=how.replace("_", " "), reason=reason)
-
-        def settle() -> Deferred[bool]:
-            return self.poller.threads.run(self.state.settle, self.poller.node, held.job, how, outcome)
-
         while True:
             try:
-                await self._beat_lock.acquire()
-                try:
-                    known = await settle()
-                    # The job may be queued again, and a free slot of this node may have taken it already.
-                    if self._held.get(held.job.key) is held:
-                        del self._held[held.job.key]
-                finally:
-                    self._beat_lock.release()
+                await self._beat_lock.run(Deferred.fromCoroutine, self._settle(held, how, outcome))
             except redis.exceptions.RedisError:
                 await pause(_RETRY_SECONDS)
             else:
                 break
-        if not known:
-            journal.warn("{job} had already been given to another node", job=held.job.key)
         self._beat_soon()
+
+    async def _settle(self, held: _HeldJob, how: RunEnd, outcome: Outcome) -> None:
+        key = held.job.key
+        known = await self.poller.threads.run(self.state.settle, self.poller.node, held.job, how, outcome)
+        # The job may be queued again, and a free slot of this node may have taken it already.
+        if self._held.get(key) is held:
+            del self._held[key]
+        if not known:
+            journal.warn("{job} had already been given to another node", job=key)
 
     def _stop(self, held: _HeldJob, signal: str) -> None:
         held.stopped = True
@@ -367,9 +361,8 @@ class ClusterLauncher(Service):
 
     def beat(self) -> Deferred[None]:
         """Send a heartbeat with the jobs that this node holds, and act on the answer."""
-        return self._beat_lock.run(lambda: Deferred.fromCoroutine(self._beat())).addErrback(
-            lambda failure: journal.failure("The heartbeat failed", failure)
-        )
+        beating: Deferred[None] = self._beat_lock.run(Deferred.fromCoroutine, self._beat())
+        return beating.addErrback(lambda failure: journal.failure("The heartbeat failed", failure))
 
     async def _beat(self) -> None:
         if self._left:

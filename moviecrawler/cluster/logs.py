@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import requests
+from scrapyd.webservice import param
 from scrapyd.website import File
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
@@ -21,7 +22,7 @@ from zope.interface import implementer
 from moviecrawler.cluster.environment import START_LINE, log_path
 from moviecrawler.cluster.state import node_name
 from moviecrawler.cluster.threads import Threads
-from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, parameter, send
+from moviecrawler.cluster.webservice import ClusterResource, error_data, error_response, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -148,9 +149,9 @@ class JobLog(ClusterResource):
         else:
             await self._send_whole(parts[0], request, sending)
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
+    @param(_PART, dest="own", required=False)
+    def render_GET(self, request: Request, *, own: str | None) -> dict[str, Any]:
         here = self._path.is_file()
-        own = parameter(request, _PART)
         if own is not None:
             first, _, last = own.partition("-")
             if not here or not first.isdecimal() or not last.isdecimal():

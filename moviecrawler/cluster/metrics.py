@@ -23,12 +23,31 @@ from moviecrawler.frontier.report import read_current_runs
 from moviecrawler.monitors.alarm_store import open_alarm_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from prometheus_client.metrics_core import Metric
     from twisted.web.server import Request
 
     from moviecrawler.cluster.node import Node
+    from moviecrawler.cluster.state import NodeInfo
+
+
+_OF_A_NODE: tuple[tuple[str, str, Callable[[NodeInfo], int]], ...] = (
+    ("jobs", "Jobs of a node.", lambda node: len(node.processes)),
+    ("memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
+    (
+        "spiders_memory_bytes",
+        "Memory of a node's spiders.",
+        lambda node: sum(p.memory for p in node.processes.values()),
+    ),
+)
+_OF_A_CRAWL = {
+    "done": "Requests of a crawl that ended well.",
+    "failed": "Requests of a crawl that did not.",
+    "to_go": "Requests of a crawl that are queued or held.",
+    "dead_letters": "Requests of a crawl that were set aside.",
+    "workers": "Processes at a crawl.",
+}
 
 
 class _Cluster(Collector):
@@ -55,45 +74,29 @@ class _Cluster(Collector):
         for event, count in sorted(counters.items()):
             events.add_metric([event], count)
         yield events
-        for name, text, figure in (
-            ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
-            ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
-            (
-                "moviecrawler_node_spiders_memory_bytes",
-                "Memory of a node's spiders.",
-                lambda node: sum(process.memory for process in node.processes.values()),
-            ),
-        ):
-            family = GaugeMetricFamily(name, text, labels=["node"])
-            for node in nodes:
-                family.add_metric([node.name], figure(node))
-            yield family
-        yield from self._runs()
+        for name, text, figure in _OF_A_NODE:
+            yield _family(f"moviecrawler_node_{name}", text, ["node"], [([one.name], figure(one)) for one in nodes])
+        runs = self._node.ask_frontier(read_current_runs).runs if self._node.has_frontier else []
+        for name, text in _OF_A_CRAWL.items():
+            figures = [([run.site, run.run], getattr(run, name)) for run in runs]
+            yield _family(f"moviecrawler_crawl_{name}", text, ["site", "run"], figures)
         yield self._alarms()
 
     def _alarms(self) -> Metric:
         """Return the open alarms of crawls; none when spiders share no Redis. Raises AlarmStoreError."""
-        family = GaugeMetricFamily("moviecrawler_alarms_open", "Alarms that stand, by kind.", labels=["site", "kind"])
+        alarms = Counter[tuple[str, str]]()
         if self._node.has_frontier:
             with closing(open_alarm_store(os.environ)) as store:
-                numbers = Counter((alarm.site, alarm.kind) for alarm in store.open_alarms())
-            for labels, number in sorted(numbers.items()):
-                family.add_metric(labels, number)
-        return family
+                alarms.update((alarm.site, alarm.kind) for alarm in store.open_alarms())
+        figures = sorted(alarms.items())
+        return _family("moviecrawler_alarms_open", "Alarms that stand, by kind.", ["site", "kind"], figures)
 
-    def _runs(self) -> Iterable[Metric]:
-        runs = self._node.ask_frontier(read_current_runs).runs if self._node.has_frontier else []
-        for name, text in (
-            ("done", "Requests of a crawl that ended well."),
-            ("failed", "Requests of a crawl that did not."),
-            ("to_go", "Requests of a crawl that are queued or held."),
-            ("dead_letters", "Requests of a crawl that were set aside."),
-            ("workers", "Processes at a crawl."),
-        ):
-            family = GaugeMetricFamily(f"moviecrawler_crawl_{name}", text, labels=["site", "run"])
-            for run in runs:
-                family.add_metric([run.site, run.run], getattr(run, name))
-            yield family
+
+def _family(name: str, text: str, labels: Sequence[str], figures: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, figure in figures:
+        family.add_metric(values, figure)
+    return family
 
 
 class Metrics(ClusterResource):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import redis
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.threads import deferToThread
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 
 from moviecrawler.clock import utc_text
 from moviecrawler.cluster.jobs import UnknownVersionError
@@ -39,8 +39,13 @@ _RETRY_SECONDS = 5.0
 _MAX_PAUSE_SECONDS = 30.0
 """Longest time between two checks of the clock."""
 
-Outcome = Literal["fired", "passed", "busy", "full", "done"]
-"""The answers of `fire.lua`. `passed`: skipped, as it was missed; `busy`: skipped, as the last job is not over; `done`: another node was first."""
+_LOGGED = {
+    "fired": (LogLevel.info, "queued job {job} of {at}{late}"),
+    "busy": (LogLevel.warn, "skipped {at}, as its last job is not over{late}"),
+    "passed": (LogLevel.warn, "skipped {at}, which was missed{late}"),
+    "full": (LogLevel.error, "the job of {at} has to wait, as too many jobs are pending"),
+}
+"""How the answers of `fire.lua` are logged. The one that is left out, `done`, says that another node was first."""
 
 
 class CronScheduler:
@@ -60,7 +65,7 @@ class CronScheduler:
         those of Redis, which are the same for all nodes.
         """
         self.counts: Counter[str] = Counter()
-        """Number of times that this node handled, by `Outcome`."""
+        """Number of times that this node handled, by the answers of `fire.lua`."""
         self._state = state
         self._schedules = schedules
         self._clock = clock or state.now
@@ -97,22 +102,7 @@ class CronScheduler:
         job = schedule.job(due.tick)
         if wanted and not self._exists(schedule, job):
             return False
-        outcome = self._fire_or_skip(schedule, job, last, due.tick.timestamp(), wanted=wanted)
-        self.counts[outcome] += 1
-        facts = {"name": schedule.name, "at": utc_text(due.tick), "lateness": _lateness(due)}
-        match outcome:
-            case "fired":
-                journal.info("Schedule {name}: queued job {job} of {at}{lateness}", job=job.id, **facts)
-            case "busy":
-                journal.warn("Schedule {name}: skipped {at}, as its last job is not over{lateness}", **facts)
-            case "passed":
-                journal.warn("Schedule {name}: skipped {at}, which was missed{lateness}", **facts)
-            case "full":
-                journal.error("Schedule {name}: the job of {at} has to wait, as too many jobs are pending", **facts)
-        return outcome != "full"
-
-    def _fire_or_skip(self, schedule: Schedule, job: Job, last: float, tick: float, *, wanted: bool) -> Outcome:
-        state = self._state
+        state, tick = self._state, due.tick.timestamp()
         answer: bytes = self._fire(
             keys=[*state.keys.of_scripts, state.keys.schedule(schedule.name)],
             args=[
@@ -120,7 +110,15 @@ class CronScheduler:
                 *(schedule.when, _text(last), _text(tick), int(wanted)),
             ],
         )
-        return answer.decode()  # type: ignore[return-value]
+        outcome = answer.decode()
+        self.counts[outcome] += 1
+        if outcome in _LOGGED:
+            level, text = _LOGGED[outcome]
+            late = " late" if due.late else ""
+            late += f", and skipped {due.missed} before it" if due.missed else ""
+            facts = {"name": schedule.name, "job": job.id, "at": utc_text(due.tick), "late": late}
+            journal.emit(level, f"Schedule {{name}}: {text}", **facts)
+        return outcome != "full"
 
     def _exists(self, schedule: Schedule, job: Job) -> bool:
         """Return whether the job's spider exists; log once when it does not."""
@@ -204,8 +202,3 @@ class ScheduleList(ClusterResource):
 
 def _text(seconds: float) -> str:
     return f"{seconds:.3f}"
-
-
-def _lateness(due: Due) -> str:
-    late = " late" if due.late else ""
-    return f"{late}, and skipped {due.missed} before it" if due.missed else late

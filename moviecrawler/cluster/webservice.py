@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import msgspec
 import redis
+from scrapyd.webservice import param
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web import http
@@ -36,28 +37,6 @@ if TYPE_CHECKING:
 journal = Logger()
 
 _SIGNALS = {"2": "INT", "9": "KILL", "15": "TERM"}
-
-
-def parameter(request: Request, name: str) -> str | None:
-    """Remove a parameter from a request and return its first value; None when it is missing."""
-    values = parameters(request, name)
-    return values[0] if values else None
-
-
-def required(request: Request, name: str) -> str:
-    """Remove a parameter from a request and return its first value; answer that it is required when it is missing."""
-    value = parameter(request, name)
-    if value is None:
-        raise error_response(f"'{name}' parameter is required")
-    return value
-
-
-def parameters(request: Request, name: str) -> list[str]:
-    """Remove a parameter from a request and return its values."""
-    try:
-        return [value.decode() for value in (request.args or {}).pop(name.encode(), [])]
-    except UnicodeDecodeError as error:
-        raise error_response(f"{name} is invalid: {error}") from None
 
 
 def error_response(sentence: str, code: int = http.OK) -> Error:
@@ -186,28 +165,42 @@ def local_time(seconds: float) -> datetime:
 class Schedule(ClusterResource):
     """`schedule.json`: queue a job."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:
-        project, spider = required(request, "project"), required(request, "spider")
-        version, job_id = parameter(request, "_version"), parameter(request, "jobid")
-        priority = parameter(request, "priority") or "0"
-        settings = [setting.partition("=") for setting in parameters(request, "setting")]
-        for name, equals, _ in settings:
-            if not equals:
-                raise error_response(f"setting is {name[:80]!r}; give NAME=VALUE")
+    @param("project")
+    @param("spider")
+    @param("_version", dest="version", required=False)
+    @param("jobid", required=False)
+    @param("priority", required=False)
+    @param("setting", dest="settings", required=False, default=list, multiple=True)
+    def render_POST(
+        self,
+        request: Request,
+        *,
+        project: str,
+        spider: str,
+        version: str | None,
+        jobid: str | None,
+        priority: str | None,
+        settings: list[str],
+    ) -> dict[str, Any]:
+        for setting in settings:
+            if "=" not in setting:
+                raise error_response(f"setting is {setting[:80]!r}; give NAME=VALUE")
+        arguments = {}
+        for name, values in (request.args or {}).items():
+            try:
+                arguments[name.decode()] = values[0].decode()
+            except UnicodeDecodeError as error:
+                raise error_response(f"argument {name.decode(errors='replace')} is invalid: {error}") from None
         try:
-            arguments = {name.decode(): required(request, name.decode()) for name in list(request.args or {})}
-        except UnicodeDecodeError as error:
-            raise error_response(f"an argument's name is invalid: {error}") from None
-        try:
-            urgency = float(priority)
+            urgency = float(priority or "0")
         except ValueError as error:
             raise error_response(f"priority is invalid: {error}") from None
         job = Job(
             project=project,
             spider=spider,
-            id=job_id or uuid4().hex,
+            id=jobid or uuid4().hex,
             version=version,
-            settings={name: value for name, _, value in settings},
+            settings=dict(setting.split("=", 1) for setting in settings),
             arguments=arguments,
             priority=urgency,
         )
@@ -218,9 +211,11 @@ class Schedule(ClusterResource):
 class Cancel(ClusterResource):
     """`cancel.json`: take a job out of the queue, or end its process on the node that runs it."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:
-        project, job = required(request, "project"), required(request, "job")
-        signal = (parameter(request, "signal") or "TERM").upper().removeprefix("SIG")
+    @param("project")
+    @param("job")
+    @param("signal", required=False)
+    def render_POST(self, request: Request, *, project: str, job: str, signal: str | None) -> dict[str, Any]:
+        signal = (signal or "TERM").upper().removeprefix("SIG")
         signal = _SIGNALS.get(signal, signal)
         if signal not in _SIGNALS.values():
             raise error_response(f"signal is {signal[:20]!r}; give one of {', '.join(_SIGNALS.values())}")
@@ -233,8 +228,9 @@ class Cancel(ClusterResource):
 class Status(ClusterResource):
     """`status.json`: whether a job is pending, running or finished."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        job, project = required(request, "job"), parameter(request, "project")
+    @param("job")
+    @param("project", required=False)
+    def render_GET(self, request: Request, *, job: str, project: str | None) -> dict[str, Any]:
         state = self.node.state.state_of(job, project)
         if state is None:
             self.check_project(project)
@@ -244,8 +240,8 @@ class Status(ClusterResource):
 class ListJobs(ClusterResource):
     """`listjobs.json`: every job of the cluster, with the node that runs or ran it."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        project = parameter(request, "project")
+    @param("project", required=False)
+    def render_GET(self, request: Request, *, project: str | None) -> dict[str, Any]:
         self.check_project(project)
         state = self.node.state
         return {
@@ -285,45 +281,45 @@ class ListProjects(ClusterResource):
 class ListVersions(ClusterResource):
     """`listversions.json`."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        return {"versions": self.node.eggs.list(required(request, "project"))}
+    @param("project")
+    def render_GET(self, request: Request, *, project: str) -> dict[str, Any]:
+        return {"versions": self.node.eggs.list(project)}
 
 
 class ListSpiders(ClusterResource):
     """`listspiders.json`."""
 
-    def render_GET(self, request: Request) -> dict[str, Any]:
-        project, version = required(request, "project"), parameter(request, "_version")
+    @param("project")
+    @param("_version", dest="version", required=False)
+    def render_GET(self, request: Request, *, project: str, version: str | None) -> dict[str, Any]:
         return {"spiders": self.node.eggs.find(project, version).spiders}
 
 
 class AddVersion(ClusterResource):
     """`addversion.json`: check an egg, and make it the latest version on all nodes."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:
-        project, version = required(request, "project"), required(request, "version")
-        eggs = (request.args or {}).pop(b"egg", [])
-        if not eggs:
-            raise error_response("'egg' parameter is required")
-        egg = self.node.eggs.put(BytesIO(eggs[0]), project, version)
-        journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=egg.size)
-        return {"project": project, "version": version, "spiders": len(egg.spiders)}
-
-
-class DeleteVersion(ClusterResource):
-    """`delversion.json`."""
-
-    def render_POST(self, request: Request) -> dict[str, Any]:
-        self.node.eggs.delete(required(request, "project"), required(request, "version"))
-        return {}
+    @param("project")
+    @param("version")
+    @param("egg", type=bytes)
+    def render_POST(self, request: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
+        added = self.node.eggs.put(BytesIO(egg), project, version)
+        journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=added.size)
+        return {"project": project, "version": version, "spiders": len(added.spiders)}
 
 
 class DeleteProject(ClusterResource):
     """`delproject.json`."""
 
-    def render_POST(self, request: Request) -> dict[str, Any]:
-        self.node.eggs.delete(required(request, "project"))
+    @param("project")
+    def render_POST(self, request: Request, *, project: str, version: str | None = None) -> dict[str, Any]:
+        self.node.eggs.delete(project, version)
         return {}
+
+
+class DeleteVersion(DeleteProject):
+    """`delversion.json`."""
+
+    render_POST = param("version")(DeleteProject.render_POST)
 
 
 # --- Ours ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.cluster.jobs import Job, Report, check_job, check_version, classify_end
+from moviecrawler.cluster.jobs import Job, Report, check_job, check_name, classify_end
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions
 
@@ -19,7 +19,7 @@ def job(**changed: Any) -> Job:
 
 
 def test_ordinary_job_may_pass() -> None:
-    check_version("r12-feature/faster_lists")
+    check_name("version", "r12-feature/faster_lists")
     check_job(
         job(
             version="1.0+dirty",

@@ -37,21 +37,23 @@ def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
     return made
 
 
+def ended_process(ended: Deferred[None], **facts: Any) -> Any:
+    """Return a process that ends when a Deferred fires, as the launcher sees it."""
+    usual = {"pid": 1, "heartbeats": 0, "report": None, "signal": None, "exit_code": 1, "last_error": "", "work": None}
+    return SimpleNamespace(start=lambda: None, ended=ended, **{**usual, **facts})
+
+
+def take_job(launcher: ClusterLauncher) -> Job:
+    launcher.state.beat(launcher.info(), [])
+    job = launcher.state.take(launcher.poller.node)
+    assert job is not None
+    return job
+
+
 def test_slow_start_that_fails_by_itself_is_no_hang(launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: Deferred[None] = Deferred()
     signals: list[object] = []
-    process = SimpleNamespace(
-        start=lambda: None,
-        send=signals.append,
-        ended=ended,
-        heartbeats=0,
-        pid=1,
-        report=None,
-        signal=None,
-        exit_code=1,
-        last_error="no such table",
-        work=None,
-    )
+    process = ended_process(ended, send=signals.append, last_error="no such table")
     monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: process)
     held = _HeldJob(job=JOB, started_at=0.0)
     launcher._held[held.job.key] = held
@@ -69,23 +71,27 @@ def test_slow_start_that_fails_by_itself_is_no_hang(launcher: ClusterLauncher, m
 def test_node_that_can_start_no_process_gives_no_job_up(
     launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full() -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: SimpleNamespace(start=full))
-    pause = Mock(return_value=Deferred())
+    process = SimpleNamespace(start=Mock(side_effect=BlockingIOError(11, "Resource temporarily unavailable")))
+    monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: process)
+    pauses: list[Deferred[None]] = [Deferred(), Deferred()]
+    pause = Mock(side_effect=pauses)
     monkeypatch.setattr("moviecrawler.cluster.launcher.pause", pause)
-    state, node = launcher.state, launcher.poller.node
-    state.schedule(JOB)
-    for start in (1, 2):
-        state.beat(launcher.info(), [])
-        job = state.take(node)
-        assert job is not None
-        assert job.start == start
-        with capturedLogs() as logged:
-            launcher._occupy(job, 0)
-        assert "toy/a1 can't be started here: [Errno 11] Resource temporarily unavailable" in map(formatEvent, logged)
-        assert state.counts() == (1, 0, 0)
+    launcher.state.schedule(JOB)
+    starts = []
+
+    async def take() -> Job:
+        job = take_job(launcher)
+        starts.append(job.start)
+        return job
+
+    monkeypatch.setattr(launcher.poller, "next", take)
+    with capturedLogs() as logged:
+        Deferred.fromCoroutine(launcher._fill_slot())
+        pauses[0].callback(None)
+    text = "toy/a1 can't be started here: [Errno 11] Resource temporarily unavailable"
+    assert list(map(formatEvent, logged)).count(text) == 2
+    assert starts == [1, 2]
+    assert launcher.state.counts() == (1, 0, 0)
     assert pause.call_args_list == [call(2), call(4)]  # others may do better
 
 
@@ -93,31 +99,22 @@ def test_job_that_this_node_takes_again_at_once_stays_its_own(
     launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recycled = Report(reason="recycled", items=1, errors=0, pages=1, bytes=1, shared=True)
-    processes = [
-        SimpleNamespace(
-            start=lambda: None, ended=Deferred(), heartbeats=1, pid=None, report=recycled, signal=None, exit_code=0,
-            last_error="", work=None,
-        )
-        for _ in range(2)
-    ]  # fmt: skip
+    processes = [ended_process(Deferred(), pid=None, report=recycled, exit_code=0) for _ in range(2)]
     started = iter(processes)
     monkeypatch.setattr("moviecrawler.cluster.launcher.SpiderProcess", lambda *_, **__: next(started))
-    state, node, settle = launcher.state, launcher.poller.node, launcher.state.settle
+    settle = launcher.state.settle
 
-    def occupy() -> None:
-        job = state.take(node)
-        assert job is not None
-        launcher._occupy(job, 0)
+    def run() -> None:
+        Deferred.fromCoroutine(launcher._run(take_job(launcher)))
 
     def settle_and_be_overtaken(*arguments: Any) -> bool:
-        monkeypatch.setattr(state, "settle", settle)
+        monkeypatch.setattr(launcher.state, "settle", settle)
         known = settle(*arguments)
-        occupy()
+        run()
         return known
 
-    monkeypatch.setattr(state, "settle", settle_and_be_overtaken)
-    state.schedule(JOB)
-    state.beat(launcher.info(), [])
-    occupy()
+    monkeypatch.setattr(launcher.state, "settle", settle_and_be_overtaken)
+    launcher.state.schedule(JOB)
+    run()
     processes[0].ended.callback(None)
     assert [held.job.start for held in launcher._held.values()] == [2]
