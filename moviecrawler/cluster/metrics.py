@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 _OF_A_NODE: tuple[tuple[str, str, Callable[[NodeInfo], int]], ...] = (
-    ("jobs", "Jobs of a node.", lambda node: len(node.processes)),
-    ("memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
+    ("moviecrawler_node_jobs", "Jobs of a node.", lambda node: len(node.processes)),
+    ("moviecrawler_node_memory_bytes", "Memory of a node without its spiders.", lambda node: node.memory),
     (
-        "spiders_memory_bytes",
+        "moviecrawler_node_spiders_memory_bytes",
         "Memory of a node's spiders.",
         lambda node: sum(p.memory for p in node.processes.values()),
     ),
@@ -75,7 +75,7 @@ class _Cluster(Collector):
             events.add_metric([event], count)
         yield events
         for name, text, figure in _OF_A_NODE:
-            yield _family(f"moviecrawler_node_{name}", text, ["node"], [([one.name], figure(one)) for one in nodes])
+            yield _family(name, text, ["node"], [([one.name], figure(one)) for one in nodes])
         runs = self._node.ask_frontier(read_current_runs).runs if self._node.has_frontier else []
         for name, text in _OF_A_CRAWL.items():
             figures = [([run.site, run.run], getattr(run, name)) for run in runs]
