@@ -1,66 +1,28 @@
-"""A database with as many titles as one asks for, of made-up words, written by the server itself."""
+"""Databases with as many titles as one asks for, of made-up words, written by the server itself; and with what an operator has to look at."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 import psycopg2
 
 WORDS = (
-    *(
-        "the",
-        "a",
-        "of",
-        "silent",
-        "lost",
-        "harbor",
-        "kingdom",
-        "night",
-        "river",
-        "garden",
-        "winter",
-        "stone",
-        "letters",
-    ),
-    *("mountain", "glass", "crimson", "summer", "distant", "shadow", "orchard", "seventh", "broken", "paper", "golden"),
+    "the a of silent lost harbor kingdom night river garden winter stone letters mountain glass crimson summer distant shadow "
+    "orchard seventh broken paper golden"
 )
-_FILL = """
-SET synchronous_commit = off;
-INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popularity)
-SELECT n, 'tt' || lpad(n::text, 7, '0'),
-    CASE WHEN n %% 3 = 0 THEN 'The ' ELSE '' END || initcap(w[1 + n %% 24]) || ' ' || initcap(w[1 + (n / 24) %% 24]) || ' '
-        || initcap(w[1 + (n * 7 / 576) %% 24]) || CASE WHEN n %% 11 = 0 THEN ' ' || n %% 90 ELSE '' END,
-    NULL, 'movie', 1920 + n %% 105, round((random() ^ 4 * 100)::numeric, 1)
-FROM generate_series(1, %(titles)s) n, (SELECT %(words)s::text[] AS w) words;
-INSERT INTO title_sites (title_id, site, site_id, popularity, state, last_success, next_due)
-SELECT t.title_id, s.site, CASE WHEN s.site = 'imdb' OR t.title_id %% 2 = 0 THEN t.imdb_id END, t.popularity,
-    CASE WHEN t.title_id %% 2 = 0 THEN 'ok' ELSE 'never' END::site_state,
-    CASE WHEN t.title_id %% 2 = 0 THEN now() - random() * interval '80 days' END,
-    CASE WHEN t.title_id %% 2 = 0 THEN now() + (random() - 0.2) * interval '80 days' ELSE 'epoch' END
-FROM titles t CROSS JOIN unnest(enum_range(NULL::site)) s (site);
-INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, countries, languages, list_computed, source,
-    scraped_at, match_keys)
-SELECT title_id, title_id, 'imdb', imdb_id, 'https://www.imdb.com/title/' || imdb_id || '/', title, kind, year, '{}', '{}', false,
-    'page', now(), '{}'
-FROM titles WHERE title_id %% 2 = 0;
-INSERT INTO scores (record_id, kind, value, count) SELECT record_id, 'imdb', 1 + record_id %% 90 / 10.0, 1 + record_id %% 9999 FROM records;
-INSERT INTO score_history (record_id, kind, since, value, count)
-SELECT record_id, 'imdb', now() - day * interval '9 days', 1 + (record_id + day) %% 90 / 10.0, 100
-FROM records, generate_series(1, 3) day WHERE record_id %% 10 = 0;
-INSERT INTO misses
-SELECT 'imdb', 'tt9' || n, 'https://www.imdb.com/', CASE n %% 3 WHEN 0 THEN 'failed' ELSE 'absent' END::miss_outcome,
-    'scores: there are none (no URL)', now() - random() * interval '20 days' FROM generate_series(1, %(titles)s / 10) n;
-INSERT INTO title_matches
-SELECT n, 'metacritic', 'movie/m' || n, CASE n %% 5 WHEN 0 THEN 'review' ELSE 'accepted' END::match_decision, n %% 40 / 10.0,
-    ARRAY['same title'], false, now() FROM generate_series(1, %(titles)s / 10) n;
-"""
+
+
+def run_script(url: str, name: str, **values: object) -> None:
+    """Run a script of this folder on a database that has the tables."""
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(Path(__file__).with_name(name).read_text("utf-8"), values)
 
 
 def fill(url: str, titles: int) -> None:
     """Write so many titles to a database that has the tables."""
+    run_script(url, "many_titles.sql", titles=titles, words=WORDS)
     with closing(psycopg2.connect(url)) as connection:
-        with connection, connection.cursor() as cursor:
-            cursor.execute(_FILL, {"titles": titles, "words": list(WORDS)})
         connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")

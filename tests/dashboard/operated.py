@@ -29,6 +29,7 @@ from moviecrawler.proxies.keys import Keys as ExitKeys
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import Answer, Cluster, Node, cluster, project_egg
+from tests.dashboard.filling import run_script
 from tests.services.postgres import execute, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -72,21 +73,27 @@ class Operated:
 
     def send(self, path: str, node: Node | None = None, /, **fields: str) -> Answer:
         """Send a form as a browser does, and return the answer without following it."""
-        return post(node or self.node, path, **fields)
+        return (node or self.node).post(path.lstrip("/"), **fields)
+
+    def sent(self, path: str, node: Node | None = None, /, **fields: str) -> str:
+        """Send a form, and return where that leads to."""
+        answer = self.send(path, node, **fields)
+        assert answer.code == 303, answer.text
+        return answer.headers["Location"]
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the database."""
         return execute(self.database_url, statement, *values)
 
 
-def post(node: Node, path: str, headers: dict[str, str] | None = None, /, **fields: str) -> Answer:
-    """Send a form; a redirection is the answer."""
-    return node.request(path.lstrip("/"), urllib.parse.urlencode(fields).encode(), headers)
-
-
 def text_of(page: str) -> str:
     """Return a page as it is read: without tags, in single spaces."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def query(path: str, **parameters: str) -> str:
+    """Return a path with a query."""
+    return f"{path}?{urllib.parse.urlencode(parameters)}"
 
 
 def figures(page: str, site: str) -> dict[str, str]:
@@ -188,62 +195,4 @@ def _go_wrong(made: Operated) -> None:
     output = record_of("postgres", f"out of range {HOSTILE}", refused, run="over", node="node1", now=now)
     for item in (unreadable, output):
         client.xadd(CrawlKeys.REJECTED, {"item": msgspec.json.encode(item)})
-    made.ask(
-        "INSERT INTO misses VALUES ('metacritic', 'movie/odd', 'https://www.metacritic.com/movie/odd/', 'failed',"
-        " 'scores: gone (https://www.metacritic.com/movie/odd/)', now())"
-    )
-    made.ask(
-        "INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popularity)"
-        " VALUES (900001, %s, %s, 'Amélie la nuit', 'movie', 2001, 99), (900002, 'tt99990002', 'Another One', NULL, 'movie', 2002, 1)",
-        HOSTILE_ID,
-        HOSTILE,
-    )
-    made.ask(
-        "INSERT INTO title_sites (title_id, site, site_id, next_due) SELECT t, s, CASE s WHEN 'imdb' THEN"
-        " (SELECT imdb_id FROM titles WHERE title_id = t) END, now() + interval '9 days'"
-        " FROM unnest(ARRAY[900001, 900002]) t, unnest(enum_range(NULL::site)) s"
-    )
-    made.ask(
-        "INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, plot, countries, languages,"
-        " list_computed, source, scraped_at, match_keys) VALUES (900001, 900001, 'imdb', %s, 'javascript:alert(4)', %s,"
-        " 'movie', 2001, %s, '{}', '{}', false, 'page', now(), '{}')",
-        HOSTILE_ID,
-        HOSTILE,
-        HOSTILE,
-    )
-    made.ask(
-        "UPDATE records SET keywords = ARRAY[%s, 'lighthouse'], interests = ARRAY[%s], taglines = ARRAY[%s], consensus = %s,"
-        ' awards = \'[{"event": null, "wins": 2, "nominations": 3}]\', poster_width = 1000, poster_height = 1500,'
-        " related = jsonb_build_array(jsonb_build_object('relation', 'similar', 'site_id', 'tt9', 'title', %s::text)),"
-        " external_ids = jsonb_build_object('ems', %s::text) WHERE record_id = 900001",
-        *(HOSTILE,) * 6,
-    )
-    made.ask(
-        "INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES"
-        " (900001, %s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),"
-        " (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now())",
-        HOSTILE,
-    )
-    made.ask("INSERT INTO finer_scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5)")
-    made.ask(
-        "INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12)"
-    )
-    made.ask(
-        "INSERT INTO score_history (record_id, kind, since, value, count) VALUES"
-        " (900001, 'imdb', now() - interval '40 days', 8.1, 4000), (900001, 'imdb', now() - interval '9 days', 8.3, 4321),"
-        " (900001, 'metascore', now() - interval '20 days', 72, 11), (900001, 'metascore', now() - interval '9 days', 70, 12)"
-    )
-    made.ask("UPDATE score_history SET average = 71.6 WHERE kind = 'metascore' AND value = 72")
-    made.ask(
-        "INSERT INTO people (person_id, site, site_person_id, name, named_at) OVERRIDING SYSTEM VALUE VALUES (900001, 'imdb', 'nm1', 'An Actor', now())"
-    )
-    made.ask(
-        "INSERT INTO credits (record_id, role, position, person_id, name, character) VALUES (900001, 'cast', 1, 900001, 'An Actor', %s)",
-        HOSTILE,
-    )
-    for site_id in ("movie/one", "movie/another"):
-        made.ask(
-            "INSERT INTO title_matches VALUES (900002, 'metacritic', %s, 'review', 1.5, ARRAY['same title', %s], false, now())",
-            site_id,
-            HOSTILE,
-        )
+    run_script(made.database_url, "gone_wrong.sql", hostile=HOSTILE, imdb_id=HOSTILE_ID)

@@ -17,34 +17,13 @@ from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from tests.cluster.nodes import Node
-from tests.dashboard.operated import (
-    DONE,
-    HOSTILE,
-    LETTER,
-    LOGIN,
-    PASSWORD,
-    PER_DAY,
-    SAMPLE,
-    USER,
-    Operated,
-    figures,
-    number,
-    post,
-    text_of,
-)
+from tests.dashboard import operated
+from tests.dashboard.operated import DONE, HOSTILE, LETTER, PER_DAY, SAMPLE, Operated, figures, number, query, text_of
 from tests.waiting import wait_for
 
 PAGES = [
-    "/",
-    "/crawls",
-    "/jobs",
-    "/nodes",
-    "/proxies",
-    "/stores",
-    "/quality",
-    "/titles",
-    "/titles?q=Am%C3%A9lie",
-    "/titles/900001",
+    *("/", "/crawls", "/jobs", "/nodes", "/proxies", "/stores", "/quality"),
+    *("/titles", "/titles?q=Am%C3%A9lie", "/titles/900001"),
 ]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -68,9 +47,8 @@ def test_page_is_whole_and_brings_nothing_from_elsewhere(world: Operated, path: 
     answer = world.node.request(path.lstrip("/"))
     assert answer.code == 200, answer.text
     assert answer.headers["Content-Security-Policy"] == POLICY
-    assert answer.headers["X-Frame-Options"] == "DENY"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Cache-Control"] == "no-store"
+    headers = {"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    assert headers.items() <= answer.headers.items()
     assert "Not all can be shown" not in answer.text
     assert 'href="/jobs"' in answer.text  # Scrapyd's own page
     for tag in re.findall(r"<[a-z][^>]*>", answer.text):
@@ -225,7 +203,7 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
         " ORDER BY title_id LIMIT 3"
     )
     for title_id, title, year, rating in rows:
-        page = text_of(world.page(f"/titles?{urllib.parse.urlencode({'q': title})}"))
+        page = text_of(world.page(query("/titles", q=title)))
         assert f"{title} {year} movie {rating:g} " in page or f"{title} {year} series {rating:g} " in page
         one = text_of(world.page(f"/titles/{title_id}"))
         assert f"IMDb rating {rating:g} {round(rating * 10, 2):g} " in one
@@ -235,16 +213,14 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
     "text", ["amelie la nuit", "AMÉLIE nu", "tt99990001", "https://www.imdb.com/title/tt99990001/", "script alert"]
 )
 def test_search_finds_words_without_accents_beginnings_and_ids(world: Operated, text: str) -> None:
-    page = world.page(f"/titles?{urllib.parse.urlencode({'q': text})}")
+    page = world.page(query("/titles", q=text))
     assert re.findall(r'href="/titles/(\d+)"', page) == ["900001"]
 
 
 @pytest.mark.parametrize("text", ["amelie xyzzy", "?!", "'", "\\", "a:* & !b | (", "%00"])
 def test_search_that_finds_nothing_says_so(world: Operated, text: str) -> None:
-    assert "No title has all these words." in text_of(
-        world.page(f"/titles?{urllib.parse.urlencode({'q': text + ' xyzzy'})}")
-    )
-    world.page(f"/titles?{urllib.parse.urlencode({'q': text})}")
+    assert "No title has all these words." in text_of(world.page(query("/titles", q=f"{text} xyzzy")))
+    world.page(query("/titles", q=text))
 
 
 def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
@@ -261,19 +237,22 @@ def test_titles_are_listed_page_by_page_each_once(world: Operated) -> None:
 def test_title_shows_history_credits_and_where_it_is_all_from(world: Operated) -> None:
     page = world.page("/titles/900001")
     text = text_of(page)
-    assert "IMDb rating 8.3 83 4,321 IMDb, page" in text
-    assert "Metascore 70 70 12 IMDb, page" in text
-    assert " 72 11 71.6 " in text
-    assert "An Actor as" in text
-    assert "Metascore IMDb" in text  # in the table of its history
-    assert "2001" in text
-    assert "IMDb tt99990001" in text
-    assert "Tomatometer, top critics 88 88 – 7.5 IMDb, page" in text
-    assert "all: 2 won, 3 nominated" in text
-    assert "1000 by 1500 pixels" in text
-    assert "Streamer subscription – – – " in text
-    assert "rent US HD 3.99 USD " in text
-    assert "IMDb, data by JustWatch" in text
+    for words in (
+        "IMDb rating 8.3 83 4,321 IMDb, page",
+        "Metascore 70 70 12 IMDb, page",
+        " 72 11 71.6 ",
+        "An Actor as",
+        "Metascore IMDb",  # in the table of its history
+        "2001",
+        "IMDb tt99990001",
+        "Tomatometer, top critics 88 88 – 7.5 IMDb, page",
+        "all: 2 won, 3 nominated",
+        "1000 by 1500 pixels",
+        "Streamer subscription – – – ",
+        "rent US HD 3.99 USD ",
+        "IMDb, data by JustWatch",
+    ):
+        assert words in text
     assert re.findall(r'href="(https://streamer[^"]*)"', page) == ["https://streamer.example/1"]
 
 
@@ -288,7 +267,7 @@ def test_hostile_text_is_escaped_and_passwords_of_proxies_are_not_there(world: O
     assert "<script>alert" not in page
     assert "<img" not in page
     assert "javascript:" not in page
-    for secret in (PASSWORD, USER, LOGIN[1], "bob"):
+    for secret in (operated.PASSWORD, operated.USER, operated.LOGIN[1], "bob"):
         assert secret not in page
         assert urllib.parse.quote(secret) not in page
 
@@ -348,20 +327,18 @@ def test_job_is_scheduled_and_cancelled_by_forms_on_different_nodes(world: Opera
     ):
         assert world.send("/crawls", **{**form, **wrong}).code == 400
     filler = one.schedule("imdb", "moviecrawler", {"FRONTIER_RUN": "running"}, ids="tt0000001")
-    answer = world.send("/crawls", **form)
-    assert answer.code == 303
-    job = answer.headers["Location"].partition("?")[0].rpartition("/")[2]
+    job = world.sent("/crawls", **form).partition("?")[0].rpartition("/")[2]
     waiting = {pending["id"]: pending for pending in two.jobs("pending")}
     assert waiting[job]["args"] == {"ids": "tt0000001", "limit": "1"}
     assert waiting[job]["settings"] == {"FRONTIER_RUN": "by-hand"}
     assert waiting[job]["priority"] == -5
     assert f"Cancel job {job}" in world.page("/crawls", two)
-    cancelled = world.send("/crawls", two, action="cancel", project="moviecrawler", job=job)
-    assert (cancelled.code, cancelled.headers["Location"]) == (303, "/crawls?notice=cancelled")
-    assert "taken out of the queue" in world.page(cancelled.headers["Location"])
+    cancelled = world.sent("/crawls", two, action="cancel", project="moviecrawler", job=job)
+    assert cancelled == "/crawls?notice=cancelled"
+    assert "taken out of the queue" in world.page(cancelled)
     assert job not in {pending["id"] for pending in one.jobs("pending")}
-    gone = world.send("/crawls", action="cancel", project="moviecrawler", job="nothing")
-    assert gone.headers["Location"] == "/crawls?notice=no-job"
+    gone = world.sent("/crawls", action="cancel", project="moviecrawler", job="nothing")
+    assert gone == "/crawls?notice=no-job"
     one.post("cancel.json", project="moviecrawler", job=filler, signal="KILL")
 
 
@@ -370,15 +347,15 @@ def test_dead_letter_is_queued_again_or_dropped(world: Operated) -> None:
     key = "{metacritic}:over:deadletters"
     kept = world.redis.client.hget(key, LETTER)
     assert kept
-    assert world.send("/stores", action="drop", **letter).headers["Location"] == "/stores?notice=dropped"
+    assert world.sent("/stores", action="drop", **letter) == "/stores?notice=dropped"
     assert not world.redis.client.hexists(key, LETTER)
-    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=no-dead-letter"
+    assert world.sent("/stores", action="requeue", **letter) == "/stores?notice=no-dead-letter"
     world.redis.client.hset(key, LETTER, kept)
-    assert world.send("/stores", action="requeue", **letter).headers["Location"] == "/stores?notice=requeued"
+    assert world.sent("/stores", action="requeue", **letter) == "/stores?notice=requeued"
     assert world.redis.client.llen("{metacritic}:over:requests:2") == 1
     world.redis.client.delete("{metacritic}:over:requests:2")
     world.redis.client.hset(key, LETTER, kept)
-    assert post(world.node, "/stores", action="requeue", site="x", run="over", letter="y").code == 400
+    assert world.send("/stores", action="requeue", site="x", run="over", letter="y").code == 400
 
 
 def test_dead_letters_are_paged_through_by_links(world: Operated) -> None:
@@ -395,8 +372,8 @@ def test_dead_letters_are_paged_through_by_links(world: Operated) -> None:
         assert sorted(seen) == sorted([*added, LETTER])
         # What is done leads back to the same page.
         where = html.unescape(re.findall(r'action="(/stores\?letters=[^"]+)"', pages[-1])[0])
-        done = world.send(where, action="drop", site="metacritic", run="over", letter=next(iter(added)))
-        assert done.headers["Location"] == f"{where}&notice=dropped"
+        done = world.sent(where, action="drop", site="metacritic", run="over", letter=next(iter(added)))
+        assert done == f"{where}&notice=dropped"
     finally:
         world.redis.client.hdel(key, *added)
     for wrong in ("letters=x", "letters=imdb/a/-1", "items=x", "items=1-1x", "items=-"):
@@ -420,10 +397,10 @@ def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> 
     text, unreadable = re.findall(r'name="item" value="([^"]+)"', page)
     kept: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(CrawlKeys.REJECTED)  # type: ignore[assignment]
     try:
-        assert world.send("/stores", action="fetch", item=unreadable).headers["Location"] == "/stores?notice=no-item"
+        assert world.sent("/stores", action="fetch", item=unreadable) == "/stores?notice=no-item"
         assert world.send("/stores", action="fetch", item="x").code == 400
-        sent = world.send("/stores", world.cluster.nodes[1], action="fetch", item=text)
-        assert sent.headers["Location"] == "/stores?notice=fetched-again"
+        sent = world.sent("/stores", world.cluster.nodes[1], action="fetch", item=text)
+        assert sent == "/stores?notice=fetched-again"
         [seed] = client.lrange("metacritic:start_urls", 0, -1)
         assert json.loads(seed) == {
             "url": "https://www.metacritic.com/movie/refused/", "priority": 100,
@@ -431,9 +408,8 @@ def test_title_of_a_refused_item_is_fetched_again_by_a_form(world: Operated) -> 
         waiting = text_of(world.page("/stores"))
         assert "1 title of Metacritic waits to be fetched by its crawl that runs, or else by the next one." in waiting
         assert "Refused items 1" in waiting
-        assert world.send("/stores", action="fetch", item=text).headers["Location"] == "/stores?notice=no-item"
-        forgotten = world.send("/stores", action="forget", item=unreadable)
-        assert forgotten.headers["Location"] == "/stores?notice=forgotten"
+        assert world.sent("/stores", action="fetch", item=text) == "/stores?notice=no-item"
+        assert world.sent("/stores", action="forget", item=unreadable) == "/stores?notice=forgotten"
         assert "No store has refused an item." in text_of(world.page("/stores"))
     finally:
         client.delete("metacritic:start_urls", CrawlKeys.REJECTED)
@@ -477,17 +453,16 @@ def test_proxy_is_released(world: Operated) -> None:
     sent = {"site": "rottentomatoes", "proxy": "datacenter:elsewhere"}
     kept = world.redis.client.hget("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere")
     assert kept
-    assert world.send("/proxies", action="release", **sent).headers["Location"] == "/proxies?notice=released"
-    assert world.send("/proxies", action="release", **sent).headers["Location"] == "/proxies?notice=no-proxy"
+    assert world.sent("/proxies", action="release", **sent) == "/proxies?notice=released"
+    assert world.sent("/proxies", action="release", **sent) == "/proxies?notice=no-proxy"
     world.redis.client.hset("{rottentomatoes}:exits:quarantines", "datacenter:elsewhere", kept)
 
 
 def test_matches_are_accepted_and_refused(world: Operated) -> None:
     about = {"imdb_id": "tt99990002", "site": "metacritic"}
-    refused = world.send("/quality", action="refuse", site_id="movie/another", **about)
-    assert refused.headers["Location"] == "/quality?notice=refused"
-    accepted = world.send("/quality", action="accept", site_id="movie/one", **about)
-    assert accepted.headers["Location"] == "/quality?notice=accepted"
+    refused = world.sent("/quality", action="refuse", site_id="movie/another", **about)
+    accepted = world.sent("/quality", action="accept", site_id="movie/one", **about)
+    assert (refused, accepted) == ("/quality?notice=refused", "/quality?notice=accepted")
     decided = world.ask(
         "SELECT site_id, decision::text, by_hand FROM title_matches WHERE title_id = 900002 ORDER BY site_id"
     )
@@ -495,9 +470,7 @@ def test_matches_are_accepted_and_refused(world: Operated) -> None:
     assert world.ask("SELECT site_id FROM title_sites WHERE title_id = 900002 AND site = 'metacritic'") == [
         ("movie/one",)
     ]
-    assert (
-        world.send("/quality", action="accept", site_id="movie/one", **about).headers["Location"].endswith("no-review")
-    )
+    assert world.sent("/quality", action="accept", site_id="movie/one", **about).endswith("no-review")
     world.ask("UPDATE title_matches SET decision = 'review', by_hand = false WHERE title_id = 900002")
     world.ask(
         "UPDATE title_sites SET site_id = NULL, id_verified = false WHERE title_id = 900002 AND site = 'metacritic'"
@@ -505,14 +478,13 @@ def test_matches_are_accepted_and_refused(world: Operated) -> None:
 
 
 def test_title_is_boosted(world: Operated) -> None:
-    answer = world.send("/titles/900002", action="boost")
-    assert (answer.code, answer.headers["Location"]) == (303, "/titles/900002?notice=boosted")
+    assert world.sent("/titles/900002", action="boost") == "/titles/900002?notice=boosted"
     boosted = world.ask(
         "SELECT site::text, boost > 0, boost_due IS NOT NULL FROM title_sites WHERE title_id = 900002 ORDER BY site"
     )
     assert boosted == [(site, True, True) for site in ("imdb", "metacritic", "rottentomatoes")]
     assert "boosted, from" in text_of(world.page("/titles/900002"))
-    assert world.send("/titles/77777777", action="boost").headers["Location"].endswith("no-title")
+    assert world.sent("/titles/77777777", action="boost").endswith("no-title")
 
 
 def test_new_normal_ends_an_alarm(world: Operated) -> None:
@@ -521,7 +493,7 @@ def test_new_normal_ends_an_alarm(world: Operated) -> None:
     name = "coverage/metacritic/plot"
     alarms.fire(Alarm(name=name, kind="coverage", site="metacritic", text="few have it", since=now, seen_at=now), 3600)
     assert f"✕ {name} few have it" in text_of(world.page("/quality"))
-    assert world.send("/quality", action="normal", alarm=name).headers["Location"] == "/quality?notice=new-normal"
+    assert world.sent("/quality", action="normal", alarm=name) == "/quality?notice=new-normal"
     assert name not in {alarm.name for alarm in alarms.open_alarms()}
     alarms.close()
 
@@ -533,5 +505,4 @@ def test_every_node_shows_the_same_and_takes_the_other_s_forms(world: Operated) 
         return world.page("/", node).split('aria-labelledby="site-metacritic"')[1].split("</section>")[0]
 
     assert cards(one) == cards(two)
-    answer = post(two, "/crawls", action="cancel", project="moviecrawler", job="nothing")
-    assert answer.code == 303
+    assert world.sent("/crawls", two, action="cancel", project="moviecrawler", job="nothing")

@@ -1,0 +1,32 @@
+-- What an operator has to look at, and a title with all that there may be of one. hostile (a text that a site could send), imdb_id.
+INSERT INTO misses VALUES ('metacritic', 'movie/odd', 'https://www.metacritic.com/movie/odd/', 'failed',
+    'scores: gone (https://www.metacritic.com/movie/odd/)', now());
+INSERT INTO titles (title_id, imdb_id, title, original_title, kind, year, popularity) VALUES
+    (900001, %(imdb_id)s, %(hostile)s, 'Amélie la nuit', 'movie', 2001, 99),
+    (900002, 'tt99990002', 'Another One', NULL, 'movie', 2002, 1);
+INSERT INTO title_sites (title_id, site, site_id, next_due)
+SELECT t, s, CASE s WHEN 'imdb' THEN (SELECT imdb_id FROM titles WHERE title_id = t) END, now() + interval '9 days'
+FROM unnest(ARRAY[900001, 900002]) t, unnest(enum_range(NULL::site)) s;
+INSERT INTO records (record_id, title_id, site, site_id, url, title, kind, year, plot, countries, languages, list_computed, source,
+    scraped_at, match_keys, keywords, interests, taglines, consensus, awards, poster_width, poster_height, related, external_ids)
+VALUES (900001, 900001, 'imdb', %(imdb_id)s, 'javascript:alert(4)', %(hostile)s, 'movie', 2001, %(hostile)s, '{}', '{}', false, 'page',
+    now(), '{}', ARRAY[%(hostile)s, 'lighthouse'], ARRAY[%(hostile)s], ARRAY[%(hostile)s], %(hostile)s,
+    '[{"event": null, "wins": 2, "nominations": 3}]', 1000, 1500,
+    jsonb_build_array(jsonb_build_object('relation', 'similar', 'site_id', 'tt9', 'title', %(hostile)s::text)),
+    jsonb_build_object('ems', %(hostile)s::text));
+INSERT INTO offers (record_id, provider, kind, country, quality, price, currency, url, source, since) VALUES
+    (900001, %(hostile)s, 'rent', 'US', 'HD', 3.99, 'USD', 'javascript:alert(5)', 'JustWatch', now()),
+    (900001, 'Streamer', 'subscription', NULL, NULL, NULL, NULL, 'https://streamer.example/1', NULL, now());
+INSERT INTO finer_scores (record_id, kind, value, average) VALUES (900001, 'tomatometer_top', 88, 7.5);
+INSERT INTO scores (record_id, kind, value, count) VALUES (900001, 'imdb', 8.3, 4321), (900001, 'metascore', 70, 12);
+INSERT INTO score_history (record_id, kind, since, value, count) VALUES
+    (900001, 'imdb', now() - interval '40 days', 8.1, 4000), (900001, 'imdb', now() - interval '9 days', 8.3, 4321),
+    (900001, 'metascore', now() - interval '20 days', 72, 11), (900001, 'metascore', now() - interval '9 days', 70, 12);
+UPDATE score_history SET average = 71.6 WHERE kind = 'metascore' AND value = 72;
+INSERT INTO people (person_id, site, site_person_id, name, named_at) OVERRIDING SYSTEM VALUE
+VALUES (900001, 'imdb', 'nm1', 'An Actor', now());
+INSERT INTO credits (record_id, role, position, person_id, name, character)
+VALUES (900001, 'cast', 1, 900001, 'An Actor', %(hostile)s);
+INSERT INTO title_matches
+SELECT 900002, 'metacritic', site_id, 'review', 1.5, ARRAY['same title', %(hostile)s], false, now()
+FROM unnest(ARRAY['movie/one', 'movie/another']) site_id;
