@@ -72,6 +72,12 @@ def read_file(path: str, most: int) -> bytes:
     return content
 
 
+def user_agent(settings: BaseSettings) -> str:
+    """Return USER_AGENT, with CONTACT where there is one."""
+    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
+    return f"{settings['USER_AGENT']}{contact}"
+
+
 def check_argument_names(given: Mapping[str, str], known: Collection[str]) -> None:
     """Raise ConfigurationError for an argument that the spider doesn't know; Scrapyd's own begin with "_"."""
     for name in given:

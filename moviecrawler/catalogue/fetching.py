@@ -1,154 +1,104 @@
-"""Fetching the files of other sources for a command that waits for them: politely, in parts, and never for ever."""
+"""Fetching the files of other sources for a command that waits for them, by a small crawl."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+import signal
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
-import aiohttp
-from protego import Protego
+import scrapy
+from scrapy import Request
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http.request import NO_CALLBACK
 
-from moviecrawler.datasets.downloads import DownloadError, RangedDownload
+from moviecrawler.configuration import user_agent
+from moviecrawler.datasets.downloads import Downloads, fetch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
-logger = logging.getLogger(__name__)
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings, Settings
 
-LARGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes that one answer may have. Larger files are fetched in parts."""
-_PART = 16 * 1024 * 1024
-_TRIES = 4
-_LONGEST_WAIT = 120.0
-"""Seconds that a server may ask us to wait; what asks for more is told to the user."""
-_PASSES = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses that pass by themselves."""
-_MISSING = frozenset({403, 404, 410})
-"""A bucket that may not be listed says 403 of a file that isn't there."""
-_OK, _CLIENT_ERROR, _SERVER_ERROR = 200, 400, 500
-
-
-class MissingFileError(DownloadError):
-    """The server has no such file."""
-
-
-@dataclass(slots=True, kw_only=True, frozen=True)
-class Answer:
-    """A server's answer."""
-
-    status: int
-    headers: dict[str, str]
-    """Names in lower case."""
-    body: bytes = field(repr=False)
+    from moviecrawler.datasets.downloads import Ask
 
 
 class Fetcher:
-    """Asks one thing after the other, with time-outs, an honest user agent, and robots.txt obeyed.
+    """Asks one thing after the other, through the downloader of a crawl."""
 
-    It runs an event loop of its own, so call it from a plain thread.
-    """
-
-    def __init__(
-        self,
-        user_agent: str,
-        *,
-        timeout: float = 120.0,
-        backoff: float = 2.0,
-        part: int = _PART,
-        obey_robots: bool = True,
-    ) -> None:
-        """Wait `timeout` seconds at most for a whole answer, and `backoff` seconds, doubled each time, between tries.
-
-        `obey_robots` is the operator's ROBOTSTXT_OBEY.
-        """
-        self._user_agent = user_agent
-        self._obey_robots = obey_robots
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, 20.0))
-        self._backoff = backoff
+    def __init__(self, ask: Ask, part: int) -> None:
+        """Send requests by `ask`, each for `part` bytes of a large file."""
+        self._ask = ask
         self._part = part
-        self._robots: dict[str, Protego] = {}
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Return the answer to a request, whatever its status, after some tries when it is one that passes.
+    async def get(self, url: str, headers: Mapping[str, str]) -> Response:
+        """Return the answer to a request, whatever its status. Raises DownloadError when there is none."""
+        return await self._ask(Request(url, headers=dict(headers), callback=NO_CALLBACK, dont_filter=True))
 
-        Raises DownloadError when robots.txt forbids it, the server can't be reached or wants us to wait too long.
+    async def download(self, files: Mapping[str, Path]) -> None:
+        """Bring the file of each URL up to date, in parts, going on where an earlier try was broken off.
+
+        Raises MissingFileError when there is no such file, and DownloadError or OSError when it can't be had.
         """
-        if self._obey_robots and not self._allowed(url):
-            raise DownloadError(
-                f"{url}: the robots.txt of {urlsplit(url).netloc} disallows it; fetch the file by hand and name it"
-            )
-        return self._ask(url, headers or {})
-
-    def download(self, url: str, path: Path, on_progress: Callable[[int], object] = lambda _: None) -> None:
-        """Bring the file at `path` up to date, in parts, going on where an earlier try was broken off.
-
-        `on_progress` is called with the bytes of each part. Raises MissingFileError when there is no such file, and
-        DownloadError or OSError when it can't be had.
-        """
-        download = RangedDownload(path, self._part)
+        downloads = Downloads(files, self._part)
         try:
-            done = False
-            while not done:
-                answer = self.get(url, download.headers())
-                if answer.status in _MISSING:
-                    raise MissingFileError(f"{url}: HTTP status {answer.status}")
-                done = download.accept(answer.status, answer.headers, answer.body)
-                on_progress(len(answer.body))
+            await downloads.finish(self._ask, partial(print, file=sys.stderr))
         finally:
-            download.close()
-
-    def _ask(self, url: str, headers: Mapping[str, str]) -> Answer:
-        for number in range(1, _TRIES + 1):
-            wait = self._backoff * 2 ** (number - 1)
-            try:
-                answer = asyncio.run(self._request(url, headers))
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                reason = f"{type(error).__name__}: {error}".strip(": ")
-            else:
-                if answer.status not in _PASSES:
-                    return answer
-                reason = f"HTTP status {answer.status}"
-                wait = max(wait, _retry_after(answer))
-            if number == _TRIES or wait > _LONGEST_WAIT:
-                break
-            logger.warning("%s: %s; trying again in %.0f s", url, reason, wait)
-            time.sleep(wait)
-        raise DownloadError(f"{url}: {reason} (tried {number} times); try again later")
-
-    async def _request(self, url: str, headers: Mapping[str, str]) -> Answer:
-        given = {"User-Agent": self._user_agent, **headers}
-        async with (
-            aiohttp.ClientSession(timeout=self._timeout, trust_env=True, auto_decompress=True) as session,
-            session.get(url, headers=given, max_redirects=5) as response,
-        ):
-            body = bytearray()
-            async for block in response.content.iter_any():
-                body += block
-                if len(body) > LARGEST_ANSWER:
-                    raise DownloadError(f"{url}: an answer of more than {LARGEST_ANSWER} bytes")
-            names = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(status=response.status, headers=names, body=bytes(body))
-
-    def _allowed(self, url: str) -> bool:
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._robots:
-            answer = self._ask(f"{origin}/robots.txt", {})
-            if answer.status >= _SERVER_ERROR:
-                raise DownloadError(f"{origin}/robots.txt: HTTP status {answer.status}; try again later")
-            # RFC 9309: a host that has none allows everything.
-            text = answer.body.decode("utf-8-sig", "replace") if answer.status < _CLIENT_ERROR else ""
-            self._robots[origin] = Protego.parse(text)
-        # By the product's name alone: groups are looked for in all words, such as those of CONTACT.
-        return self._robots[origin].can_fetch(url, self._user_agent.partition(" ")[0])
+            downloads.close()
 
 
-def _retry_after(answer: Answer) -> float:
-    """Return the seconds that a server asks us to wait; 0 when it names none, or a date."""
-    asked = answer.headers.get("retry-after", "")
-    return float(asked) if asked.isascii() and asked.isdigit() else 0.0
+class _FetchSpider(scrapy.Spider):
+    """Does some work that fetches, and nothing else: no item, no store, no account of titles."""
+
+    name = "fetch"
+    work: Callable[[Fetcher], Awaitable[None]]
+    error: Exception | None = None
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Leave out what is for the crawl of a site, such as the circuit that a missing file would open."""
+        super().update_settings(settings)
+        middlewares = settings.getdict("DOWNLOADER_MIDDLEWARES")
+        middlewares["moviecrawler.middlewares.blocks.SiteBlockMiddleware"] = None
+        changed = {
+            **{key: {} for key in ("ADDONS", "EXTENSIONS", "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")},
+            "AUTOTHROTTLE_ENABLED": False,
+            "DOWNLOADER_MIDDLEWARES": middlewares,
+            "USER_AGENT": user_agent(settings),
+        }
+        for name, value in changed.items():
+            settings.set(name, value, priority="spider")
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield nothing: the work asks the downloader."""
+        fetcher = Fetcher(partial(fetch, self.crawler), self.settings.getint("DATASET_PART"))
+        try:
+            await self.work(fetcher)
+        except Exception as error:  # noqa: BLE001 - raised where the work was given
+            self.error = error
+        return
+        yield
+
+
+def run_fetching(settings: BaseSettings, work: Callable[[Fetcher], Awaitable[None]]) -> None:
+    """Run what fetches, in a crawl of its own; once in a process, as Twisted's reactor can't be started again.
+
+    Raises what the work raises. Ctrl-C ends it at once; what was fetched by then is gone on with the next time.
+    """
+    settings = settings.copy()
+    settings.set("LOG_INSTALL_ROOT_HANDLER", False)
+    process = AsyncCrawlerProcess(cast("Settings", settings))
+    crawler = process.create_crawler(_FetchSpider)
+    crawling = process.crawl(crawler, work=work)
+    # Otherwise the reactor may swallow a KeyboardInterrupt.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        process.start(install_signal_handlers=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    crawling.result()
+    assert isinstance(crawler.spider, _FetchSpider)  # noqa: S101 - for mypy
+    if crawler.spider.error is not None:
+        raise crawler.spider.error

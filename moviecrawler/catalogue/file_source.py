@@ -25,13 +25,10 @@ class FileSource(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, origin: str, fetcher: Fetcher | None = None) -> None:
-        """Begin with nothing read. `origin` is a path, or a URL; that needs a fetcher."""
-        if "://" in origin and fetcher is None:
-            raise ValueError("a fetcher is needed for a URL")
+    def __init__(self, origin: str) -> None:
+        """Begin with nothing read. `origin` is a path, or a URL, whose files are to be fetched first."""
         self._origin = origin
-        self._fetcher = fetcher if "://" in origin else None
-        """None for files of this machine."""
+        self.is_remote = "://" in origin
         self.total: int | None = None
         """Bytes of all files, as they lie on disk; None before `version` was called."""
         self.damaged = 0
@@ -44,12 +41,18 @@ class FileSource(ABC):
         """Bytes read so far; what a progress bar shows of `total`."""
         return self._done + sum(file.tell() for file in self._open)
 
+    async def fetch(self, fetcher: Fetcher) -> None:
+        """Bring the files of a URL up to date.
+
+        Raises DownloadError or OSError when one can't be had, and ExtractionError for one that isn't whole.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def version(self) -> str:
-        """Return what changes when the rows do; files of a URL are brought up to date first.
+        """Return what changes when the rows do.
 
-        Raises ConfigurationError for a file that isn't there or can't be right, ExtractionError for one that isn't whole,
-        DownloadError or OSError when it can't be had.
+        Raises ConfigurationError for a file that isn't there or can't be right, and ExtractionError for one that isn't whole.
         """
 
     @abstractmethod

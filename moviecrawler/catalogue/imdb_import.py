@@ -29,17 +29,18 @@ class ImdbFiles(FileSource):
     files: ClassVar[tuple[str, ...]]
     """Their names."""
 
-    def __init__(self, origin: str, data_dir: Path, *, fetcher: Fetcher | None = None) -> None:
+    def __init__(self, origin: str, data_dir: Path) -> None:
         """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
-        super().__init__(origin.rstrip("/"), fetcher)
-        self._folder = data_dir / "datasets" if self._fetcher else Path(origin)
+        super().__init__(origin.rstrip("/"))
+        self._folder = data_dir / "datasets" if self.is_remote else Path(origin)
+
+    async def fetch(self, fetcher: Fetcher) -> None:
+        """Bring the files up to date; see `FileSource`."""
+        await fetcher.download({f"{self._origin}/{path.name}": path for path in self.paths()})
 
     def version(self) -> str:
         """Return what changes when the files do; see `FileSource`."""
         paths = self.paths()
-        if self._fetcher is not None:
-            for path in paths:
-                self._fetcher.download(f"{self._origin}/{path.name}", path)
         self.check_there(paths, f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}")
         return version_of(paths)
 
@@ -54,7 +55,7 @@ class ImdbFiles(FileSource):
             with super().reading(path) as file:
                 yield file
         except ExtractionError as error:
-            if self._fetcher is not None and error.url == datasets.url_of(path.name.removesuffix(_SUFFIX)):
+            if self.is_remote and error.url == datasets.url_of(path.name.removesuffix(_SUFFIX)):
                 forget(path)
             raise
 
@@ -70,11 +71,9 @@ class ImdbDatasets(ImdbFiles):
     name = "imdb"
     files: ClassVar[tuple[str, ...]] = (BASICS, RATINGS)
 
-    def __init__(
-        self, origin: str, data_dir: Path, *, selection: Selection | None = None, fetcher: Fetcher | None = None
-    ) -> None:
+    def __init__(self, origin: str, data_dir: Path, *, selection: Selection | None = None) -> None:
         """Take the files as `ImdbFiles` does, and which of their titles are to come."""
-        super().__init__(origin, data_dir, fetcher=fetcher)
+        super().__init__(origin, data_dir)
         self._selection = selection or Selection()
 
     def version(self) -> str:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moviecrawler.catalogue.csv_import import LARGEST_ID
-from moviecrawler.catalogue.fetching import MissingFileError
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.downloads import DownloadError, version_of
+from moviecrawler.datasets.downloads import DownloadError, MissingFileError, version_of
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of
 
@@ -88,23 +87,21 @@ class TmdbExport(FileSource):
 
     name = "tmdb"
 
-    def __init__(self, origin: str, data_dir: Path, *, day: date, fetcher: Fetcher | None = None) -> None:
+    def __init__(self, origin: str, data_dir: Path, *, day: date) -> None:
         """Read the file `origin` (.json.gz or .json), or fetch the newest exports up to `day` from below the URL `origin`."""
-        super().__init__(origin.rstrip("/"), fetcher)
+        super().__init__(origin.rstrip("/"))
         self._folder = data_dir / "tmdb"
         self._day = day
-        self._paths = [] if self._fetcher else [Path(origin)]
+        self._paths = [] if self.is_remote else [Path(origin)]
 
     def version(self) -> str:
         """Return what changes when the exports do; see `FileSource`."""
-        self._fetch_once()
         names = " or ".join(file_name(self._day, export) for export in _EXPORTS)
         self.check_there(self._paths, f"an export such as {names}")
         return version_of(self._paths)
 
     def rows(self) -> Iterator[ImportRow]:
         """Yield the films in the exports' order, and then the series; see `FileSource`."""
-        self._fetch_once()
         self.measure(self._paths)
         for path in self._paths:
             yield from self._rows_of(path)
@@ -125,13 +122,11 @@ class TmdbExport(FileSource):
                     popularity_source="tmdb",
                 )
 
-    def _fetch_once(self) -> None:
-        """Fetch the newest exports. A mirror may have one of the two only."""
-        if self._paths:
-            return
+    async def fetch(self, fetcher: Fetcher) -> None:
+        """Fetch the newest exports; see `FileSource`. A mirror may have one of the two only."""
         missing = []
         for export in _EXPORTS:
-            path = self._fetch(export)
+            path = await self._fetch(fetcher, export)
             if path is None:
                 missing.append(
                     f"{self._origin} has no {file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
@@ -143,13 +138,12 @@ class TmdbExport(FileSource):
         for message in missing:
             logger.warning("%s; it is left out", message)
 
-    def _fetch(self, export: str) -> Path | None:
+    async def _fetch(self, fetcher: Fetcher, export: str) -> Path | None:
         """Fetch the newest of such exports that there is, and forget older ones; None when there is none."""
-        assert self._fetcher is not None  # noqa: S101 - checked at the start
         for days in range(_DAYS_BACK + 1):
             path = self._folder / file_name(self._day - timedelta(days=days), export)
             try:
-                self._fetcher.download(f"{self._origin}/{path.name}", path)
+                await fetcher.download({f"{self._origin}/{path.name}": path})
             except MissingFileError:
                 path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
                 continue

@@ -156,19 +156,22 @@ class WikidataCrosswalk(FileSource):
 
     name = "wikidata"
 
-    def __init__(self, origin: str, data_dir: Path, *, now: datetime, fetcher: Fetcher | None = None) -> None:
+    def __init__(self, origin: str, data_dir: Path, *, now: datetime) -> None:
         """Read the CSV `origin`, or ask the query service at the URL `origin`, once a day at most."""
-        super().__init__(origin, fetcher)
+        super().__init__(origin)
         self._now = now
         folder = data_dir / "wikidata"
-        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if self._fetcher else {}
+        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if self.is_remote else {}
         self._paths = list(self._answers) or [Path(origin)]
 
-    def version(self) -> str:
-        """Return what changes when the crosswalk does; the service is asked first where that is a URL; see `FileSource`."""
+    async def fetch(self, fetcher: Fetcher) -> None:
+        """Ask the service for what it was not asked for today; see `FileSource`."""
         for path, column in self._answers.items():
             if not self._is_recent(path):
-                self._ask(column, path)
+                await self._ask(fetcher, column, path)
+
+    def version(self) -> str:
+        """Return what changes when the crosswalk does; see `FileSource`."""
         self.check_there(self._paths, f"a CSV saved from {SERVICE}")
         for path in self._paths:
             self._read(path)
@@ -204,13 +207,13 @@ class WikidataCrosswalk(FileSource):
     def _is_recent(self, path: Path) -> bool:
         return path.is_file() and self._now.timestamp() - path.stat().st_mtime < _KEPT.total_seconds()
 
-    def _ask(self, column: str, path: Path) -> None:
+    async def _ask(self, fetcher: Fetcher, column: str, path: Path) -> None:
         """Keep the service's answer, if it has as many rows as the service counts before and after."""
-        before = self._count(column)
-        body = self._query(query(column))
+        before = await self._count(fetcher, column)
+        body = await self._query(fetcher, query(column))
         text = body.decode("utf-8")
         rows = len(read_crosswalk(text.splitlines(keepends=True), self._origin))
-        counted = sorted((before, self._count(column)))
+        counted = sorted((before, await self._count(fetcher, column)))
         edited = _EDITED * counted[1]
         if not counted[0] - edited <= rows <= counted[1] + edited:
             raise ExtractionError(
@@ -221,8 +224,8 @@ class WikidataCrosswalk(FileSource):
         partial.write_bytes(body)
         partial.replace(path)
 
-    def _count(self, column: str) -> int:
-        text = self._query(count_query(column)).decode("utf-8", "replace")
+    async def _count(self, fetcher: Fetcher, column: str) -> int:
+        text = (await self._query(fetcher, count_query(column))).decode("utf-8", "replace")
         number = text.splitlines()[-1].strip() if text.startswith("rows") and text.endswith("\n") else ""
         if not number.isdigit():
             raise ExtractionError(
@@ -230,11 +233,10 @@ class WikidataCrosswalk(FileSource):
             )
         return int(number)
 
-    def _query(self, text: str) -> bytes:
-        assert self._fetcher is not None  # noqa: S101 - checked at the start
+    async def _query(self, fetcher: Fetcher, text: str) -> bytes:
         url = f"{self._origin}?{urlencode({'query': text})}"
-        answer = self._fetcher.get(url, {"Accept": "text/csv"})
-        if answer.status != 200 or "text/csv" not in answer.headers.get("content-type", ""):  # noqa: PLR2004 - HTTP's own
-            kind = answer.headers.get("content-type", "no type")
+        answer = await fetcher.get(url, {"Accept": "text/csv"})
+        kind = (answer.headers.get("Content-Type") or b"no type").decode("latin-1")
+        if answer.status != 200 or "text/csv" not in kind:  # noqa: PLR2004 - HTTP's own
             raise DownloadError(f"{self._origin}: HTTP status {answer.status}, {kind}; ask again later")
         return answer.body

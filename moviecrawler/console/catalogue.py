@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
-from moviecrawler.catalogue.fetching import Fetcher
+from moviecrawler.catalogue.fetching import run_fetching
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
 from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, Shares, outlook
@@ -31,6 +31,7 @@ from moviecrawler.clock import utc_now
 from moviecrawler.configuration import check_settings
 from moviecrawler.console.output import Console, print_json, print_table
 from moviecrawler.database.rematch import rematch
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Site, TitleKind
@@ -105,6 +106,11 @@ class Catalogue(Console):
         # There is one table of episodes, whatever they were read from.
         is_one = opts.origin is None or isinstance(source, ImdbEpisodes)
         name = source.name if is_one else f"{source.name} {opts.origin}"
+        if source.is_remote:
+            try:
+                run_fetching(self.settings, source.fetch)
+            except DownloadError as error:
+                raise DownloadError(f"{error}; or fetch it by hand, and name it with --from") from error
         version = source.version()
         done = begin_import(store, name, version)
         if done is not None and isinstance(source, WikidataCrosswalk):
@@ -281,18 +287,16 @@ def _named(text: str) -> tuple[Site, str]:
 def _source(arguments: tuple[str, Selection], origin: str | None, settings: BaseSettings) -> Source:
     name, selection = arguments
     data_dir = check_data_dir(settings["DATA_DIR"])
-    contact = f" (+{settings['CONTACT']})" if settings["CONTACT"] else ""
-    fetcher = Fetcher(f"{settings['USER_AGENT']}{contact}", obey_robots=settings.getbool("ROBOTSTXT_OBEY"))
     now = utc_now()
     if name == "imdb":
         place = origin or settings["IMDB_DATASETS_URL"]
-        return ImdbDatasets(place, data_dir, selection=selection, fetcher=fetcher)
+        return ImdbDatasets(place, data_dir, selection=selection)
     if name == "episodes":
-        return ImdbEpisodes(origin or settings["IMDB_DATASETS_URL"], data_dir, fetcher=fetcher)
+        return ImdbEpisodes(origin or settings["IMDB_DATASETS_URL"], data_dir)
     if name == "tmdb":
-        return TmdbExport(origin or TMDB, data_dir, day=now.date(), fetcher=fetcher)
+        return TmdbExport(origin or TMDB, data_dir, day=now.date())
     if name == "wikidata":
-        return WikidataCrosswalk(origin or WIKIDATA, data_dir, now=now, fetcher=fetcher)
+        return WikidataCrosswalk(origin or WIKIDATA, data_dir, now=now)
     return CsvTitles(Path(origin or ""))
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
+import time
+from collections import deque
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
 
 from moviecrawler.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from pathlib import Path
+    from typing import Any
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    Ask = Callable[[Request], Awaitable[Response]]
 
 _MOST_RESTARTS = 3
 _SPARE = 64 * 1024 * 1024
@@ -24,11 +35,17 @@ _SPARE = 64 * 1024 * 1024
 _PROGRESS_SECONDS = 10.0
 _BLOCK = 1 << 20
 _MB = 1_000_000
+_MISSING = frozenset({403, 404, 410})
+"""Statuses of a file that isn't there; a bucket that may not be listed says 403."""
 _CONTENT_RANGE = re.compile(r"^bytes (\d+)-(\d+)/(\d+)$")
 
 
 class DownloadError(MovieCrawlerError):
-    """A server's answer doesn't fit what it was asked for."""
+    """A file can't be had: a server's answer doesn't fit what it was asked for, or there is none."""
+
+
+class MissingFileError(DownloadError):
+    """The server has no such file."""
 
 
 class RangedDownload:
@@ -111,11 +128,6 @@ class RangedDownload:
         """Let another process go on with the part that there is. Call it when done, or when giving up."""
         self._lock.release()
 
-    def discard(self) -> None:
-        """Forget the file, because it turned out to be damaged; it is then fetched anew."""
-        self._clear()
-        forget(self.path)
-
     def _append(self, body: bytes, etag: str | None, total: int) -> bool:
         with self._partial.open("ab") as file:
             file.write(body)
@@ -169,29 +181,73 @@ def forget(path: Path) -> None:
         each.unlink(missing_ok=True)
 
 
-class DownloadProgress:
-    """How far some downloads are, as a line from time to time."""
+class Downloads:
+    """Some files that are brought up to date together, one request at a time, and in turn, so that the size of all is soon known.
 
-    def __init__(self) -> None:
-        """Begin with nothing fetched."""
+    Whoever uses it sends the requests through a crawl's downloader: the middlewares see to robots.txt, retries, proxies and stats.
+    """
+
+    def __init__(self, files: Mapping[str, Path], part: int, **meta: Any) -> None:
+        """Keep the file of each URL at a path, and ask for `part` bytes at a time, with `meta` in the requests."""
+        self.files = {url: RangedDownload(path, part) for url, path in files.items()}
+        self._meta = meta
+        self._waiting = deque(self.files)
         self._began: tuple[float, int] | None = None
-        self._next = 0.0
+        self._next_line = 0.0
 
-    def line(self, downloads: Collection[RangedDownload], now: float) -> str | None:
+    def next_request(self) -> Request:
+        """Return the request for the next part of the file whose turn it is."""
+        url = self._waiting[0]
+        meta = {**self._meta, "handle_httpstatus_all": True}
+        return Request(url, headers=self.files[url].headers(), meta=meta, callback=NO_CALLBACK, dont_filter=True)
+
+    async def accept(self, response: Response) -> None:
+        """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, and OSError when it can't be kept."""
+        url = self._waiting.popleft()
+        if response.status in _MISSING:
+            raise MissingFileError(f"{url}: HTTP status {response.status}")
+        headers = {
+            name.decode("latin-1").lower(): values[0].decode("latin-1") for name, values in response.headers.items()
+        }
+        if not await asyncio.to_thread(self.files[url].accept, response.status, headers, response.body):
+            self._waiting.append(url)
+
+    async def finish(self, ask: Ask, tell: Callable[[str], object]) -> None:
+        """Fetch what is missing; now and then, `tell` is given a line that says how far it is. Raises what `ask` and `accept` do."""
+        while self._waiting:
+            if (line := self.progress(time.monotonic())) is not None:
+                tell(line)
+            await self.accept(await ask(self.next_request()))
+
+    def progress(self, now: float) -> str | None:
         """Return how much is fetched, how fast, and the time left; None when little time has passed since the last line.
 
         now: seconds, as of time.monotonic(). Of files whose server has not answered yet, nothing is known.
         """
-        begun = [download for download in downloads if download.total is not None]
-        have, total = (sum(sizes) for sizes in ([d.have for d in begun], [d.total or 0 for d in begun]))
+        begun = [file for file in self.files.values() if file.total is not None]
+        have, total = sum(file.have for file in begun), sum(file.total or 0 for file in begun)
         if self._began is None:
-            self._began, self._next = (now, have), now + _PROGRESS_SECONDS
-        if now < self._next or have == total:
+            self._began, self._next_line = (now, have), now + _PROGRESS_SECONDS
+        if now < self._next_line or have == total:
             return None
-        self._next = now + _PROGRESS_SECONDS
+        self._next_line = now + _PROGRESS_SECONDS
         speed = (have - self._began[1]) / (now - self._began[0])
         left = f"{(total - have) / speed / 60:.0f} min left" if speed > 0 else "nothing has come for a while"
         return f"{have / _MB:,.0f} of {total / _MB:,.0f} MB, {speed / _MB:.1f} MB a second, {left}"
+
+    def close(self) -> None:
+        """Let other processes go on with what there is."""
+        for file in self.files.values():
+            file.close()
+
+
+async def fetch(crawler: Crawler, request: Request) -> Response:
+    """Return the answer to a request that a crawl's downloader sends. Raises DownloadError for whatever keeps it from us."""
+    assert crawler.engine is not None  # noqa: S101 - a crawl that runs has one
+    try:
+        return await crawler.engine.download_async(request)
+    except Exception as error:
+        raise DownloadError(f"{request.url}: {type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 def version_of(paths: Iterable[Path]) -> str:

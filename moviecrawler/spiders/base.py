@@ -12,7 +12,7 @@ import scrapy
 from scrapy import Request
 
 from moviecrawler.catalogue.rows import TitleFacts
-from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids
+from moviecrawler.configuration import check_argument_names, parse_choice, parse_limit, parse_title_ids, user_agent
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.items import Entry, Listing, Miss, Page
@@ -88,8 +88,7 @@ class MovieSpider(scrapy.Spider):
     def update_settings(cls, settings: BaseSettings) -> None:
         """Tell the site how to reach the operator; take part in a shared crawl when REDIS_URL is set."""
         super().update_settings(settings)
-        if settings["CONTACT"]:
-            settings.set("USER_AGENT", f"{settings['USER_AGENT']} (+{settings['CONTACT']})", priority="spider")
+        settings.set("USER_AGENT", user_agent(settings), priority="spider")
         if settings.get("REDIS_URL"):
             settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
             middlewares = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
-from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload, version_of
+from moviecrawler.datasets.downloads import DownloadError, Downloads, fetch, forget, version_of
 from moviecrawler.datasets.joining import dataset_names, off_the_event_loop, read_chart, read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -21,6 +21,7 @@ from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extensions.settlement import takes_batches
 from moviecrawler.extract import imdb
 from moviecrawler.extract.datasets import Damage, url_of
+from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import MovieBatch
 from moviecrawler.signals import list_missed
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
@@ -75,6 +76,8 @@ class ImdbSpider(MovieSpider):
     current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "populartv"]}
 
     via: str
+    files: dict[str, Path]
+    """Of the datasets that are read, by their names, such as `title.crew`."""
 
     @classmethod
     def home_settings(cls) -> tuple[str, ...]:
@@ -105,9 +108,7 @@ class ImdbSpider(MovieSpider):
         spider.has_other_source = spider.via == "auto"
         spider.refused_titles = {}
         spider.refused_list = None
-        spider.downloads = {}
-        spider.pass_number = 0
-        spider.progress = DownloadProgress()
+        spider.downloads = None
         spider.pass_done = asyncio.Event()
         # What is due, or leased by a shared frontier, has to be stored to be settled, changed or not.
         is_settled_by_stores = spider.plan.lane is not None or crawler.settings.get("REDIS_URL")
@@ -124,8 +125,7 @@ class ImdbSpider(MovieSpider):
             self.refused_titles = dict.fromkeys(self.plan.titles)
             self.refused_list = self.plan.list_name
             self.crawler.stats.inc_value("titles/asked", len(self.plan.titles))
-            for request in self.dataset_requests():
-                yield request
+            yield self.begin_pass()
         else:
             async for request in super().start():
                 yield request
@@ -167,11 +167,8 @@ class ImdbSpider(MovieSpider):
 
     refused_titles: dict[str, Found | None]
     refused_list: str | None
-    downloads: dict[str, RangedDownload]
-    """By the names of datasets, such as `title.crew`."""
-    pass_number: int
-    """Requests of a pass carry its number: answers that come after its end belong to no other pass."""
-    progress: DownloadProgress
+    downloads: Downloads | None
+    """The files of the pass that has begun."""
     stored: DatasetFacts | None
     """Knows which titles the stores have as they are; None where all that is read is stored."""
 
@@ -205,8 +202,7 @@ class ImdbSpider(MovieSpider):
     def read_refused_elsewhere(self) -> None:
         """Begin to read the datasets when all pages are done and some could not be had."""
         if (self.refused_titles or self.refused_list) and not self.downloads:
-            for request in self.dataset_requests():
-                self.crawler.engine.crawl(request)
+            self.crawler.engine.crawl(self.begin_pass())
             raise DontCloseSpider
 
     pass_done: asyncio.Event
@@ -238,89 +234,59 @@ class ImdbSpider(MovieSpider):
         if not self.settings.get("REDIS_URL"):
             self.crawler.stats.inc_value("titles/asked", len(claims))
         self.pass_done.clear()
-        for request in self.dataset_requests():
-            yield request
+        yield self.begin_pass()
         await self.pass_done.wait()
 
     def close_downloads(self) -> None:
         """Let other processes fetch the datasets."""
-        for download in self.downloads.values():
-            download.close()
+        if self.downloads is not None:
+            self.downloads.close()
 
-    def dataset_requests(self) -> Iterator[Request]:
-        """Yield the first request for each dataset."""
-        folder = Path(self.settings["DATA_DIR"]) / "datasets"
-        self.downloads = {
-            name: RangedDownload(folder / f"{name}.tsv.gz", self.settings.getint("DATASET_PART"))
-            for name in dataset_names(self.settings["IMDB_DATASETS"])
-        }
-        self.pass_number += 1
-        self.unfinished = set(self.downloads)
-        self.progress = DownloadProgress()
-        for name in self.downloads:
-            yield self.dataset_request(name)
-
-    def dataset_request(self, name: str) -> Request:
-        """Return the request for the next part of a dataset."""
-        return Request(
-            f"{self.settings['IMDB_DATASETS_URL'].rstrip('/')}/{name}.tsv.gz",
-            headers=self.downloads[name].headers(),
-            callback=self.parse_dataset,
-            errback=self.dataset_failed,
-            cb_kwargs={"name": name, "pass_number": self.pass_number},
-            meta={"expects": "other", "site": "imdb-datasets", "handle_httpstatus_list": [206, 304, 416]},
-            dont_filter=True,
-            priority=LIST_PRIORITY,
+    def begin_pass(self) -> Request:
+        """Return the request for the first part of the datasets; its callback fetches the others, and reads them."""
+        home, folder = self.settings["IMDB_DATASETS_URL"].rstrip("/"), Path(self.settings["DATA_DIR"]) / "datasets"
+        self.files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
+        self.downloads = Downloads(
+            {f"{home}/{path.name}": path for path in self.files.values()},
+            self.settings.getint("DATASET_PART"),
+            expects="other",
+            site="imdb-datasets",
         )
+        first = self.downloads.next_request()
+        return first.replace(callback=self.read_datasets, errback=self.datasets_failed, priority=LIST_PRIORITY)
 
-    async def parse_dataset(self, response: Response, name: str, pass_number: int) -> AsyncIterator[Any]:
-        """Keep a part of a dataset; yield the request for the next, and when all are here, the movies.
+    async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
+        """Fetch what of the datasets has changed, and yield the movies.
 
         Whatever goes wrong ends the pass: what waits for it would wait for ever.
         """
+        assert self.downloads is not None  # noqa: S101 - the request was made with them
+        tell = partial(logger.info, "IMDb's datasets: %s", extra={"spider": self})
         try:
-            if pass_number == self.pass_number:
-                async for found in self._part_of_dataset(response, name):
-                    yield found
+            await self.downloads.accept(response)
+            await self.downloads.finish(self._fetch, tell)
+            async for found in self.movies_of_datasets():
+                yield found
         except Exception as error:
-            logger.exception("IMDb's datasets can't be read", extra={"spider": self})
-            self.crawler.stats.inc_value("extraction/errors/dataset")
-            if pass_number == self.pass_number:
-                for item in self._datasets_missed(f"{type(error).__name__}: {error}"):
-                    yield item
+            if isinstance(error, DownloadError | OSError | CrawlEndedError):
+                reason = str(error)
+            else:
+                logger.exception("IMDb's datasets can't be read", extra={"spider": self})
+                self.crawler.stats.inc_value("extraction/errors/dataset")
+                reason = f"{type(error).__name__}: {error}"
+            for item in self._datasets_missed(reason):
+                yield item
+        finally:
+            self.pass_done.set()  # also when the crawl is closed in the middle of it
 
-    async def _part_of_dataset(self, response: Response, name: str) -> AsyncIterator[Any]:
-        download, pass_number = self.downloads[name], self.pass_number
-        headers = {
-            key.decode("latin-1").lower(): values[0].decode("latin-1") for key, values in response.headers.items()
-        }
-        try:
-            done = await asyncio.to_thread(download.accept, response.status, headers, response.body)
-        except (DownloadError, OSError) as error:
-            if pass_number == self.pass_number:
-                for item in self._datasets_missed(str(error)):
-                    yield item
-            return
-        if pass_number != self.pass_number:
-            return  # another dataset could not be had meanwhile, which has ended the pass
-        if (text := self.progress.line(self.downloads.values(), time.monotonic())) is not None:
-            logger.info("IMDb's datasets: %s", text, extra={"spider": self})
-        if not done:
-            yield self.dataset_request(name)
-            return
-        self.unfinished.discard(name)
-        if not self.unfinished:
-            try:
-                async for item in self.movies_of_datasets():
-                    yield item
-            finally:
-                self.pass_done.set()  # also when the crawl is closed in the middle
+    async def _fetch(self, request: Request) -> Response:
+        self._check_running()
+        return await fetch(self.crawler, request)
 
-    def dataset_failed(self, failure: Failure) -> Iterator[Any]:
-        """Account for a dataset that could not be fetched, unless another one's failure has ended the pass."""
-        if failure.request.cb_kwargs["pass_number"] != self.pass_number:  # type: ignore[attr-defined]
-            return iter(())
-        return self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
+    def datasets_failed(self, failure: Failure) -> Iterator[Any]:
+        """Account for datasets of which nothing could be fetched."""
+        yield from self._datasets_missed(f"{type(failure.value).__name__}: {failure.value}")
+        self.pass_done.set()
 
     def _datasets_missed(self, reason: str) -> Iterator[Any]:
         if self.refused_list is not None:
@@ -335,27 +301,23 @@ class ImdbSpider(MovieSpider):
 
     def _end_pass(self) -> None:
         """End a pass; what was refused since it began is left to another one, when the catalogue names the titles."""
-        self.pass_number += 1
         if self.plan.lane is not None:
             self.close_downloads()
-            self.downloads = {}
+            self.downloads = None
             self.via = "datasets" if self.via == "auto" else self.via
             self.has_other_source = True
-        self.pass_done.set()
 
     async def movies_of_datasets(self) -> AsyncIterator[Any]:
         """Yield the movies that the datasets are to give, and a Miss for each title that they don't have."""
         damage, stats = Damage(), self.crawler.stats
         asked = dict.fromkeys(self.refused_titles)
         missing = dict(asked)
-        files = {name: download.path for name, download in self.downloads.items()}
+        files = self.files
         charted: dict[str, Movie] = {}
         wanted = IdSet()
         known, version = None, ""
         if self.stored is not None:
-            of_files = await asyncio.to_thread(
-                version_of, sorted(download.path for download in self.downloads.values())
-            )
+            of_files = await asyncio.to_thread(version_of, sorted(files.values()))
             version, known = self.stored.pass_of(
                 of_files, [*sorted(files), repr((self.refused_list, self.plan.limit)), *asked]
             )
@@ -392,14 +354,10 @@ class ImdbSpider(MovieSpider):
                 else:
                     for movie in changed:
                         yield movie
-        except CrawlEndedError as error:
-            for item in self._datasets_missed(str(error)):
-                yield item
-            return
         except ExtractionError as error:
-            damaged_files = [name for name in self.downloads if error.url == url_of(name)] or list(self.downloads)
+            damaged_files = [name for name in files if error.url == url_of(name)] or list(files)
             for name in damaged_files:
-                self.downloads[name].discard()
+                forget(files[name])
             for item in self._datasets_missed(f"{error}; {', '.join(damaged_files)} is fetched anew next time"):
                 yield item
             return
@@ -426,8 +384,8 @@ class ImdbSpider(MovieSpider):
         self._end_pass()
 
     def _check_running(self) -> None:
-        """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute."""
-        if not self.crawler.crawling:
+        """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute, and to fetch them many."""
+        if is_closing(self.crawler.engine):
             raise CrawlEndedError("the crawl was ended before the datasets were read")
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
-from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.errors import ExtractionError, TransientStoreError
-from tests.catalogue.files import FileServer
+from tests.catalogue.files import FileServer, fetched
 from tests.services.postgres import execute
 
 if TYPE_CHECKING:
@@ -140,15 +139,14 @@ def test_a_file_that_is_not_whole_changes_nothing_and_is_fetched_anew(
     bring(store, datasets(tmp_path))
     datasets(tmp_path, episode=rows_of("title.episode")[:1], ratings=[])  # so that much would change
     whole = {path.name: path.read_bytes() for path in tmp_path.glob("*.gz")}
-    fetcher = Fetcher("moviecrawler/0", timeout=10, backoff=0.01)
     with FileServer() as server:
-        source = ImdbEpisodes(server.url, tmp_path / "data", fetcher=fetcher)
+        source = ImdbEpisodes(server.url, tmp_path / "data")
         for table in HEADERS:
             for cut in CUTS:
                 name = f"{table}.tsv.gz"
                 server.files = {f"/{each}": body for each, body in {**whole, name: cut(whole[name])}.items()}
                 with pytest.raises(ExtractionError) as raised:
-                    bring(store, source)
+                    bring(store, fetched(source))
                 assert raised.value.url is not None
                 assert raised.value.url.endswith(name)
                 assert {path.name for path in (tmp_path / "data/datasets").glob("*.gz")} == whole.keys() - {name}

@@ -1,150 +1,101 @@
-"""Fetching the files of other sources: in parts, politely, and never for ever."""
+"""Fetching the files of other sources by a command: in parts, politely, and never for ever."""
 
 from __future__ import annotations
 
-import time
+import gzip
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.fetching import Fetcher, MissingFileError
-from moviecrawler.datasets.downloads import DownloadError
-from tests.catalogue.files import Asked, FileServer, Reply
+from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS
+from moviecrawler.catalogue.tmdb_import import TmdbExport
+from tests.catalogue.files import Asked, FileServer, Reply, fetched
+from tests.crawling import FAST, Finished, scrapy
 
-FILE = bytes(range(256)) * 1_000
+PART = 65_536
+ROWS = {
+    EPISODES: ("tconst\tparentTconst\tseasonNumber\tepisodeNumber", "tt0000002\ttt0000001\t1\t1"),
+    BASICS: (
+        "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
+        *(
+            rf"tt{number:07}|tvEpisode|Salt {number}|\N|0|2001|\N|45|\N".replace("|", "\t")
+            for number in range(2, 4_000)
+        ),
+    ),
+    RATINGS: ("tconst\taverageRating\tnumVotes", "tt0000002\t7.1\t2000"),
+}
 
 
 @pytest.fixture
 def server() -> Iterator[FileServer]:
     with FileServer() as serving:
-        serving.files["/f/file"] = FILE
+        for name, rows in ROWS.items():
+            serving.files[f"/{name}"] = gzip.compress("".join(f"{row}\n" for row in rows).encode(), 0)
         yield serving
 
 
-@pytest.fixture
-def fetcher() -> Fetcher:
-    return Fetcher("moviecrawler/0 (+https://example.org)", timeout=10, backoff=0.01, part=100_000)
+def import_episodes(server: FileServer, data: Path, database_url: str, **settings: str) -> Finished:
+    given = {**FAST, "DATASET_PART": str(PART), "CONTACT": "https://example.org", **settings}
+    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+    command = ("catalogue", "import", "episodes", "--from", server.url, *options)
+    return scrapy(*command, data=data, DATABASE_URL=database_url)
 
 
-def test_a_file_is_fetched_in_parts_with_an_honest_name(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
-    parts: list[int] = []
-    fetcher.download(f"{server.url}/f/file", tmp_path / "file", parts.append)
-    assert (tmp_path / "file").read_bytes() == FILE
-    assert parts == [100_000, 100_000, 56_000]
-    assert {asked.headers["user-agent"] for asked in server.asked} == {"moviecrawler/0 (+https://example.org)"}
+def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_changed(
+    server: FileServer, tmp_path: Path, database_url: str
+) -> None:
+    def trouble(asked: Asked) -> Reply | None:
+        """Answer the first request of a part with 503, leave the second one half answered, and then be well."""
+        asked_for = [(one.path, one.headers.get("range")) for one in server.asked]
+        times = asked_for.count((asked.path, asked.headers["range"]))
+        server.stalls = {asked.path} if times == 2 else set()
+        return (503, {}, b"") if times == 1 else None
 
+    body = server.files[f"/{BASICS}"]
+    server.replies[f"/{BASICS}"] = trouble
+    first = import_episodes(server, tmp_path, database_url, DOWNLOAD_TIMEOUT="0.5")
+    assert (first.code, "1 episodes added" in first.output) == (0, True), first.log
+    assert (tmp_path / "datasets" / BASICS).read_bytes() == body
+    parts = [asked.headers["range"] for asked in server.asked if asked.path == f"/{BASICS}"]
+    assert len(parts) == 3 * -(-len(body) // PART)
+    (agent,) = {asked.headers["user-agent"] for asked in server.asked}
+    assert (agent.startswith("moviecrawler/"), agent.endswith(" (+https://example.org)")) == (True, True)
 
-def test_an_unchanged_file_costs_one_small_answer(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
-    fetcher.download(f"{server.url}/f/file", tmp_path / "file")
+    del server.replies[f"/{BASICS}"]
     server.asked.clear()
-    parts: list[int] = []
-    fetcher.download(f"{server.url}/f/file", tmp_path / "file", parts.append)
-    assert server.paths == ["/f/file"]
-    assert parts == [0]
-
-
-def test_robots_txt_is_asked_for_once_and_obeyed(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
-    server.files["/robots.txt"] = b"User-agent: *\nDisallow: /private/\n"
-    server.files["/private/file"] = FILE
-    for _ in range(2):
-        with pytest.raises(DownloadError, match="disallows"):
-            fetcher.download(f"{server.url}/private/file", tmp_path / "private")
-    fetcher.download(f"{server.url}/f/file", tmp_path / "file")
-    assert "/private/file" not in server.paths
+    again = import_episodes(server, tmp_path, database_url)
+    assert (again.code, "has not changed" in again.output) == (0, True), again.log
+    assert sorted(server.paths) == sorted(f"/{name}" for name in ROWS)
+    assert all("if-none-match" in asked.headers for asked in server.asked if asked.path != "/robots.txt")
     assert [asked.path for asked in server.asked].count("/robots.txt") == 1
 
 
 @pytest.mark.parametrize(
-    "robots",
+    ("path", "reply", "told", "tries"),
     [
-        b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n",
-        # A word of the contact, which is no name of ours.
-        b"User-agent: Example\nAllow: /\n\nUser-agent: *\nDisallow: /\n",
+        ("/robots.txt", (200, {}, b"User-agent: *\nDisallow: /\n"), "robots.txt; or fetch it by hand", 0),
+        (f"/{EPISODES}", (503, {}, b""), "HTTP status 503", 4),
+        (f"/{EPISODES}", (429, {"Retry-After": "3600"}, b""), "HTTP status 429", 1),
     ],
 )
-def test_robots_txt_is_obeyed_with_a_byte_order_mark_and_whatever_the_contact_is(
-    robots: bytes, server: FileServer, fetcher: Fetcher
+def test_what_can_not_be_had_is_told_after_a_few_tries(
+    server: FileServer, tmp_path: Path, database_url: str, path: str, reply: Reply, told: str, tries: int
 ) -> None:
-    server.files["/robots.txt"] = robots
-    with pytest.raises(DownloadError, match="disallows"):
-        fetcher.get(f"{server.url}/f/file")
-
-
-def test_waiting_time_that_is_no_number_is_none(server: FileServer, fetcher: Fetcher) -> None:
-    server.replies["/f/file"] = lambda _: (503, {"Retry-After": "\xb2"}, b"")
-    with pytest.raises(DownloadError, match="tried"):
-        fetcher.get(f"{server.url}/f/file")
-
-
-def test_nothing_is_fetched_while_robots_txt_is_out_of_order(server: FileServer, fetcher: Fetcher) -> None:
-    server.replies["/robots.txt"] = lambda _: (500, {}, b"")
-    with pytest.raises(DownloadError, match=r"robots\.txt"):
-        fetcher.get(f"{server.url}/f/file")
-    assert server.paths == []
-
-
-def test_what_passes_by_itself_is_tried_again(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
-    tries: list[Asked] = []
-
-    def trouble(asked: Asked) -> Reply | None:
-        tries.append(asked)
-        return (503, {}, b"") if len(tries) % 2 else None
-
-    server.replies["/f/file"] = trouble
-    fetcher.download(f"{server.url}/f/file", tmp_path / "file")
-    assert (tmp_path / "file").read_bytes() == FILE
-    assert len(tries) == 6
-
-
-def test_a_server_that_stays_down_is_told_after_a_few_tries(server: FileServer, fetcher: Fetcher) -> None:
-    server.replies["/f/file"] = lambda _: (503, {}, b"")
-    with pytest.raises(DownloadError, match=r"HTTP status 503 \(tried 4 times\)"):
-        fetcher.get(f"{server.url}/f/file")
-
-
-def test_a_server_that_asks_for_a_long_wait_is_left_alone(server: FileServer, fetcher: Fetcher) -> None:
-    server.replies["/f/file"] = lambda _: (429, {"Retry-After": "3600"}, b"")
-    with pytest.raises(DownloadError, match="429"):
-        fetcher.get(f"{server.url}/f/file")
-    assert server.paths == ["/f/file"]
-
-
-def test_a_server_that_asks_for_a_short_wait_gets_it(server: FileServer, fetcher: Fetcher) -> None:
-    server.replies["/f/file"] = lambda _: (429, {"Retry-After": "1"}, b"") if len(server.paths) == 1 else None
-    began = time.monotonic()
-    assert fetcher.get(f"{server.url}/f/file").status == 200
-    assert time.monotonic() - began >= 1
-
-
-def test_a_server_that_stalls_is_given_up(server: FileServer, tmp_path: Path) -> None:
-    server.stalls.add("/f/file")
-    impatient = Fetcher("moviecrawler/0", timeout=0.3, backoff=0.01)
-    with pytest.raises(DownloadError, match="TimeoutError"):
-        impatient.download(f"{server.url}/f/file", tmp_path / "file")
-    assert not (tmp_path / "file").exists()
-
-
-def test_a_server_that_is_not_there_is_told(fetcher: Fetcher) -> None:
-    with FileServer() as gone:
-        url = gone.url
-    with pytest.raises(DownloadError, match="tried 4 times"):
-        fetcher.get(f"{url}/f/file")
+    server.replies[path] = lambda _: reply
+    finished = import_episodes(server, tmp_path, database_url)
+    assert (finished.code, told in finished.log) == (1, True), finished.log
+    assert server.paths == [f"/{EPISODES}"] * tries
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
-def test_a_missing_file_is_no_trouble_of_the_server(
-    server: FileServer, fetcher: Fetcher, tmp_path: Path, status: int
+def test_an_export_that_is_not_there_is_no_trouble_of_the_server(
+    server: FileServer, tmp_path: Path, status: int
 ) -> None:
-    server.replies["/f/gone"] = lambda _: (status, {}, b"")
-    with pytest.raises(MissingFileError):
-        fetcher.download(f"{server.url}/f/gone", tmp_path / "gone")
-    assert server.paths == ["/f/gone"]
-
-
-def test_an_answer_without_end_is_cut_off(
-    server: FileServer, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moviecrawler.catalogue.fetching.LARGEST_ANSWER", 100_000)
-    with pytest.raises(DownloadError, match="more than 100000 bytes"):
-        fetcher.get(f"{server.url}/f/file")
+    export = gzip.compress(b'{"id":11,"original_title":"Salt","popularity":90.1}\n')
+    server.files["/movie_ids_11_03_2026.json.gz"] = export
+    for day in (4, 5):
+        server.replies[f"/movie_ids_11_0{day}_2026.json.gz"] = lambda _: (status, {}, b"")
+    source = fetched(TmdbExport(server.url, tmp_path, day=date(2026, 11, 5)))
+    assert [row.tmdb_id for row in source.rows()] == [11]

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from moviecrawler.catalogue.csv_import import CsvTitles
-from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
 from moviecrawler.catalogue.lanes import popularity_of_tmdb, popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
@@ -20,7 +19,7 @@ from moviecrawler.catalogue.selection import Selection
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from tests.catalogue.files import FileServer
+from tests.catalogue.files import FileServer, fetched
 
 BASICS_HEADER = "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n"
 ROWS = (
@@ -41,11 +40,6 @@ RATED = (
 def server() -> Iterator[FileServer]:
     with FileServer() as serving:
         yield serving
-
-
-@pytest.fixture
-def fetcher() -> Fetcher:
-    return Fetcher("moviecrawler/0", timeout=10, backoff=0.01)
 
 
 def datasets(folder: Path, rows: str = ROWS, rated: str = RATED) -> str:
@@ -98,16 +92,14 @@ def test_the_version_changes_with_the_files_and_the_selection(tmp_path: Path) ->
     assert ImdbDatasets(origin, tmp_path).version() != first
 
 
-def test_the_datasets_are_fetched_and_then_only_when_they_changed(
-    server: FileServer, fetcher: Fetcher, tmp_path: Path
-) -> None:
+def test_the_datasets_are_fetched_and_then_only_when_they_changed(server: FileServer, tmp_path: Path) -> None:
     origin = Path(datasets(tmp_path / "origin"))
     server.files = {f"/d/{name}": (origin / name).read_bytes() for name in (BASICS, RATINGS)}
-    source = ImdbDatasets(f"{server.url}/d/", tmp_path / "data", fetcher=fetcher)
+    source = fetched(ImdbDatasets(f"{server.url}/d/", tmp_path / "data"))
     first = source.version()
     assert len(list(source.rows())) == 4
     server.asked.clear()
-    again = ImdbDatasets(f"{server.url}/d", tmp_path / "data", fetcher=fetcher)
+    again = fetched(ImdbDatasets(f"{server.url}/d", tmp_path / "data"))
     assert again.version() == first
     assert [asked.headers.get("if-none-match") is not None for asked in server.asked if "robots" not in asked.path] == [
         True,
@@ -204,15 +196,13 @@ def test_films_of_the_export_complete_titles_by_their_tmdb_id(tmp_path: Path) ->
         assert source.position == source.total == len(body)
 
 
-def test_the_newest_export_is_fetched_and_older_ones_forgotten(
-    server: FileServer, fetcher: Fetcher, tmp_path: Path
-) -> None:
+def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServer, tmp_path: Path) -> None:
     server.files["/p/" + file_name(date(2026, 11, 3))] = gzip.compress(EXPORT)
-    source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     old = source.version()
     assert len(list(source.rows())) == 2
     server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT * 2)
-    newer = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    newer = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     assert newer.version() != old
     assert {path.name for path in (tmp_path / "tmdb").iterdir()} == {
         file_name(DAY) + end for end in ("", ".etag", ".lock")
@@ -220,7 +210,7 @@ def test_the_newest_export_is_fetched_and_older_ones_forgotten(
 
 
 def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
-    server: FileServer, fetcher: Fetcher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     salt = ImportRow(
         tmdb_series_id=11,
@@ -229,12 +219,12 @@ def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
         popularity_source="tmdb",
     )
     server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT)
-    source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     alone = source.version()
     assert [row.tmdb_id for row in source.rows()] == [3924, 11]
     assert "tv_series_ids_11_05_2026.json.gz" in caplog.text  # a mirror may have films only
     server.files["/p/" + file_name(DAY, "tv_series")] = gzip.compress(SERIES_EXPORT)
-    source = TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher)
+    source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     assert source.version() != alone
     assert list(source.rows())[2:] == [salt]
     assert source.position == source.total
@@ -244,10 +234,10 @@ def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
     assert source.damaged == 1
 
 
-def test_no_export_for_a_week_is_told(server: FileServer, fetcher: Fetcher, tmp_path: Path) -> None:
+def test_no_export_for_a_week_is_told(server: FileServer, tmp_path: Path) -> None:
     server.files["/p/" + file_name(date(2026, 10, 28))] = gzip.compress(EXPORT)
     with pytest.raises(DownloadError, match="movie_ids_11_05_2026"):
-        TmdbExport(f"{server.url}/p", tmp_path, day=DAY, fetcher=fetcher).version()
+        fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
 
 
 def test_damaged_lines_are_counted_and_a_cut_export_refused(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.wikidata_import import (
     BY_HAND_QUERY,
     PROPERTIES,
@@ -19,7 +18,7 @@ from moviecrawler.catalogue.wikidata_import import (
 )
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
-from tests.catalogue.files import Asked, FileServer, Reply
+from tests.catalogue.files import Asked, FileServer, Reply, fetched
 
 TRACE = (
     "tt00000SPARQL-QUERY: queryStr=SELECT ?imdb ?rottentomatoes WHERE {}\n"
@@ -144,32 +143,31 @@ def server(service: Service) -> Iterator[FileServer]:
 
 
 def asking(server: FileServer, tmp_path: Path, later: timedelta = timedelta()) -> WikidataCrosswalk:
-    fetcher = Fetcher("moviecrawler/0", timeout=10, backoff=0.01)
-    return WikidataCrosswalk(f"{server.url}/sparql", tmp_path, now=datetime.now(UTC) + later, fetcher=fetcher)
+    return WikidataCrosswalk(f"{server.url}/sparql", tmp_path, now=datetime.now(UTC) + later)
 
 
 def test_the_service_is_asked_for_each_site_and_at_most_once_a_day(server: FileServer, tmp_path: Path) -> None:
-    source = asking(server, tmp_path)
+    source = fetched(asking(server, tmp_path))
     first = source.version()
     rows = list(source.rows())
     assert len(rows) == 4_005
     assert [row.tmdb_id for row in rows if row.tmdb_id] == [7, 8]
     asked = len(server.paths)
     assert asked == 3 * len(PROPERTIES)
-    assert asking(server, tmp_path).version() == first
+    assert fetched(asking(server, tmp_path)).version() == first
     assert len(server.paths) == asked
-    asking(server, tmp_path, timedelta(days=1, minutes=1)).version()
+    fetched(asking(server, tmp_path, timedelta(days=1, minutes=1)))
     assert len(server.paths) == 2 * asked
 
 
 def test_an_answer_with_fewer_rows_than_counted_is_refused_and_the_last_one_kept(
     server: FileServer, service: Service, tmp_path: Path
 ) -> None:
-    asking(server, tmp_path).version()
+    fetched(asking(server, tmp_path))
     service.forgets = 50
     later = asking(server, tmp_path, timedelta(days=2))
     with pytest.raises(ExtractionError, match="3950 rows of rottentomatoes, where 4000 were counted"):
-        later.version()
+        fetched(later)
     assert len(list(later.rows())) == 4_005
     assert sorted(path.name for path in (tmp_path / "wikidata").iterdir()) == sorted(
         f"{name}.csv" for name in PROPERTIES
@@ -186,23 +184,13 @@ def test_a_row_that_somebody_edits_meanwhile_is_no_damage(server: FileServer, se
         return reply
 
     server.replies["/sparql"] = editing
-    assert asking(server, tmp_path).version()
+    assert fetched(asking(server, tmp_path)).version()
 
 
 def test_a_page_instead_of_csv_is_refused(server: FileServer, service: Service, tmp_path: Path) -> None:
     service.kind = "text/html"
     with pytest.raises(DownloadError, match="text/html"):
-        asking(server, tmp_path).version()
-
-
-def test_a_robots_txt_that_disallows_the_service_is_obeyed(server: FileServer, tmp_path: Path) -> None:
-    server.files["/robots.txt"] = b"User-agent: *\nDisallow: /sparql\n"
-    with pytest.raises(DownloadError, match="disallows it; fetch the file by hand"):
-        asking(server, tmp_path).version()
-    assert server.paths == []
-    willing = Fetcher("moviecrawler/0", timeout=10, backoff=0.01, obey_robots=False)
-    source = WikidataCrosswalk(f"{server.url}/sparql", tmp_path, now=datetime.now(UTC), fetcher=willing)
-    assert source.version()
+        fetched(asking(server, tmp_path))
 
 
 def test_an_answer_of_the_query_that_is_run_by_hand_is_read(tmp_path: Path) -> None:

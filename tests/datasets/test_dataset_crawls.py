@@ -29,7 +29,7 @@ from tests.crawling import FAST, Finished, scrapy
 from tests.datasets.served import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy import Request
@@ -128,25 +128,44 @@ def test_a_damaged_file_is_reported_and_erases_nothing(tmp_path: Path) -> None:
         assert movie.people("director") == known.people("director")
 
 
+class Engine:
+    """Answers the requests of a spider with the files of a folder, or with what `instead` has for a file."""
+
+    spider = None
+
+    def __init__(self, files: Path) -> None:
+        self.files = files
+        self.instead: dict[str, Exception] = {}
+
+    async def download_async(self, request: Request) -> Response:
+        name = request.url.rpartition("/")[2]
+        if name in self.instead:
+            raise self.instead[name]
+        return Response(request.url, body=(self.files / name).read_bytes(), request=request)
+
+
 def spider_of(folder: Path, **arguments: str) -> ImdbSpider:
     values = {name: value for name, value in vars(project).items() if name.isupper()}
-    crawler = get_crawler(ImdbSpider, {**values, "DATA_DIR": str(folder)})
-    crawler.crawling = True
+    crawler = get_crawler(ImdbSpider, {**values, "DATA_DIR": str(folder / "data")})
+    crawler._engine = Engine(folder / "files")  # type: ignore[assignment]
+    if not (folder / "files").exists():
+        put_all(folder / "files")
     return ImdbSpider.from_crawler(crawler, via="datasets", **arguments)
 
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-async def answered(spider: ImdbSpider, files: Path, requests: Iterable[Request]) -> list[Any]:
-    """Answer the requests for datasets with the files of a folder, and return all items."""
-    items = []
-    for request in requests:
-        body = (files / request.url.rpartition("/")[2]).read_bytes()
-        answer = Response(request.url, body=body, request=request)
-        async for item in spider.parse_dataset(answer, **request.cb_kwargs):
-            items += movies_in(item) or [item]
+async def items_of(spider: ImdbSpider, request: Request | None = None) -> list[Any]:
+    """Return all items of a pass over the datasets."""
+    if request is None:
+        (request,) = [each async for each in spider.start()]
+    assert spider.crawler.engine is not None
+    first = await spider.crawler.engine.download_async(request)
+    items = [each async for item in spider.read_datasets(first) for each in movies_in(item) or [item]]
+    assert spider.pass_done.is_set()  # else `lane=due` would wait for ever
+    spider.close_downloads()
     return items
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
@@ -156,16 +175,7 @@ def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
         raise RuntimeError("not foreseen")
 
     monkeypatch.setattr(RangedDownload, "accept", broken)
-    put_all(tmp_path / "files")
-
-    async def run() -> list[Any]:
-        spider = spider_of(tmp_path, ids="tt0900001")
-        found = await answered(spider, tmp_path / "files", [request async for request in spider.start()])
-        assert spider.pass_done.is_set()  # else `lane=due` would wait for ever
-        spider.close_downloads()
-        return found
-
-    (miss,) = asyncio.run(run())
+    (miss,) = asyncio.run(items_of(spider_of(tmp_path, ids="tt0900001")))
     assert isinstance(miss, Miss)
     assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
 
@@ -180,13 +190,7 @@ def test_a_pass_that_breaks_off_accounts_for_each_title_once(
 
     monkeypatch.setattr(imdb_spider, "read_titles", breaking)
     monkeypatch.setattr(imdb_spider, "_AT_A_TIME", 2)
-    put_all(tmp_path / "files")
-
-    async def run() -> list[Any]:
-        spider = spider_of(tmp_path, ids=ASKED)
-        return await answered(spider, tmp_path / "files", [request async for request in spider.start()])
-
-    items = asyncio.run(run())
+    items = asyncio.run(items_of(spider_of(tmp_path, ids=ASKED)))
     assert sorted(item.site_id for item in items) == sorted(ASKED.split(","))
     assert [type(item) for item in items] == [Movie, Movie, Miss, Miss]
     assert {item.outcome for item in items[2:]} == {"failed"}
@@ -199,59 +203,49 @@ def test_titles_that_could_not_be_compared_with_what_is_stored_have_failed(
         raise sqlite3.OperationalError("database is locked")
 
     monkeypatch.setattr(StoredFacts, "changed", locked)
-    put_all(tmp_path / "files")
-
-    async def run() -> list[Any]:
-        spider = spider_of(tmp_path, ids=ASKED)
-        return await answered(spider, tmp_path / "files", [request async for request in spider.start()])
-
-    items = asyncio.run(run())
+    items = asyncio.run(items_of(spider_of(tmp_path, ids=ASKED)))
     assert sorted((item.site_id, item.outcome) for item in items) == [
         (one, "failed") for one in sorted(ASKED.split(","))
     ]
 
 
-def test_answers_of_a_pass_that_has_failed_are_no_part_of_the_next(tmp_path: Path) -> None:
-    put_all(tmp_path / "files")
-
-    async def run() -> list[Any]:
+def test_a_pass_of_which_a_file_can_not_be_had_has_failed_and_the_next_one_reads_all(tmp_path: Path) -> None:
+    async def run() -> list[list[Any]]:
         spider = spider_of(tmp_path, ids="tt0900001")
-        first = [request async for request in spider.start()]
+        (request,) = [request async for request in spider.start()]
         spider.plan.lane = "due"
+        engine: Any = spider.crawler.engine
+        engine.instead = {"title.crew.tsv.gz": TimeoutError("slow")}
+        found = [await items_of(spider, request)]
         failure = Failure(TimeoutError("slow"))  # type: ignore[no-untyped-call]
-        failure.request = first[0]  # type: ignore[attr-defined]
-        items = list(spider.dataset_failed(failure))
-        spider.refused_titles = {"tt0900002": None}
-        second = list(spider.dataset_requests())
-        # The others of the first pass come late: they neither end the second one, nor are they a part of it.
-        items += await answered(spider, tmp_path / "files", first[1:])
-        failure.request = first[1]  # type: ignore[attr-defined]
-        items += spider.dataset_failed(failure)
-        assert len(items) == 1
-        assert spider.unfinished == set(COLUMNS)
-        items += await answered(spider, tmp_path / "files", second)
-        spider.close_downloads()
-        return items
+        for site_id in ("tt0900002", "tt0900003"):
+            spider.pass_done.clear()
+            spider.refused_titles = {site_id: None}
+            request = spider.begin_pass()
+            found.append(
+                await items_of(spider, request) if engine.instead == {} else list(spider.datasets_failed(failure))
+            )
+            assert spider.pass_done.is_set()
+            engine.instead = {}
+        return found
 
-    (miss, movie) = asyncio.run(run())
-    assert (miss.site_id, miss.outcome, movie.site_id, type(movie)) == ("tt0900001", "failed", "tt0900002", Movie)
+    on_the_way, at_first, whole = asyncio.run(run())
+    assert [(item.site_id, item.outcome) for item in (*on_the_way, *at_first)] == [
+        ("tt0900001", "failed"),
+        ("tt0900002", "failed"),
+    ]
+    assert "title.crew.tsv.gz: TimeoutError: slow" in on_the_way[0].reason
+    assert [(item.site_id, type(item)) for item in whole] == [("tt0900003", Movie)]
 
 
 def test_a_title_whose_row_is_damaged_has_failed_and_only_the_first_damage_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    files = tmp_path / "files"
-    put_all(files)
-    put(files, "title.basics", "tt0900001|movie", r"tt0900002|movie|Kettle|\N|soon|\N|118|Drama")
-
-    async def run(**arguments: str) -> list[Any]:
-        spider = spider_of(tmp_path / arguments["ids"], **arguments)
-        items = await answered(spider, files, [request async for request in spider.start()])
-        assert spider.crawler.stats is not None
-        assert spider.crawler.stats.get_value("extraction/errors/dataset") == 2
-        return items
-
-    items = asyncio.run(run(ids=ASKED))
+    spider = spider_of(tmp_path, ids=ASKED)
+    put(tmp_path / "files", "title.basics", "tt0900001|movie", r"tt0900002|movie|Kettle|\N|soon|\N|118|Drama")
+    items = asyncio.run(items_of(spider))
+    assert spider.crawler.stats is not None
+    assert spider.crawler.stats.get_value("extraction/errors/dataset") == 2
     assert {item.site_id: item.outcome for item in items} == {
         **dict.fromkeys(("tt0900001", "tt0900002"), "failed"),
         **dict.fromkeys(("tt0900003", "tt0900009"), "absent"),

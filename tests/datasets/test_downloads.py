@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
+from scrapy import Request
+from scrapy.http import Response
 
-from moviecrawler.datasets.downloads import DownloadError, DownloadProgress, RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, Downloads, RangedDownload, forget
 
 FILE = bytes(range(256)) * 40
 PART = 1000
@@ -146,7 +149,8 @@ def test_answer_that_does_not_fit_is_refused(tmp_path: Path, status: int, header
 
 
 def test_damaged_file_is_forgotten(tmp_path: Path) -> None:
-    fetch(tmp_path / "file", Server()).discard()
+    fetch(tmp_path / "file", Server())
+    forget(tmp_path / "file")
     assert [path.name for path in tmp_path.iterdir()] == ["file.lock"]
 
 
@@ -173,14 +177,28 @@ def test_a_file_that_the_disk_has_no_room_for_is_not_begun(tmp_path: Path, monke
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_progress_is_told_now_and_then_with_the_time_left(tmp_path: Path) -> None:
-    download = RangedDownload(tmp_path / "a.gz", 10)
-    progress = DownloadProgress()
-    headers = {"etag": '"1"'}
-    download.accept(206, {**headers, "content-range": "bytes 0-999999/100000000"}, bytes(1_000_000))
-    assert progress.line([download], 0.0) is None
-    assert progress.line([download], 9.0) is None
-    download.accept(206, {**headers, "content-range": "bytes 1000000-10999999/100000000"}, bytes(10_000_000))
-    assert progress.line([download], 10.0) == "11 of 100 MB, 1.0 MB a second, 1 min left"
-    assert progress.line([download], 11.0) is None
-    download.close()
+def test_files_are_fetched_in_turn_and_progress_is_told_now_and_then_with_the_time_left(tmp_path: Path) -> None:
+    files = {f"https://example.org/{name}": tmp_path / name for name in "ab"}
+    downloads = Downloads(files, 1_000_000)
+    asked = []
+
+    async def answer(request: Request) -> Response:
+        server = Server(bytes(11_000_000) if request.url.endswith("a") else b"small")
+        status, headers, body = server.answer(
+            {str(key): str(value) for key, value in request.headers.to_unicode_dict().items()}
+        )
+        asked.append((request.url[-1], len(body)))
+        return Response(request.url, status, headers, body)
+
+    async def run() -> list[str | None]:
+        for _ in range(2):
+            await downloads.accept(await answer(downloads.next_request()))
+        lines = [downloads.progress(now) for now in (0.0, 9.0)]
+        await downloads.accept(await answer(downloads.next_request()))
+        return [*lines, downloads.progress(10.0), downloads.progress(11.0)]
+
+    assert asyncio.run(run()) == [None, None, "2 of 11 MB, 0.1 MB a second, 2 min left", None]
+    asyncio.run(downloads.finish(answer, print))
+    downloads.close()
+    assert asked == [("a", 1_000_000), ("b", 5), *[("a", 1_000_000)] * 10]
+    assert [path.stat().st_size for path in files.values()] == [11_000_000, 5]
