@@ -110,6 +110,8 @@ def errors_translated() -> Iterator[None]:
     except _REJECTIONS as error:
         # Its detail may repeat the whole row.
         raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
+    except psycopg2.errors.LockNotAvailable as error:
+        raise TransientStoreError(f"other processes write the same all the time: {in_one_line(str(error))}") from error
     except psycopg2.errors.QueryCanceled as error:
         raise TooSlowError(in_one_line(str(error))) from error
     except psycopg2.Error as error:

@@ -9,7 +9,7 @@ Seasons and episodes are not compared: `settle_titles` gives them to titles by t
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.matching import JoinedTitle
     from moviecrawler.items import Site
+
+_LOCK = 7_303_170_117_561_344_001
+WRITE_ALONE = "SELECT lock_titles()"
+"""Waits until no other process writes records, titles, or what hangs on them, and keeps all from it until the transaction ends."""
+WRITE_BESIDE_OTHERS = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
+"""Waits for whoever writes alone, as `lock_titles` has it. For what only stores records, and locks each of them, in the order of sites and ids."""
+SETTLE_BESIDE_OTHERS = f"{WRITE_BESIDE_OTHERS}; SELECT pg_advisory_xact_lock({_LOCK + 1})"
+"""Likewise, and waits for whoever else has this lock. For what gives records to titles, and brings the catalogue after them."""
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")
@@ -94,12 +102,12 @@ def hash_keys(movie: Movie) -> list[int]:
 class Plan:
     """Which records belong together, and what that was decided by."""
 
-    titles: list[int]
+    titles: list[int] = field(default_factory=list)
     """Whose records were compared."""
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
     """What was compared: the rows of `pool.sql`."""
-    pool: list[Stored]
-    groups: list[JoinedTitle]
+    pool: list[Stored] = field(default_factory=list)
+    groups: list[JoinedTitle] = field(default_factory=list)
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
@@ -141,14 +149,14 @@ def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
 
 
 def still_holds(cursor: Cursor, plan: Plan) -> bool:
-    """Return whether all that a plan was decided by is as it was. Call it under `lock_titles`."""
+    """Return whether all that a plan was decided by is as it was. Call it under SETTLE_BESIDE_OTHERS."""
     return not plan.titles or _read_pool(cursor, plan.titles) == plan.rows
 
 
 def apply_plan(cursor: Cursor, plan: Plan, changed: Sequence[Stored]) -> None:
     """Give records to the titles that they belong to, and bring the catalogue after these and after those that had changed.
 
-    Call it under `lock_titles`. Records that were placed by hand stay where they are.
+    Call it under SETTLE_BESIDE_OTHERS. Records that were placed by hand stay where they are.
     """
     if plan.pool:
         _regroup(cursor, plan.pool, plan.groups)
@@ -255,7 +263,7 @@ def _read_pool(cursor: Cursor, titles: Sequence[int]) -> list[tuple[Any, ...]]:
 def _join(cursor: Cursor, titles: Collection[int]) -> Plan:
     """Return the records of titles, and how those that were not placed by hand belong together."""
     if not titles:
-        return Plan(titles=[], rows=[], pool=[], groups=[])
+        return Plan()
     rows = _read_pool(cursor, sorted(titles))
     pool = [
         Stored(

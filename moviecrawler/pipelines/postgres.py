@@ -1,7 +1,7 @@
 """Movies in PostgreSQL: normalised tables, the history of scores, and one row a title with every site's scores.
 
-A batch is one transaction: it is copied into a temporary table, from which a few statements bring all tables up to
-date. The tables are described in `sql/migrations/`.
+A batch is copied into a temporary table, from which a few statements bring all tables up to date; then its titles are settled. README.md
+says which locks that takes. The tables are described in `database/sql/migrations/`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import time
 import uuid
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import psycopg2
 from scrapy.exceptions import NotConfigured
@@ -25,6 +26,10 @@ from moviecrawler.database.connection import connect, errors_translated, in_one_
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import (
+    SETTLE_BESIDE_OTHERS,
+    WRITE_ALONE,
+    WRITE_BESIDE_OTHERS,
+    Plan,
     Stored,
     apply_plan,
     hash_keys,
@@ -40,8 +45,7 @@ from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 writes its classes in small letters
     from psycopg2.extensions import cursor as Cursor  # noqa: N812 - as above
@@ -50,20 +54,27 @@ if TYPE_CHECKING:
     from moviecrawler.pipelines.store import Record
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _RIGHTS = read_sql("rights.sql")
+_WRITE_RECORDS = read_sql("write_records.sql")
 _WRITE_SCORES = read_sql("write_scores.sql")
 _WRITE_MOVIES = ";\n".join(
     (
-        read_sql("write_movies.sql"),
+        "ANALYZE incoming",
+        # In this order: who adds a record waits for whoever changes the same one.
+        _WRITE_RECORDS.format(is_new="true", action="NOTHING"),
+        _WRITE_RECORDS.format(is_new="false", action=read_sql("replace_record.sql")),
+        "ANALYZE written",
         _WRITE_SCORES.format(scores="scores", history="score_history", kind="score_kind"),
         _WRITE_SCORES.format(scores="finer_scores", history="finer_score_history", kind="finer_score_kind"),
         read_sql("write_parts.sql"),
     )
 )
 _WRITE_MISSES = read_sql("write_misses.sql")
+_END_MISSES = read_sql("end_misses.sql")
 _SCOREBOARD = read_sql("scoreboard.sql")
 _OF_PARTS = read_sql("scoreboard_of_parts.sql")
 _SCOREBOARDS: dict[TitleKind | None, str] = {
@@ -74,7 +85,7 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
 }
 """Of what stands in a view of its own."""
 _UNJOINED = (
-    "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s"
+    "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s ORDER BY 1"
     " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"
 )
 _LEFT_UNJOINED = (
@@ -82,7 +93,17 @@ _LEFT_UNJOINED = (
     " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s"
 )
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
-_COPY = "COPY incoming (record_id, title_id, read_at, tells_more, match_keys, item) FROM STDIN"
+_COPY = "COPY incoming (record_id, title_id, is_new, tells_more, match_keys, item) FROM STDIN"
+_LOCK_RECORDS = (
+    "SELECT record_id FROM records JOIN unnest(%(sites)s::site[], %(site_ids)s::text[]) AS a (site, site_id) USING (site, site_id)"
+    " ORDER BY site, site_id FOR NO KEY UPDATE OF records"
+)
+_CONFLICTS = (
+    psycopg2.errors.DeadlockDetected,
+    psycopg2.errors.UniqueViolation,
+    psycopg2.errors.ForeignKeyViolation,
+)
+"""What two processes that write at the same time may meet with. Alone, the last two are an item's fault."""
 
 _UNJOINED_POLL_SECONDS = 60.0
 """Seconds between two looks for records that nobody has compared."""
@@ -116,6 +137,17 @@ class _Given(NamedTuple):
     """`hash_keys` of it."""
 
 
+class _Written(NamedTuple):
+    """What became of movies that were to be written."""
+
+    changed: dict[int, Stored]
+    """Records that are new, or whose keys have changed, and parts of series, by their ids."""
+    unchanged: set[int]
+    """The other records that were written; their ids."""
+    overtaken: list[_Given]
+    """Movies that another process has stored at the same moment, for the first time. They are to be written once more."""
+
+
 class PostgresStore(Store):
     """The tables of one database, which any number of processes may write together."""
 
@@ -140,29 +172,29 @@ class PostgresStore(Store):
         self._connection = connection
 
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records in one transaction, and then decide which titles they are.
+        """Store the records, and then decide which titles they are.
 
-        Only one process at a time writes: so what needs no other's rows is done before. While titles are compared with each other, none
-        is kept from writing.
+        Processes store movies beside each other: each locks the records that it writes, and all do so in the same order. One at a time
+        brings titles, the catalogue and misses after what was stored. While titles are compared with each other, nothing is locked.
         """
-        for record in records:
-            if isinstance(record.item, Movie) and (record.item.scraped_at is None or record.item.site_id is None):
-                raise RejectedError("a movie without site_id or scraped_at can't be stored")
-        connection = self._connected()
+        movies = [record for record in records if isinstance(record.item, Movie)]
+        if any(record.item.scraped_at is None or record.item.site_id is None for record in movies):
+            raise RejectedError("a movie without site_id or scraped_at can't be stored")
+        parts = [
+            [_Given(record.item, record.encoded, hash_keys(record.item)) for record in part]
+            for part in _each_title_once(movies)
+        ]
         changed: dict[int, Stored] = {}
-        keys = {id(record.item): hash_keys(record.item) for record in records if isinstance(record.item, Movie)}
+        unchanged: set[int] = set()
         with errors_translated():
-            with connection, connection.cursor() as cursor:
-                _lock_titles(cursor)
-                for number, part in enumerate(_each_title_once(records)):
-                    if number:
-                        cursor.execute("TRUNCATE incoming, written, incoming_credits")
-                    movies = [_Given(r.item, r.encoded, keys[id(r.item)]) for r in part if isinstance(r.item, Movie)]
-                    changed |= self._write_movies(cursor, movies)
-                    _write_misses(cursor, [r.encoded for r in part if isinstance(r.item, Miss)])
-                if changed:
-                    cursor.execute(_UNJOINED, (list(changed), self._owner))
-            self._join([*changed.values(), *self._left_unjoined(connection, changed)])
+            while parts:
+                written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
+                changed |= written.changed
+                unchanged |= written.unchanged
+                if written.overtaken:
+                    parts.insert(0, written.overtaken)
+            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle, unchanged - changed.keys(), records))
+            self._join([*changed.values(), *self._left_unjoined(changed)])
 
     def close(self) -> None:
         """Disconnect."""
@@ -180,47 +212,58 @@ class PostgresStore(Store):
         assert self._connection is not None  # noqa: S101 - `open` has made it
         return self._connection
 
-    def _write_movies(self, cursor: Cursor, movies: Sequence[_Given]) -> dict[int, Stored]:
-        """Write movies, each title once; return by their ids the records that are new, or whose keys have changed."""
-        if not movies:
-            return {}
+    def _transaction(self, lock: str, work: Callable[[Cursor], _T]) -> _T:
+        """Return what `work` does in a transaction beside other writers'; once more and alone, when it has met with one of them."""
+        connection = self._connected()
+        try:
+            with connection, connection.cursor() as cursor:
+                cursor.execute(lock)
+                return work(cursor)
+        except _CONFLICTS as error:
+            logger.debug("Another process wrote the same at the same time: %s", in_one_line(str(error)))
+        with connection, connection.cursor() as cursor:
+            cursor.execute(WRITE_ALONE)
+            return work(cursor)
+
+    def _write_movies(self, movies: Sequence[_Given], cursor: Cursor) -> _Written:
+        """Write movies, each title once."""
+        names = _names([given.movie for given in movies])
+        cursor.execute(_LOCK_RECORDS, names)
+        locked = {record_id for (record_id,) in cursor.fetchall()}
         cursor.execute(
             _LOCATE,
             {
-                "sites": [given.movie.site for given in movies],
-                "site_ids": [given.movie.site_id for given in movies],
+                **names,
                 "partial": [is_partial(given.movie) for given in movies],
                 "scraped": [given.movie.scraped_at for given in movies],
                 "margin": self._margin,
             },
         )
         rows = io.BytesIO()
+        new: dict[int, _Given] = {}
+        overtaken: list[_Given] = []
         changed: dict[int, Stored] = {}
-        for (given, given_json, given_keys), (
-            record_id,
-            title_id,
-            known_keys,
-            by_hand,
-            is_known,
-            verified_imdb_id,
-            known,
-        ) in zip(movies, cursor.fetchall(), strict=True):
-            movie, encoded = given, given_json
+        for given, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
+            movies, cursor.fetchall(), strict=True
+        ):
+            if known_keys is None:
+                new[record_id] = given
+            elif record_id not in locked:  # it has come since
+                overtaken.append(given)
+                continue
+            movie, encoded, keys = given
             tells_more = True
             if known is not None:
-                now_known = merged(given, read_movie(known), self._margin, latest())
+                now_known = merged(movie, read_movie(known), self._margin, latest())
                 tells_more = now_known is not None
                 if now_known is not None:
                     movie, encoded = now_known, encode_movie(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
-            keys = given_keys if movie is given else hash_keys(movie)
-            rows.write(
-                _copy_row(
-                    record_id, title_id, None if given.source == "list" else given.scraped_at, tells_more, keys, encoded
-                )
-            )
-            if keys != known_keys and not by_hand and not is_part(movie):
+            if movie is not given.movie:
+                keys = hash_keys(movie)
+            rows.write(_copy_row(record_id, title_id, known_keys is None, tells_more, keys, encoded))
+            if is_part(movie) or (keys != known_keys and not by_hand):
                 changed[record_id] = Stored(
                     record_id=record_id,
                     title_id=title_id,
@@ -230,15 +273,27 @@ class PostgresStore(Store):
         rows.seek(0)
         cursor.copy_expert(_COPY, rows)
         cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
-        written = [record_id for (record_id,) in cursor.fetchall()]
-        settle(cursor, (), [record_id for record_id in written if record_id not in changed])
-        return {record_id: changed[record_id] for record_id in written if record_id in changed}
+        written = {record_id for (record_id,) in cursor.fetchall()}
+        changed = {record_id: stored for record_id, stored in changed.items() if record_id in written}
+        if changed:
+            cursor.execute(_UNJOINED, (list(changed), self._owner))
+        overtaken += [given for record_id, given in new.items() if record_id not in written]
+        return _Written(changed, written - changed.keys(), overtaken)
 
-    def _left_unjoined(self, connection: Connection, but: Collection[int]) -> list[Stored]:
+    def _settle(self, written: Collection[int], records: Sequence[Record], cursor: Cursor) -> None:
+        """Bring the catalogue after records that need not be compared, and note which titles of a batch were missed."""
+        settle(cursor, (), written)
+        for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
+            cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
+        read = [record.item for record in records if isinstance(record.item, Movie) and record.item.source != "list"]
+        cursor.execute(_END_MISSES, {**_names(read), "read": [movie.scraped_at for movie in read]})
+
+    def _left_unjoined(self, but: Collection[int]) -> list[Stored]:
         """Return records that this process could not compare, or one that has died; looked for now and then."""
         if time.monotonic() < self._next_look:
             return []
-        with connection, connection.cursor() as cursor:
+
+        def take(cursor: Cursor) -> list[Stored]:
             cursor.execute(_LEFT_UNJOINED, {"owner": self._owner, "most": _MAX_UNJOINED, "but": list(but)})
             found = cursor.fetchall()
             if not found:
@@ -246,6 +301,8 @@ class PostgresStore(Store):
                 return []
             cursor.execute(_UNJOINED, ([record_id for record_id, _, _ in found], self._owner))
             return read_stored(cursor, [site for _, site, _ in found], [site_id for _, _, site_id in found])
+
+        return self._transaction(WRITE_BESIDE_OTHERS, take)
 
     def _join(self, records: Sequence[Stored]) -> None:
         """Give stored records to the titles that they belong to; one that takes too long stays a title of its own."""
@@ -262,10 +319,7 @@ class PostgresStore(Store):
                 return
             message = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
             logger.warning(message, records[0].movie.site, records[0].movie.site_id, in_one_line(str(error)))
-            with self._connected() as connection, connection.cursor() as cursor:
-                _lock_titles(cursor)
-                settle(cursor, (), [records[0].record_id])
-                cursor.execute(_JOINED, ([records[0].record_id], self._owner))
+            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._apply, Plan(), records))
         self._next_look = time.monotonic() + _UNJOINED_POLL_SECONDS
 
     def _join_at_once(self, records: Sequence[Stored]) -> None:
@@ -273,17 +327,20 @@ class PostgresStore(Store):
         for _ in range(_MAX_PLANS):
             with _without_transaction(connection), connection.cursor() as cursor:
                 plan = plan_titles(cursor, records)
-            with connection, connection.cursor() as cursor:
-                _lock_titles(cursor)
-                if still_holds(cursor, plan):
-                    apply_plan(cursor, plan, records)
-                    cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
-                    return
-        with connection, connection.cursor() as cursor:
-            # Others write the same titles all the time: for once, they wait.
-            _lock_titles(cursor)
-            apply_plan(cursor, plan_titles(cursor, records), records)
-            cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
+            if self._transaction(SETTLE_BESIDE_OTHERS, partial(self._apply, plan, records)):
+                return
+        # Others write the same titles all the time: for once, they wait.
+        self._transaction(
+            SETTLE_BESIDE_OTHERS, lambda cursor: self._apply(plan_titles(cursor, records), records, cursor)
+        )
+
+    def _apply(self, plan: Plan, records: Sequence[Stored], cursor: Cursor) -> bool:
+        """Give records to titles as planned; return False when what that was decided by is no longer so."""
+        if not still_holds(cursor, plan):
+            return False
+        apply_plan(cursor, plan, records)
+        cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
+        return True
 
 
 def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> list[ScoreboardRow]:
@@ -321,16 +378,6 @@ def _prepare(connection: Connection) -> None:
         )
 
 
-def _lock_titles(cursor: Cursor) -> None:
-    """Wait until no other process writes. Raises TransientStoreError when that takes too long: no item is to blame."""
-    try:
-        cursor.execute("SELECT lock_titles()")
-    except psycopg2.errors.QueryCanceled as error:
-        raise TransientStoreError(
-            f"other processes have been writing all the time: {in_one_line(str(error))}"
-        ) from error
-
-
 @contextmanager
 def _without_transaction(connection: Connection) -> Iterator[None]:
     """Let each statement be one of its own, so that nothing is held between them, however long that is."""
@@ -342,9 +389,9 @@ def _without_transaction(connection: Connection) -> Iterator[None]:
             connection.autocommit = False
 
 
-def _write_misses(cursor: Cursor, misses: Sequence[bytes]) -> None:
-    if misses:
-        cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(misses).decode()}]"})
+def _names(movies: Sequence[Movie]) -> dict[str, list[Any]]:
+    """Return the sites of movies, and their ids there, as arguments of a statement."""
+    return {"sites": [movie.site for movie in movies], "site_ids": [movie.site_id for movie in movies]}
 
 
 def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
@@ -360,10 +407,7 @@ def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
     return [list(part.values()) for part in parts]
 
 
-def _copy_row(
-    record_id: int, title_id: int, read_at: datetime | None, tells_more: bool, keys: Sequence[int], item: bytes
-) -> bytes:
+def _copy_row(record_id: int, title_id: int, is_new: bool, tells_more: bool, keys: Sequence[int], item: bytes) -> bytes:
     """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
-    when = r"\N" if read_at is None else read_at.isoformat()
-    return f"{record_id}\t{title_id}\t{when}\t{tells_more}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
+    return f"{record_id}\t{title_id}\t{is_new}\t{tells_more}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"

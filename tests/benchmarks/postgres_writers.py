@@ -3,8 +3,8 @@
 usage: PYTHONPATH=. python tests/benchmarks/postgres_writers.py [TITLES] [WRITERS,…]
 
 Into a database with TITLES (200,000 unless given), 1, 4, 16 and 50 writers store batches of 500 titles with 15 credits, at least 16 batches
-in all: with `lock_titles` as it is, and with one that locks nothing, which is wrong, and shows what is to be had at most by narrowing
-it. `lock held` is the share of time during which one of them has the lock: near 100 %, more writers are of no use.
+in all: one writer at a time, as versions before did, and beside each other. `locked` is the share of time during which one of them
+keeps the others from settling titles, or from writing at all: near 100 %, more writers are of no use. `a batch` is that time by batch (ms).
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from multiprocessing.synchronize import Barrier
 
 import psycopg2
 
+from moviecrawler.database.titles import SETTLE_BESIDE_OTHERS, WRITE_ALONE, WRITE_BESIDE_OTHERS
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.benchmarks.postgres_speed import BATCH, fill, make_movies
 from tests.pipelines.runs import record_of
-from tests.services.postgres import GIVEN_URL, PostgresServer, execute, new_database
+from tests.services.postgres import GIVEN_URL, PostgresServer, new_database
 
 BATCHES = 16
-_NO_LOCK = "CREATE OR REPLACE FUNCTION lock_titles() RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(0) $$"
+_BESIDE_OTHERS = (WRITE_BESIDE_OTHERS, SETTLE_BESIDE_OTHERS)
 _HELD = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock')"
 _LOOK_SECONDS = 0.01
 
@@ -43,8 +45,8 @@ def write(url: str, first: int, batches: int, begin: Barrier, failed: multiproce
                 failed.put(str(error))
 
 
-def measure(url: str, writers: int, first: int) -> tuple[float, float, int]:
-    """Return titles a second, the share of time that the lock was held, and how many batches failed."""
+def measure(url: str, writers: int, first: int) -> tuple[float, float, float, int]:
+    """Return titles a second, the share of time that the lock was held, the ms of that by batch, and how many batches failed."""
     context = multiprocessing.get_context("fork")
     begin, failed = context.Barrier(writers + 1), context.Queue()
     batches = max(1, BATCHES // writers)
@@ -65,7 +67,8 @@ def measure(url: str, writers: int, first: int) -> tuple[float, float, int]:
             time.sleep(_LOOK_SECONDS)
         seconds = time.monotonic() - started
     lost = failed.qsize()
-    return (writers * batches - lost) * BATCH / seconds, held / looks, lost
+    stored = writers * batches - lost
+    return stored * BATCH / seconds, held / looks, 1000 * seconds * held / looks / stored, lost
 
 
 def main() -> None:
@@ -74,23 +77,22 @@ def main() -> None:
     numbers = [int(number) for number in sys.argv[2].split(",")] if len(sys.argv) > 2 else [1, 4, 16, 50]
     with PostgresServer() as server:
         home = GIVEN_URL or server.url
-        url, unlocked = new_database(home), new_database(home)
-        for one in (url, unlocked):
-            fill(one, titles)
-        execute(unlocked, _NO_LOCK)
+        databases = [new_database(home), new_database(home)]
+        for url in databases:
+            fill(url, titles)
         print(f"{titles:,} titles, batches of {BATCH}; load of the machine {os.getloadavg()[0]:.1f}", flush=True)
-        print(
-            f"{'writers':>8}{'titles/s':>10}{'lock held':>11}{'without lock':>14}{'batches that failed':>21}{'ratio':>8}"
-        )
+        columns = f"{'titles/s':>10}{'locked':>8}{'a batch':>9}{'failed':>8}"
+        print(f"{'':8}{'one at a time':>35}{'beside each other':>35}\n{'writers':>8}{columns}{columns}{'ratio':>8}")
         first = 3_000_000
         for writers in numbers:
-            rate, held, lost = measure(url, writers, first)
-            free, _, crossed = measure(unlocked, writers, first)
+            line, rates = f"{writers:8}", []
+            for url, locks in zip(databases, ((WRITE_ALONE, WRITE_ALONE), _BESIDE_OTHERS), strict=True):
+                vars(postgres).update(WRITE_BESIDE_OTHERS=locks[0], SETTLE_BESIDE_OTHERS=locks[1])
+                rate, held, each, lost = measure(url, writers, first)
+                rates.append(rate)
+                line += f"{rate:10,.0f}{held:8.0%}{each:9,.0f}{lost:8}"
             first += max(BATCHES, writers) * BATCH
-            print(
-                f"{writers:8}{rate:10,.0f}{held:11.0%}{free:14,.0f}{f'{lost}, {crossed}':>21}{free / rate:8.2f}",
-                flush=True,
-            )
+            print(f"{line}{rates[1] / rates[0]:8.2f}", flush=True)
 
 
 if __name__ == "__main__":

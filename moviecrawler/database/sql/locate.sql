@@ -2,7 +2,7 @@
 -- belongs to the title that the catalogue knows by its id; that it was verified to be a title's, a record of another site
 -- is told by that title's IMDb id.
 -- sites, site_ids, partial, scraped: arrays of equal length. The stored item comes with it where a reading is `partial`, or may not take
--- the place of the stored one; margin: see `write_movies.sql`.
+-- the place of the stored one; margin: see `replace_record.sql`.
 SELECT coalesce(k.record_id, nextval(pg_get_serial_sequence('records', 'record_id'))),
     coalesce(k.title_id, k.known_title_id, nextval(pg_get_serial_sequence('titles', 'title_id'))),
     k.match_keys,

@@ -1,6 +1,8 @@
 -- Run once a connection. What a batch consists of stands in temporary tables, which are emptied at its end.
 SET TimeZone = 'UTC';
 SET statement_timeout = '60s';
+-- Less than that: who waits for other processes is not to blame.
+SET lock_timeout = '45s';
 -- A process that stands still inside a batch must not keep the others waiting for long.
 SET idle_in_transaction_session_timeout = '60s';
 -- A batch that is told durable is on the disk; a server's own stricter setting, for its replicas, is kept.
@@ -12,7 +14,7 @@ SET enable_seqscan = off;
 CREATE TEMPORARY TABLE incoming (
     record_id  bigint NOT NULL,
     title_id   bigint NOT NULL,
-    read_at    timestamptz,  -- when the title itself was read; null: a row of a list
+    is_new     boolean NOT NULL,  -- nothing was stored of it when `locate.sql` looked
     tells_more boolean NOT NULL,  -- than what is stored
     match_keys bigint[] NOT NULL,
     item       jsonb NOT NULL

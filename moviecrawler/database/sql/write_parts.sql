@@ -1,4 +1,4 @@
--- Stores the other parts of what stands in `written`, and ends misses. Returns the records that were written.
+-- Stores the other parts of what stands in `written`. Returns the records that were written.
 WITH given AS (
     SELECT w.record_id, a.kind, a.value, a.currency
     FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'amounts')
@@ -14,7 +14,9 @@ WHERE (stored.value, stored.currency) IS DISTINCT FROM (excluded.value, excluded
 
 INSERT INTO genres (name)
 SELECT DISTINCT n.name FROM written w CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') AS n (name)
-WHERE NOT EXISTS (SELECT FROM genres g WHERE g.name = n.name);
+WHERE NOT EXISTS (SELECT FROM genres g WHERE g.name = n.name)
+ORDER BY n.name
+ON CONFLICT DO NOTHING;
 
 WITH given AS (
     SELECT w.record_id, n.position, g.genre_id
@@ -96,9 +98,5 @@ SELECT g.record_id, g.provider, g.kind, g.country, g.quality, g.price, g.currenc
 FROM given g
 WHERE NOT EXISTS (SELECT FROM known k WHERE (g.record_id, g.provider, g.kind, g.in_country, g.in_quality)
     = (k.record_id, k.provider, k.kind, k.in_country, k.in_quality));
-
-DELETE FROM misses m USING incoming i
-WHERE i.read_at IS NOT NULL AND m.site = (i.item ->> 'site')::site AND m.site_id = i.item ->> 'site_id'
-    AND (m.checked_at <= i.read_at OR m.checked_at > now() + interval '10 minutes');
 
 SELECT record_id FROM written

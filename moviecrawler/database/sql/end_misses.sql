@@ -1,0 +1,5 @@
+-- Titles whose page, or row of a dataset, was read are no longer missed. sites, site_ids, read: arrays of equal length.
+DELETE FROM misses m
+USING unnest(%(sites)s::site[], %(site_ids)s::text[], %(read)s::timestamptz[]) AS a (site, site_id, read_at)
+WHERE m.site = a.site AND m.site_id = a.site_id
+    AND (m.checked_at <= a.read_at OR m.checked_at > now() + interval '10 minutes')
