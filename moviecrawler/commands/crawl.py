@@ -65,8 +65,7 @@ def succeeded(stats: dict[str, Any], *, within_budget: bool = False) -> bool:
     Titles that the site doesn't have, or some that could not be read, don't make a crawl a failure; their Misses say so.
     A crawl that stored nothing is one, unless the site has none of its titles.
     """
-    from moviecrawler.extensions.outcomes import ended_by_itself  # noqa: PLC0415 - as above
-    from moviecrawler.extensions.progress import OUTCOMES  # noqa: PLC0415 - as above
+    from moviecrawler.extensions.outcomes import OUTCOMES, ended_by_itself  # noqa: PLC0415 - as above
 
     troubles = ("lists/missed", "titles/blocked", "titles/spooled", "titles/lost", "items/unrecorded")
     figures = (stats.get(f"titles/{name}", 0) for name in ("asked", "stored", "unchanged", "absent"))

@@ -18,13 +18,12 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from prometheus_client import CollectorRegistry, push_to_gateway, write_to_textfile
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import basic_auth_handler, default_handler
-from prometheus_client.registry import Collector
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.extensions.outcomes import ended_by_itself
+from moviecrawler.extensions.outcomes import OUTCOMES, ended_by_itself
 from moviecrawler.options import MetricsOptions, node_of
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUT_SECONDS = 10.0  # seconds
+_TIMEOUT_SECONDS = 10.0
 _JOB = "moviecrawler"
 _LABELS = ("site", "run")
 """Of all metrics."""
@@ -52,98 +51,53 @@ class _Counter(NamedTuple):
 
     name: str
     text: str
-    pattern: str
+    pattern: re.Pattern[str]
     """Of a stat's name; its named groups are labels, all of which have few values."""
-    labels: tuple[str, ...] = ()
 
 
-COUNTERS = (
-    _Counter("moviecrawler_titles_asked", "Titles asked for.", r"titles/asked"),
-    _Counter(
-        "moviecrawler_titles",
-        "Titles that ended, by how they did.",
-        r"titles/(?P<outcome>stored|absent|failed|blocked|disallowed|rejected|spooled|lost)",
-        ("outcome",),
-    ),
-    _Counter(
-        "moviecrawler_responses",
-        "Answers, by HTTP status.",
-        r"downloader/response_status_count/(?P<status>\d{3})",
-        ("status",),
-    ),
-    _Counter(
-        "moviecrawler_received_bytes", "Bytes of answers, as they came over the wire.", r"downloader/response_bytes"
-    ),
-    _Counter("moviecrawler_sent_bytes", "Bytes of requests.", r"downloader/request_bytes"),
-    _Counter("moviecrawler_request_errors", "Requests without an answer.", r"downloader/exception_count"),
-    _Counter("moviecrawler_retries", "Requests that were sent again.", r"retry/count"),
-    _Counter(
-        "moviecrawler_blocks",
-        "Refusals, by how the site refused.",
-        r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)",
-        ("kind",),
-    ),
-    _Counter(
-        "moviecrawler_extraction_errors",
-        "Pages of an unknown shape, by the field that could not be read.",
-        r"extraction/errors/(?P<field>[\w.]+)",
-        ("field",),
-    ),
-    _Counter("moviecrawler_list_pages_missed", "List pages that could not be read.", r"lists/missed"),
-    _Counter(
-        "moviecrawler_store_items",
-        "Items that a store is done with, by what became of them.",
-        r"store/(?P<store>\w+)/(?P<outcome>durable|rejected|spooled|lost)",
-        ("store", "outcome"),
-    ),
-    _Counter("moviecrawler_store_batches", "Batches written.", r"store/(?P<store>\w+)/batches", ("store",)),
-    _Counter("moviecrawler_store_write_seconds", "Time spent in writing.", r"store/(?P<store>\w+)/seconds", ("store",)),
-    _Counter(
-        "moviecrawler_store_retries",
-        "Writes that failed and were tried again.",
-        r"store/(?P<store>\w+)/retries",
-        ("store",),
-    ),
-    _Counter("moviecrawler_items_rejected", "Items that no title can have.", r"items/rejected"),
-    _Counter(
-        "moviecrawler_exit_attempts",
-        "Attempts through a pool of proxies, by outcome.",
-        r"identity/[\w.:-]+/(?P<pool>[\w-]+)/(?P<outcome>(?!bytes_)\w+)",
-        ("pool", "outcome"),
-    ),
-    _Counter(
-        "moviecrawler_exit_received_bytes",
-        "Bytes that came through a pool.",
-        r"identity/[\w.:-]+/(?P<pool>[\w-]+)/bytes_in",
-        ("pool",),
-    ),
-    _Counter(
-        "moviecrawler_exit_sent_bytes",
-        "Bytes that went through a pool.",
-        r"identity/[\w.:-]+/(?P<pool>[\w-]+)/bytes_out",
-        ("pool",),
-    ),
-    _Counter("moviecrawler_pages", "Title pages that were read.", r"coverage/pages"),
-    _Counter(
-        "moviecrawler_partial_pages",
-        "Title pages that are silent of a field that pages alike tell.",
-        r"coverage/partial",
-    ),
-    _Counter(
-        "moviecrawler_silent_pages",
-        "Title pages that are silent of a field, by field.",
-        r"coverage/silent/(?P<field>[\w.]+)",
-        ("field",),
-    ),
-    _Counter("moviecrawler_frontier_round_trips", "Exchanges with the shared queue.", r"frontier/round_trips"),
-    _Counter("moviecrawler_frontier_errors", "Exchanges that failed.", r"frontier/errors"),
-    _Counter(
-        "moviecrawler_alarm_messages",
-        "Messages about alarms.",
-        r"alarms/(?P<status>opened|reminder|recovered)",
-        ("status",),
-    ),
-)
+_POOL = r"identity/[\w.:-]+/(?P<pool>[\w-]+)"
+_STORE = r"store/(?P<store>\w+)"
+COUNTERS = [
+    _Counter(f"moviecrawler_{name}", text, re.compile(pattern))
+    for name, text, pattern in (
+        ("titles_asked", "Titles asked for.", "titles/asked"),
+        ("titles", "Titles that ended, by how they did.", f"titles/(?P<outcome>{'|'.join(OUTCOMES)})"),
+        ("responses", "Answers, by HTTP status.", r"downloader/response_status_count/(?P<status>\d{3})"),
+        ("received_bytes", "Bytes of answers, as they came over the wire.", "downloader/response_bytes"),
+        ("sent_bytes", "Bytes of requests.", "downloader/request_bytes"),
+        ("request_errors", "Requests without an answer.", "downloader/exception_count"),
+        ("retries", "Requests that were sent again.", "retry/count"),
+        ("blocks", "Refusals, by how the site refused.", r"blocks/[\w.:-]+/(?P<kind>(?!stopped)\w+)"),
+        (
+            "extraction_errors",
+            "Pages of an unknown shape, by the field that could not be read.",
+            r"extraction/errors/(?P<field>[\w.]+)",
+        ),
+        ("list_pages_missed", "List pages that could not be read.", "lists/missed"),
+        (
+            "store_items",
+            "Items that a store is done with, by what became of them.",
+            _STORE + "/(?P<outcome>durable|rejected|spooled|lost)",
+        ),
+        ("store_batches", "Batches written.", _STORE + "/batches"),
+        ("store_write_seconds", "Time spent in writing.", _STORE + "/seconds"),
+        ("store_retries", "Writes that failed and were tried again.", _STORE + "/retries"),
+        ("items_rejected", "Items that no title can have.", "items/rejected"),
+        ("exit_attempts", "Attempts through a pool of proxies, by outcome.", _POOL + r"/(?P<outcome>(?!bytes_)\w+)"),
+        ("exit_received_bytes", "Bytes that came through a pool.", _POOL + "/bytes_in"),
+        ("exit_sent_bytes", "Bytes that went through a pool.", _POOL + "/bytes_out"),
+        ("pages", "Title pages that were read.", "coverage/pages"),
+        ("partial_pages", "Title pages that are silent of a field that pages alike tell.", "coverage/partial"),
+        (
+            "silent_pages",
+            "Title pages that are silent of a field, by field.",
+            r"coverage/silent/(?P<field>[\w.]+)",
+        ),
+        ("frontier_round_trips", "Exchanges with the shared queue.", "frontier/round_trips"),
+        ("frontier_errors", "Exchanges that failed.", "frontier/errors"),
+        ("alarm_messages", "Messages about alarms.", "alarms/(?P<status>opened|reminder|recovered)"),
+    )
+]
 GAUGES = {
     "moviecrawler_crawl_start_time_seconds": "When this process began the crawl, since 1970.",
     "moviecrawler_crawl_last_update_time_seconds": "When these figures were written, since 1970.",
@@ -155,8 +109,7 @@ GAUGES = {
     "moviecrawler_alarms_open": "Alarms of the site that stand, by kind.",
     "moviecrawler_store_buffered_items_max": "Most items that waited for a store at once.",
 }
-_BUFFERED = re.compile(r"store/(?P<store>\w+)/buffered_max")
-_COMPILED = [(counter, re.compile(counter.pattern)) for counter in COUNTERS]
+_BUFFERED = re.compile(_STORE + "/buffered_max")
 
 
 class Metrics:
@@ -248,9 +201,9 @@ class Metrics:
     def _families(self) -> Iterable[Metric]:
         stats = self._crawler.stats.get_stats()
         own = [self._site, self._run]
-        for counter, pattern in _COMPILED:
-            family = CounterMetricFamily(counter.name, counter.text, labels=[*_LABELS, *counter.labels])
-            for values, total in _sums(stats, pattern, counter.labels).items():
+        for name, text, pattern in COUNTERS:
+            family = CounterMetricFamily(name, text, labels=[*_LABELS, *pattern.groupindex])
+            for values, total in _sums(stats, pattern).items():
                 family.add_metric([*own, *values], total)
             yield family
         for name, (labels, figures) in self._gauges(stats).items():
@@ -268,7 +221,7 @@ class Metrics:
         for alarm in alarms.open if alarms is not None else ():
             if alarm.site == self._site:
                 kinds[alarm.kind,] = kinds.get((alarm.kind,), 0) + 1
-        buffered = _sums(stats, _BUFFERED, ("store",))
+        buffered = _sums(stats, _BUFFERED)
         ended: _Figures = {}
         if self._reason is not None:
             within_budget = getattr(self._crawler.spider, "refills", False)
@@ -286,15 +239,11 @@ class Metrics:
         }
 
 
-class _Snapshot(Collector):
-    """Figures of one moment."""
+class _Snapshot:
+    """Figures of one moment, as a registry takes them."""
 
     def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        """Return them."""
-        return self._families
+        self.collect = lambda: families
 
 
 def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
@@ -304,11 +253,10 @@ def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
     return urlunsplit((parts.scheme, host, parts.path, "", "")), user
 
 
-def _sums(stats: Mapping[str, Any], pattern: re.Pattern[str], labels: tuple[str, ...]) -> dict[tuple[str, ...], float]:
-    sums: dict[tuple[str, ...], float] = {}
+def _sums(stats: Mapping[str, Any], pattern: re.Pattern[str]) -> _Figures:
+    sums: _Figures = {}
     for name, value in stats.items():
         found = pattern.fullmatch(name)
         if found is not None and isinstance(value, int | float):
-            values = tuple(found[label] for label in labels)
-            sums[values] = sums.get(values, 0.0) + value
+            sums[found.groups()] = sums.get(found.groups(), 0.0) + value
     return sums

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from moviecrawler.signals import Outcome
 
+OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
+"""How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
+
 
 class TitleOutcomes:
     """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.

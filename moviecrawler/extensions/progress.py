@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
 
+from moviecrawler.extensions.outcomes import OUTCOMES
 from moviecrawler.frontier.runs import Rate, details_of, line_of, name_of
 from moviecrawler.frontier.shared import shared_scheduler
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
-"""How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 _REDRAW_SECONDS = 0.2  # seconds between two looks at the figures
 _REPORT_POLL_SECONDS = 1.0  # seconds between two looks at those of all workers
 

@@ -16,7 +16,7 @@ from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.extensions.progress import OUTCOMES
+from moviecrawler.extensions.outcomes import OUTCOMES
 from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss, Site

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,11 +15,13 @@ from moviecrawler.monitors import keys
 from moviecrawler.monitors.places import ANY, KNOWN_FROM_PAGES, NOTHING, WINDOW_PAGES, Example, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
 
     from moviecrawler.monitors.places import Baselines, Seen
+    from moviecrawler.monitors.redis_hashes import RedisHashes
+    from moviecrawler.monitors.sqlite_hashes import SqliteHashes
 
 T = TypeVar("T")
 Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
@@ -71,32 +73,10 @@ class Day(NamedTuple):
     silent: int = 0
 
 
-class Hashes(Protocol):
-    """Storage of hashes by key, and of a list of events. Each method raises AlarmStoreError."""
-
-    def read(self, hash_keys: Sequence[str]) -> list[dict[str, str]]:
-        """Return hashes; an empty one for each unknown key."""
-
-    def update(self, hash_keys: Sequence[str], change: Callable[[list[dict[str, str]]], T], seconds: float | None) -> T:
-        """Have `change` alter hashes in one atomic step, and return its result. It may be called more than once.
-
-        Hashes that are written expire after `seconds`; never for None.
-        """
-
-    def add_event(self, event: str, most: int) -> None:
-        """Add an event, and keep the `most` latest."""
-
-    def events(self, limit: int) -> list[str]:
-        """Return the latest events, newest first."""
-
-    def close(self) -> None:
-        """Disconnect."""
-
-
 class AlarmStore:
     """The store. All methods block, raise AlarmStoreError, and may be called in any thread."""
 
-    def __init__(self, hashes: Hashes) -> None:
+    def __init__(self, hashes: RedisHashes | SqliteHashes) -> None:
         self._hashes = hashes
 
     # --- Alarms -------------------------------------------------------------------------------------------------------

@@ -18,13 +18,16 @@ T = TypeVar("T")
 
 
 class RedisHashes:
-    """See `Hashes`. An update is a transaction, which is repeated when another client has changed a key meanwhile."""
+    """Hashes by key, and a list of events, as in `SqliteHashes`.
+
+    An update is a transaction, which is repeated when another client has changed a key meanwhile.
+    """
 
     def __init__(self, url: str, parameters: Mapping[str, Any] | None = None) -> None:
         self._client = connect_blocking(url, **{**(parameters or {}), "decode_responses": True})
 
     def read(self, hash_keys: Sequence[str]) -> list[dict[str, str]]:
-        """See `Hashes`."""
+        """See `SqliteHashes`."""
         with _errors_translated():
             pipe = self._client.pipeline(transaction=False)
             for key in hash_keys:
@@ -33,7 +36,7 @@ class RedisHashes:
         return found
 
     def update(self, hash_keys: Sequence[str], change: Callable[[list[dict[str, str]]], T], seconds: float | None) -> T:
-        """See `Hashes`."""
+        """See `SqliteHashes`."""
 
         def transact(pipe: Any) -> T:
             before = [pipe.hgetall(key) for key in hash_keys]
@@ -54,18 +57,18 @@ class RedisHashes:
         return result
 
     def add_event(self, event: str, most: int) -> None:
-        """See `Hashes`."""
+        """See `SqliteHashes`."""
         with _errors_translated():
             self._client.pipeline().lpush(keys.HISTORY, event).ltrim(keys.HISTORY, 0, most - 1).execute()
 
     def events(self, limit: int) -> list[str]:
-        """See `Hashes`."""
+        """See `SqliteHashes`."""
         with _errors_translated():
             found: list[str] = self._client.lrange(keys.HISTORY, 0, limit - 1)
         return found
 
     def close(self) -> None:
-        """See `Hashes`."""
+        """See `SqliteHashes`."""
         self._client.close()
 
 

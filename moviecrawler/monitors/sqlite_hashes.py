@@ -39,18 +39,21 @@ DROP TABLE alarms; DROP TABLE places; DROP TABLE latest; DROP TABLE examples; DR
 
 
 class SqliteHashes:
-    """See `Hashes`."""
+    """Hashes by key, and a list of events. Each method raises AlarmStoreError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, hash_keys: Sequence[str]) -> list[dict[str, str]]:
-        """See `Hashes`."""
+        """Return hashes; an empty one for each unknown key."""
         with self._transaction() as connection:
             return [_hash(connection, key) for key in hash_keys]
 
     def update(self, hash_keys: Sequence[str], change: Callable[[list[dict[str, str]]], T], seconds: float | None) -> T:
-        """See `Hashes`."""
+        """Have `change` alter hashes in one atomic step, and return its result. It may be called more than once.
+
+        Hashes that are written expire after `seconds`; never for None.
+        """
         now = time.time()
         with self._transaction() as connection:
             connection.execute("DELETE FROM hashes WHERE expires < ?", (now,))
@@ -66,19 +69,19 @@ class SqliteHashes:
         return result
 
     def add_event(self, event: str, most: int) -> None:
-        """See `Hashes`."""
+        """Add an event, and keep the `most` latest."""
         with self._transaction() as connection:
             number = connection.execute("INSERT INTO events (event) VALUES (?)", (event,)).lastrowid or 0
             connection.execute("DELETE FROM events WHERE number <= ?", (number - most,))
 
     def events(self, limit: int) -> list[str]:
-        """See `Hashes`."""
+        """Return the latest events, newest first."""
         with self._transaction() as connection:
             query = "SELECT CAST(event AS TEXT) FROM events ORDER BY number DESC LIMIT ?"
             return [event for (event,) in connection.execute(query, (limit,))]
 
     def close(self) -> None:
-        """See `Hashes`."""
+        """Disconnect, which a file does after each step."""
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
