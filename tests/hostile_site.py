@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import threading
 import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import brotli
 from backports import zstd
+
+from tests.services.threads import Server
 
 Wire = tuple[list[tuple[str, str]], bytes | Callable[[], Iterator[bytes]]]
 """Headers and the body, or what makes its pieces while they are sent."""
@@ -111,7 +111,7 @@ def _made(kind: str) -> Wire:
     return HOSTILE[kind]()
 
 
-class HostileSite:
+class HostileSite(Server):
     """Serves the titles of `bad` in the way that each is told, and everything else as `behind` does, a URL."""
 
     def __init__(self, behind: str, bad: dict[str, str]) -> None:
@@ -121,10 +121,6 @@ class HostileSite:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-
-            def handle(self) -> None:
-                with suppress(OSError):  # a client that has heard enough hangs up
-                    super().handle()
 
             def do_GET(self) -> None:
                 self.close_connection = True
@@ -159,18 +155,10 @@ class HostileSite:
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-        self._kinds = set(bad.values()) - {REDIRECTS}
-
-    def __enter__(self) -> Self:
-        for kind in self._kinds:
+        super().__init__(Handler)
+        for kind in set(bad.values()) - {REDIRECTS}:
             _made(kind)  # so that no client waits for it
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"

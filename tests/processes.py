@@ -14,6 +14,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -97,6 +99,14 @@ def start(
         command = [sys.executable, "-m", "scrapy", *arguments]
         return subprocess.Popen(command, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
     return ForkedCommand(arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
+
+
+def printed(end: int) -> Iterator[bytes]:
+    """Yield what is written to a pipe or a terminal, of which `end` is the other end, until nobody writes to it any more."""
+    with suppress(OSError):  # that is how a terminal tells it
+        while chunk := os.read(end, 4096):
+            yield chunk
+    os.close(end)
 
 
 def _run(arguments: list[str], env: dict[str, str], cwd: Path, *outputs: Path) -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from moviecrawler.commands.crawl import succeeded
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import counts, reset, scrapy
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=10, light=True) as running:
-        yield running
+from tests.crawling import counts, scrapy
 
 
 @pytest.mark.parametrize(
@@ -31,6 +24,8 @@ def replica() -> Iterator[ReplicaProcess]:
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
         (["imdb", "-s", "CONTACT=\u00fc@example.com"], "CONTACT is"),
         (["imdb", "-s", "STORE_BATCH_ITEMS=many"], "STORE_BATCH_ITEMS is 'many'"),
+        (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
+        (["imdb", "-s", f"DATA_DIR={__file__}"], "nothing can be written"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),
         (["rottentomatoes", "-a", "list=search?q=x"], "list is 'search?q=x'"),
     ],
@@ -38,20 +33,12 @@ def replica() -> Iterator[ReplicaProcess]:
 def test_mistake_is_one_sentence_and_sends_nothing(
     arguments: list[str], expected: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    reset(replica)
     finished = scrapy("crawl", *arguments, data=tmp_path, replica=replica)
     assert finished.code == 2
     last = finished.log.strip().splitlines()[-1]
     assert expected in last
     assert "Traceback" not in finished.log
     assert sum(counts(replica, site)["robots"] for site in replica.urls) == 0
-
-
-def test_data_dir_that_is_a_file_is_refused(replica: ReplicaProcess, tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("")
-    finished = scrapy("crawl", "imdb", "-s", f"DATA_DIR={tmp_path / 'taken'}", data=tmp_path, replica=replica)
-    assert finished.code == 2
-    assert "nothing can be written" in finished.log
 
 
 @pytest.mark.parametrize(
@@ -64,7 +51,6 @@ def test_data_dir_that_is_a_file_is_refused(replica: ReplicaProcess, tmp_path: P
 def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
     name: str, url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    reset(replica)
     finished = scrapy("crawl", "imdb", data=tmp_path, replica=replica, **{name: url})
     assert finished.code == 1
     assert "can't be used, so nothing is crawled: " in finished.log
@@ -75,7 +61,8 @@ def test_store_that_can_not_be_reached_is_an_error_and_nothing_is_sent(
 
 def test_store_that_may_be_waited_for_loses_nothing(replica: ReplicaProcess, tmp_path: Path) -> None:
     settings = {"STORE_UNREACHABLE": "wait", "DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/movies"}
-    finished = scrapy("crawl", "imdb", "-s", "STORE_CLOSE_SECONDS=0.5", data=tmp_path, replica=replica, **settings)
+    given = ("imdb", "-a", "limit=10", "-s", "STORE_CLOSE_SECONDS=0.5")
+    finished = scrapy("crawl", *given, data=tmp_path, replica=replica, **settings)
     assert finished.code == 1
     assert len(finished.movies) == 10
     (kept,) = (tmp_path / "spool").iterdir()

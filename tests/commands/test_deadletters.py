@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +12,17 @@ from scrapy import Request
 
 from moviecrawler.frontier.dupefilter import fingerprint
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, scrapy
 from tests.frontier.workers import Workers
+from tests.services.replica import IDS
 
-TITLES = 20
-CATALOGUE = Catalogue(1, TITLES)
 KEYS = Keys("imdb", "default")
 FORGED = (
     "200"
     + "0" * 32
     + '[1,"https://example.com/\\u001b[2J","imdb","parse_title","title_failed",{},"page",0,0,0,0,null,null]'
 )
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
 
 
 def dead_letters(redis_url: str, data: Path, *arguments: str) -> Finished:
@@ -50,7 +41,7 @@ def set_aside(replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis
     """Return the ids of three dead letters of a crawl: of a forged request, of what is none, and of a bad seed."""
     redis_client.rpush(KEYS.requests(2), FORGED, b"\x80\x04pickle\x1b[31m")
     redis_client.rpush("imdb:start_urls", "rubbish\x07")
-    with Workers("imdb", f"ids={CATALOGUE.imdb_id(0)}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
+    with Workers("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log
         assert len(workers.movies) == 1
@@ -100,7 +91,7 @@ def test_they_are_listed_with_nothing_that_could_move_a_cursor_and_queued_again_
 def test_requeued_title_is_crawled(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    titles = [CATALOGUE.imdb_id(index) for index in (1, 2)]
+    titles = IDS[1:3]
     with Workers("imdb", f"ids={titles[0]}", data=tmp_path, replica=replica, redis_url=redis_url) as workers:
         workers.start()
         assert workers.wait() == [0], workers.log

@@ -18,6 +18,7 @@ import redis
 
 from moviecrawler.frontier.keys import Keys
 from tests.crawling import LONGEST, environment, scrapy
+from tests.processes import printed
 
 TITLES = 60
 KEYS = Keys("imdb", "default")
@@ -75,22 +76,14 @@ def watch(url: str, data: Path, stdout: int, reading: int, until: bytes, then: C
         too_late = threading.Timer(LONGEST, process.kill)
         too_late.start()
         seen, done = b"", False
-        while chunk := _read(reading):
+        for chunk in printed(reading):
             seen += chunk
             if until in seen and not done:
                 then()
                 done = True
         too_late.cancel()
         assert process.wait() == 0, seen
-    os.close(reading)
     return seen.decode()
-
-
-def _read(end: int) -> bytes:
-    try:
-        return os.read(end, 4096)
-    except OSError:  # that is how a terminal tells that nobody writes to it any more
-        return b""
 
 
 def test_json_holds_what_all_nodes_have_done(crawled: str, redis_client: redis.Redis, tmp_path: Path) -> None:

@@ -13,14 +13,13 @@ import redis
 
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.failed_pages import read_sample
-from moviecrawler.items import Movie, Site
+from moviecrawler.items import Movie
 from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import GONE_AFTER_PAGES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, crawl
 from tests.monitors.receivers import Webhook
-from tests.monitors.test_places_of_pages import RENAMES, SITES, site_id
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 
@@ -192,57 +191,3 @@ def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep
     assert sample.reason.startswith("silent of ")
     assert "scores.imdb" in sample.reason
     assert b"meanOfVotes" in page
-
-
-# --- Long -------------------------------------------------------------------------------------------------------------
-
-LISTS = {
-    "imdb": ["top", "popular", "boxoffice"],
-    "metacritic": ["metascore", "new", "popular", "sitemap"],
-    "rottentomatoes": ["movies_at_home/sort:popular", "movies_at_home/sort:newest", "movies_in_theaters", "sitemap"],
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("site", SITES)
-def test_no_list_of_a_site_is_an_alarm(site: Site, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=600, light=True) as replica:
-        for list_ in LISTS[site]:
-            finished = crawl(site, f"list={list_}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-            assert_no_alarm(finished, tmp_path)
-            assert finished.stat("titles/stored")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("site", SITES)
-def test_crawls_of_only_unreleased_unscored_and_obscure_titles_are_no_alarm(site: Site, tmp_path: Path) -> None:
-    titles = 3_000
-    catalogue = Catalogue(1, titles)
-    films = [catalogue.movie(index) for index in range(titles)]
-    chosen = {
-        "unreleased": [index for index in range(titles) if catalogue.basics(index).upcoming],
-        "unscored": [index for index, film in enumerate(films) if film.rating is None or film.metascore is None],
-        "obscure": sorted(range(titles), key=lambda index: (films[index].rating or (0, 0))[1]),
-    }
-    with ReplicaProcess(titles=titles, light=True) as replica:
-        for indices in (list(range(150)), *chosen.values()):
-            asked = ",".join(filter(None, (site_id(catalogue, site, index) for index in indices[:150])))
-            if not asked:  # the site has none of them
-                assert indices == chosen["unreleased"]
-                continue
-            finished = crawl(site, f"ids={asked}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-            assert_no_alarm(finished, tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("site", "name"), [(site, name) for site in SITES for name in RENAMES[site]])
-def test_each_renamed_score_of_each_site_is_an_alarm_and_loses_nothing(site: Site, name: str, tmp_path: Path) -> None:
-    with ReplicaProcess(titles=130, light=True) as replica:
-        first = crawl(site, "list=sitemap" if site != "imdb" else IDS, data=tmp_path, replica=replica)
-        assert first.code == 0
-        before = scores(first.movies)
-        rename(replica, {key: key.replace(key.strip('"'), "renamed") for key in RENAMES[site][name]}, after=60)
-        again = crawl(site, f"ids={','.join(map(str, before))}", data=tmp_path, replica=replica, FRESHNESS_MARGIN="0")
-    assert again.code == 0, again.log
-    assert f"coverage/{site}/{name}" in alarms(tmp_path)
-    assert scores(again.movies) == before

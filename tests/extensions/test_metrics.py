@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import socketserver
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +23,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import crawl, reset
 from tests.monitors.receivers import Webhook
+from tests.services.threads import Host
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
 UNITS = ("_total", "_bytes", "_seconds", "_ratio", "_max", "_open", "_running", "_success", "_stopped", "_pages")
@@ -114,23 +113,12 @@ def test_gateway_that_is_away_is_no_reason_to_stop(replica: ReplicaProcess, tmp_
     assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL") == 1
 
 
-class NoHttp(socketserver.BaseRequestHandler):
-    """Answers what is no HTTP."""
-
-    def handle(self) -> None:
-        self.request.recv(65_536)
-        self.request.sendall(b"-ERR unknown command\r\n")
-
-
 def test_gateway_that_speaks_no_http_stops_neither_the_crawl_nor_the_file(
     replica: ReplicaProcess, tmp_path: Path
 ) -> None:
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), NoHttp) as gateway:
-        threading.Thread(target=gateway.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{gateway.server_address[1]}"
-        own = {"METRICS_FOLDER": str(tmp_path), "METRICS_PUSH_URL": url, "METRICS_EVERY": "0.1"}
+    with Host(b"-ERR unknown command\r\n") as gateway:
+        own = {"METRICS_FOLDER": str(tmp_path), "METRICS_PUSH_URL": f"http://{gateway.address}", "METRICS_EVERY": "0.1"}
         finished = crawl("imdb", "limit=5", data=tmp_path, replica=replica, **own)
-        gateway.shutdown()
     assert finished.code == 0
     assert finished.log.count("Metrics could not be written to METRICS_PUSH_URL (BadStatusLine)") == 1
     assert "Traceback" not in finished.log

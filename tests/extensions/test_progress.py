@@ -14,6 +14,7 @@ import pytest
 
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import LONGEST, change, crawl, environment, scrapy
+from tests.processes import printed
 
 
 @pytest.fixture(autouse=True)
@@ -87,20 +88,9 @@ def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_
         stderr=theirs,
     ) as process:
         os.close(theirs)
-        seen = b""
-        while chunk := _read(ours):
-            seen += chunk
+        text = b"".join(printed(ours)).decode()
         assert process.wait(LONGEST) == 0
-    os.close(ours)
-    text = seen.decode()
     assert "imdb: 100%|" in text
     assert "20/20" in text
     assert "tt0000001 absent: HTTP status 404" in text
     assert "DEBUG" not in text
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # that is how a terminal tells that nobody writes to it any more
-        return b""

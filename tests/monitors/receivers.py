@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import StreamRequestHandler, ThreadingTCPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from socketserver import StreamRequestHandler
+from typing import Any
+
+from tests.services.threads import Server
 
 
-class _Receiver:
-    server: ThreadingHTTPServer | ThreadingTCPServer
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self._thread.join()
-        self.server.server_close()
-
-    @property
-    def port(self) -> int:
-        return int(self.server.server_address[1])
-
-
-class Webhook(_Receiver):
+class Webhook(Server):
     """Answers with the statuses given, one after the other, and then with 200."""
 
     def __init__(self, *statuses: int) -> None:
@@ -53,18 +36,18 @@ class Webhook(_Receiver):
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hooks/s3cret-token"
+        return f"http://{self.address}/hooks/s3cret-token"
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         return [json.loads(body) for body in self.bodies]
 
 
-class MailServer(_Receiver):
+class MailServer(Server):
     """Takes every mail."""
 
     def __init__(self) -> None:
@@ -86,8 +69,8 @@ class MailServer(_Receiver):
                     if word == b"QUIT":
                         return
 
-        self.server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"smtp://127.0.0.1:{self.port}"
+        return f"smtp://{self.address}"

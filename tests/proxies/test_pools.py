@@ -10,7 +10,6 @@ from scrapy.settings import Settings
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.pools import Route
 from moviecrawler.proxies.site_pools import SitePools
-from tests.crawling import scrapy
 
 USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
 URL = f"http://{USER}:{PASSWORD}@proxy.example:8080"
@@ -138,10 +137,3 @@ def test_worker_pool_replaces_the_order_of_the_sites_that_rotate() -> None:
     assert {site: [pool.name for pool in order] for site, order in tied.orders.items()} == {"imdb": ["home"]}
     assert set(options(PROXY_POOLS=POOLS, WORKER_POOL="home").orders) == {"imdb", "metacritic", "rottentomatoes"}
     assert options(PROXY_POOLS=POOLS).orders == {}
-
-
-def test_a_crawl_says_what_is_wrong_before_its_first_request(tmp_path: Path) -> None:
-    finished = scrapy("crawl", "imdb", "-a", "list=top", data=tmp_path, PROXY_POOLS=URL, PROXY_ORDER="datacenter")
-    assert finished.code == 2
-    assert "PROXY_POOLS is neither JSON nor a file" in finished.log.strip().splitlines()[-1]
-    assert PASSWORD not in finished.log

@@ -10,7 +10,8 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import TorOptions
 from moviecrawler.proxies import tor
 from moviecrawler.proxies.tor import Address, TorError, TorPool
-from tests.proxies.tor_fakes import FakeControl, FakeTunnel, Host
+from tests.proxies.tor_fakes import FakeControl, FakeTunnel
+from tests.services.threads import Host
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

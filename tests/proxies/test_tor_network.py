@@ -14,8 +14,8 @@ from moviecrawler.proxies.tor import TorError, TorPool
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import counts
 from tests.proxies.over_tor import crawl
-from tests.proxies.tor_fakes import Host
 from tests.services.https import HttpsFront
+from tests.services.threads import Host
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -4,69 +4,18 @@ from __future__ import annotations
 
 import re
 import socket
-import socketserver
-import threading
-from contextlib import suppress
-from typing import Self
+
+from tests.services.threads import Server, join
 
 
-class _Server:
-    """Listens on a free port while the `with` block runs. Each connection has a thread, in which `_serve` is called."""
+class _Server(Server):
+    """Calls `_serve` with each connection."""
 
     def __init__(self, port: int = 0) -> None:
-        self.port = port
-        """The same after its end."""
-        self._open: list[socket.socket] = []
-        self._errors: list[BaseException] = []
-
-    def __enter__(self) -> Self:
-        fake = self
-
-        class Handler(socketserver.BaseRequestHandler):
-            def handle(self) -> None:
-                fake._open.append(self.request)
-                try:
-                    with suppress(OSError):
-                        fake._serve(self.request)
-                except BaseException as error:  # noqa: BLE001 - raised at the end
-                    fake._errors.append(error)
-
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", self.port), Handler)
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        for connection in self._open:  # closing alone would not wake the threads that read from them
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        self._server.server_close()
-        assert not self._errors
-
-    @property
-    def address(self) -> str:
-        """As in settings."""
-        return f"127.0.0.1:{self.port}"
+        super().__init__(lambda connection, *_: self._serve(connection), port)
 
     def _serve(self, connection: socket.socket) -> None:
         raise NotImplementedError
-
-
-class Host(_Server):
-    """Says one thing or nothing, and keeps what it is sent."""
-
-    def __init__(self, says: bytes = b"") -> None:
-        super().__init__()
-        self._says = says
-        self.connected = threading.Event()
-        self.received = b""
-
-    def _serve(self, connection: socket.socket) -> None:
-        self.connected.set()
-        connection.sendall(self._says)
-        while piece := connection.recv(1024):
-            self.received += piece
 
 
 class FakeTunnel(_Server):
@@ -101,18 +50,7 @@ class FakeTunnel(_Server):
         host, _, port = target.rpartition(":")
         with socket.create_connection((self.hosts.get(host, host), int(port))) as there:
             connection.sendall(b"HTTP/1.0 200 OK\r\nVia: tor/1.0 tor-network (tor 0.4.9.11)\r\n\r\n")
-            answering = threading.Thread(target=_copy, args=(there, connection))
-            answering.start()
-            _copy(connection, there)
-            answering.join()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while piece := source.recv(65_536):
-            target.sendall(piece)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_RDWR)
+            join(connection, there)
 
 
 class FakeControl(_Server):
