@@ -64,7 +64,7 @@ class ForwardProxy:
         """As PROXY_POOLS takes it."""
         return f"http://{self.user}:{self.password}@127.0.0.1:{self.port}"
 
-    def serve(self, client: socket.socket, *_: object) -> None:
+    def serve(self, client: socket.socket, *_arguments: object) -> None:
         """Answer one request."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
