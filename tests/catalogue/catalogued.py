@@ -10,6 +10,8 @@ from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow, Sighting
+from moviecrawler.catalogue.store import CatalogueStore
+from moviecrawler.database.connection import open_database
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import record_of
@@ -17,7 +19,7 @@ from tests.services.postgres import execute
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
-    from moviecrawler.catalogue.store import CatalogueStore
+    from moviecrawler.catalogue.loading import Imported
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LEASE = timedelta(hours=2)
@@ -38,70 +40,56 @@ def row(number: int, **fields: Any) -> ImportRow:
     )
 
 
-def bring_in(store: CatalogueStore, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Any:
-    return load(store, source, "1", rows, len(rows), now)
-
-
-def claims_of(
-    store: CatalogueStore, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW
-) -> list[Claim]:
-    return store.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
-
-
-def claim(store: CatalogueStore, size: int = 10, **more: Any) -> list[str]:
-    """Return the ids that are claimed."""
-    return [claim.ids[0] for claim in claims_of(store, size, **more)]
-
-
-def unfound(store: CatalogueStore, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW) -> list[Claim]:
-    """Claim titles whose id is to be looked for in the site's lists."""
-    return store.claim_unfound(site, size, worker="w", lease=LEASE, now=now)[0]
-
-
-def list_names(store: CatalogueStore, site: Any, *ids: str) -> None:
-    """Have a list of a site name ids."""
-    store.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
-
-
 def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime = NOW, **fields: Any) -> SiteOutcome:
     return SiteOutcome(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 
 
-def state(database_url: str, imdb_id: str, site: str = "imdb") -> dict[str, Any]:
-    found = execute(
-        database_url,
-        "SELECT to_jsonb(s) FROM title_sites s JOIN titles t USING (title_id) WHERE t.imdb_id = %s AND s.site = %s",
-        imdb_id,
-        site,
-    )
-    return found[0][0]  # type: ignore[return-value]
-
-
-def when(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def write(database_url: str, *movies: Movie) -> None:
-    """Store movies as a crawl does."""
-    with closing(PostgresStore(database_url)) as postgres:
-        postgres.open()
-        postgres.write([record_of(movie) for movie in movies])
-
-
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
-    return Movie(
-        **{
-            "site": site,
-            "site_id": site_id,
-            "url": f"https://{site}/{site_id}",
-            "title": title,
-            "kind": "movie",
-            "year": 2000,
-            "scraped_at": NOW,
-            **fields,
-        }
-    )
+    given = {"kind": "movie", "year": 2000, "scraped_at": NOW, **fields}
+    return Movie(site=site, site_id=site_id, url=f"https://{site}/{site_id}", title=title, **given)
 
 
-def title_id(database_url: str, imdb_id: str = "tt1000001") -> Any:
-    return execute(database_url, "SELECT title_id FROM titles WHERE imdb_id = %s", imdb_id)[0][0]
+class Catalogued(CatalogueStore):
+    """The catalogue of a database, with what tests do to it and look at."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(lambda: open_database(url))
+        self.url = url
+
+    def sql(self, statement: str, *values: object) -> Any:
+        """Run a statement on a connection of its own, and return its rows."""
+        return execute(self.url, statement, *values)
+
+    def bring_in(self, *rows: ImportRow, source: str = "test", now: datetime = NOW) -> Imported:
+        return load(self, source, "1", rows, len(rows), now)
+
+    def claims_of(self, size: int = 10, *, site: Any = "imdb", worker: str = "w", now: datetime = NOW) -> list[Claim]:
+        return self.claim(site, size, worker=worker, lease=LEASE, round_robin=DeficitRoundRobin(), now=now)
+
+    def claim_ids(self, size: int = 10, **more: Any) -> list[str]:
+        """Claim titles, and return their ids."""
+        return [claim.ids[0] for claim in self.claims_of(size, **more)]
+
+    def unfound(self, site: Any = "rottentomatoes", size: int = 5, *, now: datetime = NOW) -> list[Claim]:
+        """Claim titles whose id is to be looked for in the site's lists."""
+        return self.claim_unfound(site, size, worker="w", lease=LEASE, now=now)[0]
+
+    def list_names(self, site: Any, *ids: str) -> None:
+        """Have a list of a site name ids."""
+        self.sight(site, map(Sighting, ids), "lists", trending=False, pages=0, now=NOW)
+
+    def state(self, imdb_id: str, site: str = "imdb") -> Any:
+        """Return the row of a title on a site."""
+        statement = "SELECT s.* FROM title_sites s JOIN titles t USING (title_id) WHERE t.imdb_id = %s AND s.site = %s"
+        with self.transaction() as cursor:
+            cursor.execute(statement, (imdb_id, site))
+            return cursor.fetchone()
+
+    def write(self, *movies: Movie) -> None:
+        """Store movies as a crawl does."""
+        with closing(PostgresStore(self.url)) as postgres:
+            postgres.open()
+            postgres.write([record_of(movie) for movie in movies])
+
+    def title_id(self, imdb_id: str = "tt1000001") -> Any:
+        return self.sql("SELECT title_id FROM titles WHERE imdb_id = %s", imdb_id)[0][0]

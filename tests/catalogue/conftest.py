@@ -6,17 +6,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.settings import Settings
 
-from moviecrawler.catalogue.store import open_catalogue
+from tests.catalogue.catalogued import Catalogued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moviecrawler.catalogue.store import CatalogueStore
-
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[CatalogueStore]:
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
+def store(database_url: str) -> Iterator[Catalogued]:
+    with closing(Catalogued(database_url)) as store:
         yield store

@@ -13,10 +13,9 @@ import pytest
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
 from moviecrawler.errors import ExtractionError, TransientStoreError
 from tests.catalogue.files import FileServer, fetched
-from tests.services.postgres import execute
 
 if TYPE_CHECKING:
-    from moviecrawler.catalogue.store import CatalogueStore
+    from tests.catalogue.catalogued import Catalogued
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 N = r"\N"
@@ -61,43 +60,39 @@ def datasets(folder: Path, **changed: list[str]) -> ImdbEpisodes:
     return ImdbEpisodes(str(folder), folder)
 
 
-def bring(store: CatalogueStore, source: ImdbEpisodes) -> ImportedEpisodes:
+def bring(store: Catalogued, source: ImdbEpisodes) -> ImportedEpisodes:
     return load_episodes(store, source, "episodes", source.version(), NOW)
 
 
-def stored(database_url: str) -> list[tuple[Any, ...]]:
+def stored(store: Catalogued) -> Any:
     columns = "imdb_id, series_imdb_id, season, episode, title, year, rating::float, votes"
-    return execute(database_url, f'SELECT {columns} FROM imdb_episodes ORDER BY imdb_id COLLATE "C"')  # noqa: S608 - constants
+    return store.sql(f'SELECT {columns} FROM imdb_episodes ORDER BY imdb_id COLLATE "C"')  # noqa: S608 - constants
 
 
-def versions(database_url: str) -> dict[Any, Any]:
+def versions(store: Catalogued) -> dict[Any, Any]:
     """Return which transaction has written each row."""
-    rows = execute(database_url, "SELECT imdb_id, xmin::text FROM imdb_episodes")
+    rows = store.sql("SELECT imdb_id, xmin::text FROM imdb_episodes")
     return {imdb_id: xmin for imdb_id, xmin in rows}  # noqa: C416 - for mypy, which does not know how long a row is
 
 
-def test_episodes_are_joined_whatever_the_order_of_the_files(
-    store: CatalogueStore, database_url: str, tmp_path: Path
-) -> None:
+def test_episodes_are_joined_whatever_the_order_of_the_files(store: Catalogued, tmp_path: Path) -> None:
     assert bring(store, datasets(tmp_path)) == ImportedEpisodes(added=4, changed=0, removed=0)
-    assert stored(database_url) == STORED
-    written = versions(database_url)
+    assert stored(store) == STORED
+    written = versions(store)
     backwards = {table.removeprefix("title."): rows_of(table)[::-1] * 2 for table in HEADERS}
     assert bring(store, datasets(tmp_path, **backwards)) == ImportedEpisodes(0, 0, 0)
-    assert versions(database_url) == written  # no row was written again
+    assert versions(store) == written  # no row was written again
 
 
-def test_what_has_left_whole_files_leaves_the_table_and_all_else_stays(
-    store: CatalogueStore, database_url: str, tmp_path: Path
-) -> None:
+def test_what_has_left_whole_files_leaves_the_table_and_all_else_stays(store: Catalogued, tmp_path: Path) -> None:
     bring(store, datasets(tmp_path))
-    written = versions(database_url)
+    written = versions(store)
     places, ratings = rows_of("title.episode"), rows_of("title.ratings")
     places = [places[0], places[2], places[3].replace("\t2\t", "\t3\t"), "tt1000005\ttt0000009\t3\t2"]
     source = datasets(tmp_path, episode=places, ratings=[ratings[0], "tt1000005\t6.1\t7"])
     assert bring(store, source) == ImportedEpisodes(added=1, changed=2, removed=1)
     assert (
-        stored(database_url)
+        stored(store)
         == [
             (*STORED[0][:6], None, None),  # its rating has left
             STORED[2],
@@ -105,7 +100,7 @@ def test_what_has_left_whole_files_leaves_the_table_and_all_else_stays(
             ("tt1000005", "tt0000009", 3, 2, None, None, 6.1, 7),
         ]
     )
-    assert versions(database_url)["tt1000003"] == written["tt1000003"]
+    assert versions(store)["tt1000003"] == written["tt1000003"]
 
 
 DAMAGED = [
@@ -122,7 +117,7 @@ CUTS: list[Callable[[bytes], bytes]] = [
 ]
 
 
-def test_a_damaged_row_erases_nothing(store: CatalogueStore, database_url: str, tmp_path: Path) -> None:
+def test_a_damaged_row_erases_nothing(store: Catalogued, tmp_path: Path) -> None:
     bring(store, datasets(tmp_path))
     for table, damaged in DAMAGED:
         # Neither its own row nor another one is there, and what is, is as it was.
@@ -130,12 +125,10 @@ def test_a_damaged_row_erases_nothing(store: CatalogueStore, database_url: str, 
         source = datasets(tmp_path, **{table: [*others, damaged]})
         assert bring(store, source) == ImportedEpisodes(0, 0, 0), damaged
         assert source.damaged == 1, damaged
-    assert stored(database_url) == STORED
+    assert stored(store) == STORED
 
 
-def test_a_file_that_is_not_whole_changes_nothing_and_is_fetched_anew(
-    store: CatalogueStore, database_url: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_whole_changes_nothing_and_is_fetched_anew(store: Catalogued, tmp_path: Path) -> None:
     bring(store, datasets(tmp_path))
     datasets(tmp_path, episode=rows_of("title.episode")[:1], ratings=[])  # so that much would change
     whole = {path.name: path.read_bytes() for path in tmp_path.glob("*.gz")}
@@ -150,22 +143,19 @@ def test_a_file_that_is_not_whole_changes_nothing_and_is_fetched_anew(
                 assert raised.value.url is not None
                 assert raised.value.url.endswith(name)
                 assert {path.name for path in (tmp_path / "data/datasets").glob("*.gz")} == whole.keys() - {name}
-    assert stored(database_url) == STORED
+    assert stored(store) == STORED
 
 
-def test_an_import_that_is_killed_leaves_the_table_as_it_was(
-    store: CatalogueStore, database_url: str, tmp_path: Path
-) -> None:
+def test_an_import_that_is_killed_leaves_the_table_as_it_was(store: Catalogued, tmp_path: Path) -> None:
     bring(store, datasets(tmp_path))
     source = datasets(tmp_path, episode=rows_of("title.episode")[:1], ratings=[])
 
     def kill() -> None:
-        execute(
-            database_url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        store.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
     with pytest.raises(TransientStoreError):
         load_episodes(store, source, "episodes", "2", NOW, kill)
-    assert stored(database_url) == STORED
+    assert stored(store) == STORED
     assert bring(store, source) == ImportedEpisodes(added=0, changed=1, removed=3)

@@ -129,11 +129,7 @@ def drawn(
 
 
 def test_boosted_titles_come_first_then_unread_then_stale_ones() -> None:
-    assert drawn(10, due(100, 10), due(200, 10), due(300, 10)) == [
-        *range(100, 105),
-        *range(200, 203),
-        *range(300, 302),
-    ]
+    assert drawn(10, due(100, 10), due(200, 10), due(300, 10)) == [*range(100, 105), *range(200, 203), *range(300, 302)]
 
 
 def test_what_a_queue_leaves_goes_to_the_others() -> None:

@@ -26,12 +26,7 @@ def test_each_record_gets_its_title_in_order() -> None:
         [record("Brewick"), record("Salt Harbour"), record("Nothing of the Kind"), record("Havn", 1990)],
         [imdb(1, "Salt Harbour"), imdb(2, "Brewick", 2000), imdb(3, "Havn", 1991)],
     )
-    assert shown(found) == [
-        ("tt0000002", "accepted"),
-        ("tt0000001", "accepted"),
-        (None, "refused"),
-        (None, "review"),
-    ]
+    assert shown(found) == [("tt0000002", "accepted"), ("tt0000001", "accepted"), (None, "refused"), (None, "review")]
     assert found[0].reasons == ["same title", "years 2001 and 2000"]
     assert (found[2].score, found[2].reasons, found[2].others) == (0.0, ["but no title is like it"], [])
     assert found[3].reasons == ["same title", "years 1990 and 1991"]

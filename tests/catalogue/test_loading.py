@@ -9,10 +9,9 @@ import pytest
 
 from moviecrawler.catalogue.loading import analyse, load
 from moviecrawler.catalogue.rows import ImportRow
-from tests.services.postgres import execute
 
 if TYPE_CHECKING:
-    from moviecrawler.catalogue.store import CatalogueStore
+    from tests.catalogue.catalogued import Catalogued
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 MANY = 20_000
@@ -26,7 +25,7 @@ def rows(first: int, count: int) -> list[ImportRow]:
 
 
 @pytest.mark.parametrize("analysed", [True, False], ids=["analysed", "not analysed yet"])
-def test_a_part_of_an_import_reads_no_table_from_end_to_end(store: CatalogueStore, *, analysed: bool) -> None:
+def test_a_part_of_an_import_reads_no_table_from_end_to_end(store: Catalogued, *, analysed: bool) -> None:
     load(store, "many", "1", rows(1, MANY), MANY, NOW)
     if analysed:
         analyse(store)
@@ -43,12 +42,12 @@ def test_a_part_of_an_import_reads_no_table_from_end_to_end(store: CatalogueStor
     ("title", "kept"),
     [("A\tB\nC\rD\\E", "A\tB\nC\rD\\E"), ("\\N", "\\N"), ("Nul\0l", "Null"), ("\x1b[31mRed", "\x1b[31mRed")],
 )
-def test_a_part_takes_any_sign_in_a_title(store: CatalogueStore, database_url: str, title: str, kept: str) -> None:
+def test_a_part_takes_any_sign_in_a_title(store: Catalogued, title: str, kept: str) -> None:
     load(store, "odd", "1", [ImportRow(imdb_id="tt0000001", title=title, kind="movie")], 1, NOW)
-    assert execute(database_url, "SELECT title FROM titles") == [(kept,)]
+    assert store.sql("SELECT title FROM titles") == [(kept,)]
 
 
-def scanned(store: CatalogueStore) -> int:
+def scanned(store: Catalogued) -> int:
     """Return how many rows of titles were read by going through a whole table."""
     with store.transaction() as cursor:
         cursor.execute("SELECT pg_stat_force_next_flush()")

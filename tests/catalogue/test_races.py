@@ -12,25 +12,9 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.rows import ImportRow, Sighting
-from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
+from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import TransientStoreError
-from tests.catalogue.catalogued import (
-    DAY,
-    LEASE,
-    NOW,
-    bring_in,
-    claim,
-    claims_of,
-    list_names,
-    outcome,
-    page,
-    row,
-    state,
-    title_id,
-    unfound,
-    write,
-)
-from tests.services.postgres import execute
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, page, row
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
@@ -57,16 +41,16 @@ def compared(found: Claim, site_id: str, decision: Any, score: float = 2.5) -> A
     return ended(found, got_id=site_id, decision=decision, score=score, reasons=["same title"])
 
 
-def linked(store: CatalogueStore, database_url: str, number: int, site_id: str, score: float = 2.5) -> None:
+def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> None:
     """Have a page be read and found to be a title's."""
-    write(database_url, page(SITE, site_id, f"Title {number}"))
+    store.write(page(SITE, site_id, f"Title {number}"))
     store.record(
         [
             outcome(
                 site_id,
                 site=SITE,
                 got_id=site_id,
-                title_id=title_id(database_url, f"tt{1_000_000 + number}"),
+                title_id=store.title_id(f"tt{1_000_000 + number}"),
                 evidence="wikidata",
                 decision="accepted",
                 score=score,
@@ -80,144 +64,129 @@ def linked(store: CatalogueStore, database_url: str, number: int, site_id: str, 
 
 
 @pytest.mark.parametrize("how", ["refused", "absent", "error"])
-def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_brought(
-    store: CatalogueStore, database_url: str, how: str
-) -> None:
-    bring_in(store, row(1))
-    bring_in(store, wikidata(1, "m/old"))
-    (found,) = claims_of(store, site=SITE)
-    bring_in(store, given(1, "m/new"))
+def test_what_came_of_an_old_id_says_nothing_of_the_one_that_an_import_has_brought(store: Catalogued, how: str) -> None:
+    store.bring_in(row(1))
+    store.bring_in(wikidata(1, "m/old"))
+    (found,) = store.claims_of(site=SITE)
+    store.bring_in(given(1, "m/new"))
     store.record([compared(found, "m/old", "refused") if how == "refused" else ended(found, how)])
-    stored = state(database_url, "tt1000001", SITE)
-    assert (stored["site_id"], stored["state"], stored["claimed_by"], stored["failures"]) == ("m/new", "never", None, 0)
-    assert [each.ids for each in claims_of(store, site=SITE)] == [["m/new"]]
+    stored = store.state("tt1000001", SITE)
+    assert (stored.site_id, stored.state, stored.claimed_by, stored.failures) == ("m/new", "never", None, 0)
+    assert [each.ids for each in store.claims_of(site=SITE)] == [["m/new"]]
 
 
-def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: CatalogueStore) -> None:
-    bring_in(store, row(1, title="Dune"))
-    list_names(store, SITE, "m/dune")
-    (found,) = unfound(store)
-    bring_in(store, wikidata(1, "m/right"))
+def test_a_listed_id_says_nothing_of_an_id_that_an_import_has_brought(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune"))
+    store.list_names(SITE, "m/dune")
+    (found,) = store.unfound()
+    store.bring_in(wikidata(1, "m/right"))
     store.record([ended(found, "absent")])
-    assert [each.ids for each in claims_of(store, site=SITE)] == [["m/right"]]
+    assert [each.ids for each in store.claims_of(site=SITE)] == [["m/right"]]
 
 
-def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1))
-    linked(store, database_url, 1, "m/one")
-    (found,) = claims_of(store, site=SITE, now=NOW + 100 * DAY)
-    (moved,) = execute(database_url, "SELECT move_record('rottentomatoes', 'm/one')")[0]
+def test_a_record_that_is_moved_while_it_is_claimed_takes_its_outcome_along(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    linked(store, 1, "m/one")
+    (found,) = store.claims_of(site=SITE, now=NOW + 100 * DAY)
+    (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/one')")[0]
     store.record([ended(found, got_id="m/one", at=NOW + 100 * DAY)])
     columns = "state::text, site_id, last_success, claimed_by"
     statement = f"SELECT {columns} FROM title_sites WHERE site = 'rottentomatoes' AND title_id = %s"  # noqa: S608 - ours
-    assert execute(database_url, statement, moved) == [("ok", "m/one", NOW + 100 * DAY, None)]
+    assert store.sql(statement, moved) == [("ok", "m/one", NOW + 100 * DAY, None)]
     # The title that it was moved from has none again, and can be looked for at once.
-    assert execute(database_url, statement, found.title_id) == [("never", None, None, None)]
+    assert store.sql(statement, found.title_id) == [("never", None, None, None)]
 
 
-def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1), row(2))
-    linked(store, database_url, 1, "m/new", score=3.5)
-    bring_in(store, wikidata(2, "m/alias"))
-    (found,) = claims_of(store, site=SITE)
+def test_an_id_that_a_better_page_has_shown_to_be_another_titles_is_not_taken(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    linked(store, 1, "m/new", score=3.5)
+    store.bring_in(wikidata(2, "m/alias"))
+    (found,) = store.claims_of(site=SITE)
     store.record([compared(found, "m/new", "accepted", score=2.5)])
-    assert state(database_url, "tt1000001", SITE)["site_id"] == "m/new"
-    stored = state(database_url, "tt1000002", SITE)
-    assert (stored["site_id"], stored["state"]) == (None, "absent")
-    assert dict(
-        execute(  # type: ignore[arg-type]
-            database_url, "SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", found.title_id
-        )
-    ) == {"m/new": "review", "m/alias": "refused"}
+    assert store.state("tt1000001", SITE).site_id == "m/new"
+    stored = store.state("tt1000002", SITE)
+    assert (stored.site_id, stored.state) == (None, "absent")
+    assert dict(store.sql("SELECT site_id, decision::text FROM title_matches WHERE title_id = %s", found.title_id)) == {
+        "m/new": "review",
+        "m/alias": "refused",
+    }
 
 
-def test_an_id_goes_to_the_title_that_its_page_names(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    linked(store, database_url, 1, "m/new", score=2.5)
-    bring_in(store, wikidata(2, "m/alias"))
-    (found,) = claims_of(store, site=SITE)
-    write(database_url, page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
+def test_an_id_goes_to_the_title_that_its_page_names(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    linked(store, 1, "m/new", score=2.5)
+    store.bring_in(wikidata(2, "m/alias"))
+    (found,) = store.claims_of(site=SITE)
+    store.write(page(SITE, "m/new", "Title 2", imdb_id="tt1000002", scraped_at=NOW + DAY))
     store.record([compared(found, "m/new", "accepted", score=6.5)])
-    assert state(database_url, "tt1000001", SITE)["site_id"] is None
-    assert state(database_url, "tt1000002", SITE)["site_id"] == "m/new"
+    assert store.state("tt1000001", SITE).site_id is None
+    assert store.state("tt1000002", SITE).site_id == "m/new"
 
 
-def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1), row(2))
-    linked(store, database_url, 1, "m/old")
-    linked(store, database_url, 2, "m/new")
+def test_a_page_that_moves_to_an_id_another_worker_has_claimed_leaves_no_claim_behind(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    linked(store, 1, "m/old")
+    linked(store, 2, "m/new")
     later = NOW + 100 * DAY
-    one, two = sorted(claims_of(store, site=SITE, now=later), key=lambda found: found.title_id)
+    one, two = sorted(store.claims_of(site=SITE, now=later), key=lambda found: found.title_id)
     store.record([ended(one, got_id="m/new", at=later), ended(two, got_id="m/new", at=later)])
-    assert execute(database_url, "SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
-    assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
-    assert execute(database_url, "SELECT state::text, last_success FROM title_sites WHERE site_id = 'm/new'") == [
-        ("ok", later)
-    ]
+    assert store.sql("SELECT count(*) FROM records WHERE site = 'rottentomatoes'") == [(1,)]
+    assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by IS NOT NULL") == [(0,)]
+    assert store.sql("SELECT state::text, last_success FROM title_sites WHERE site_id = 'm/new'") == [("ok", later)]
 
 
 # --- Boosts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1))
-    claim(store)
+def test_a_title_that_is_boosted_while_it_is_claimed_is_served_by_that_page(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    store.claim_ids()
     store.boost([("imdb", "tt1000001")], 1.0, NOW)
-    assert claim(store, worker="other") == []
+    assert store.claim_ids(worker="other") == []
     store.record([outcome("tt1000001", at=NOW + timedelta(minutes=1))])
-    assert state(database_url, "tt1000001")["boost_due"] is None
-    assert claim(store, now=NOW + DAY) == []
+    assert store.state("tt1000001").boost_due is None
+    assert store.claim_ids(now=NOW + DAY) == []
 
 
-def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: CatalogueStore) -> None:
-    bring_in(store, row(1), row(2))
-    claim(store, worker="dead")
+def test_a_boost_outlives_the_claim_of_a_worker_that_died(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.claim_ids(worker="dead")
     store.boost([("imdb", "tt1000002")], 1.0, NOW)
-    assert claim(store, now=NOW + LEASE) == ["tt1000002", "tt1000001"]
+    assert store.claim_ids(now=NOW + LEASE) == ["tt1000002", "tt1000001"]
 
 
 # --- Claims that their worker does not know of ------------------------------------------------------------------------
 
 
-def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: CatalogueStore) -> None:
-    bring_in(store, row(1), row(2))
-    assert claim(store, 1) == ["tt1000001"]
-    known = claims_of(store, 1)
+def test_a_claim_that_was_lost_on_its_way_is_not_kept(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    assert store.claim_ids(1) == ["tt1000001"]
+    known = store.claims_of(1)
     # Of the first one, the answer never arrived.
     kept = store.extend("w", NOW + 2 * LEASE, [found.title_id for found in known])
     assert kept == {found.title_id for found in known}
-    assert claim(store, worker="other", now=NOW + LEASE) == ["tt1000001"]
+    assert store.claim_ids(worker="other", now=NOW + LEASE) == ["tt1000001"]
 
 
-def test_what_others_have_fetched_is_no_longer_kept(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
-    claim(store)
+def test_what_others_have_fetched_is_no_longer_kept(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    store.claim_ids()
     store.record([outcome("tt1000001")])
-    assert store.extend("w", NOW + LEASE, [title_id(database_url)]) == set()
+    assert store.extend("w", NOW + LEASE, [store.title_id()]) == set()
 
 
-def test_a_database_that_goes_away_in_mid_claim_keeps_no_title_from_anybody(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, *(row(number) for number in range(1, 4)))
-    with closing(psycopg2.connect(database_url)) as other, closing(_Dying(database_url)) as dying:
+def test_a_database_that_goes_away_in_mid_claim_keeps_no_title_from_anybody(store: Catalogued) -> None:
+    store.bring_in(*(row(number) for number in range(1, 4)))
+    with closing(psycopg2.connect(store.url)) as other, closing(_Dying(store.url)) as dying:
         with pytest.raises(TransientStoreError):
             dying.store.claim("imdb", 2, worker="w", lease=LEASE, round_robin=DeficitRoundRobin(), now=NOW)
         other.autocommit = True
         # They are claimed, but the worker never heard of it.
-        assert execute(database_url, "SELECT count(*) FROM title_sites WHERE claimed_by = 'w'") == [(2,)]
+        assert store.sql("SELECT count(*) FROM title_sites WHERE claimed_by = 'w'") == [(2,)]
         dying.revive()
         dying.store.release("w")
-    assert claim(store, worker="other") == ["tt1000001", "tt1000002", "tt1000003"]
-    assert execute(database_url, "SELECT max(claims) FROM title_sites") == [(1,)]
+    assert store.claim_ids(worker="other") == ["tt1000001", "tt1000002", "tt1000003"]
+    assert store.sql("SELECT max(claims) FROM title_sites") == [(1,)]
 
 
 class _Dying:
@@ -251,14 +220,14 @@ class _Dying:
 # --- Outcomes that can't be written -----------------------------------------------------------------------------------
 
 
-def test_signs_that_no_database_takes_lose_no_outcome(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Dune"))
-    list_names(store, SITE, "m/dune")
-    (found,) = unfound(store)
+def test_signs_that_no_database_takes_lose_no_outcome(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune"))
+    store.list_names(SITE, "m/dune")
+    (found,) = store.unfound()
     hostile = "Du\0ne \ud800 \x1b[31m"
     refusal = ended(found, "absent", got_id="m/du\0ne", decision="refused", reasons=[hostile])
     store.record([refusal, outcome("tt1000001")])
-    assert state(database_url, "tt1000001")["state"] == "ok"
-    assert state(database_url, "tt1000001", SITE)["state"] == "absent"
+    assert store.state("tt1000001").state == "ok"
+    assert store.state("tt1000001", SITE).state == "absent"
     store.sight("imdb", [Sighting("tt7777777", hostile, 2000, "movie")], "lists", trending=True, pages=0, now=NOW)
-    assert execute(database_url, "SELECT count(*) FROM titles WHERE imdb_id = 'tt7777777'") == [(1,)]
+    assert store.sql("SELECT count(*) FROM titles WHERE imdb_id = 'tt7777777'") == [(1,)]

@@ -10,14 +10,12 @@ import pytest
 from moviecrawler.catalogue.figures import due, figures
 from moviecrawler.catalogue.lanes import AIRING_AHEAD, AIRING_EVERY, DeficitRoundRobin, season_due
 from moviecrawler.items import Score
-from tests.catalogue.catalogued import DAY, NOW, bring_in, claim, claims_of, outcome, page, row, state, when, write
-from tests.services.postgres import execute
+from tests.catalogue.catalogued import DAY, NOW, Catalogued, outcome, page, row
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from moviecrawler.catalogue.rows import ImportRow
-    from moviecrawler.catalogue.store import CatalogueStore
 
 THIS_YEAR = NOW.year
 
@@ -26,10 +24,9 @@ def show(number: int = 1, **fields: Any) -> ImportRow:
     return row(number, **{"kind": "series", "year": 2001, "tells_end_year": True, **fields})
 
 
-def episodes(database_url: str, *years: int | None, of: str = "tt1000001") -> None:
+def episodes(store: Catalogued, *years: int | None, of: str = "tt1000001") -> None:
     for number, year in enumerate(years, 1):
-        execute(
-            database_url,
+        store.sql(
             "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, title, year) VALUES (%s, %s, 1, %s, 'x', %s)",
             f"tt{2_000_000 + number}",
             of,
@@ -38,7 +35,7 @@ def episodes(database_url: str, *years: int | None, of: str = "tt1000001") -> No
         )
 
 
-def named(database_url: str, site: Any, *numbers: int, at: datetime = NOW, **fields: Any) -> list[str]:
+def named(store: Catalogued, site: Any, *numbers: int, at: datetime = NOW, **fields: Any) -> list[str]:
     """Store a series of a site, with what its page says of its seasons; return their ids."""
     series_id = "tv/salt"
     written = [page(site, series_id, "Salt", kind="series", imdb_id="tt1000001", year=2001, scraped_at=at)]
@@ -63,22 +60,21 @@ def named(database_url: str, site: Any, *numbers: int, at: datetime = NOW, **fie
         )
         for number in numbers
     ]
-    write(database_url, *written)
+    store.write(*written)
     return [str(each.site_id) for each in written[1:]]
 
 
-def told(store: CatalogueStore, site: Any, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
+def told(store: Catalogued, site: Any, *ids: str, at: datetime = NOW, year: int = 2002, **fields: Any) -> None:
     """Write what the catalogue is told when a series' page has told of seasons."""
     store.record(
         [outcome(site_id, site=site, at=at, got_id=site_id, year=year, by_series=True, **fields) for site_id in ids]
     )
 
 
-def of_season(database_url: str, site: str, site_id: str) -> dict[str, Any]:
-    found = execute(
-        database_url, "SELECT to_jsonb(s) FROM title_sites s WHERE site = %s AND site_id = %s", site, site_id
-    )
-    return found[0][0]  # type: ignore[return-value]
+def of_season(store: Catalogued, site: str, site_id: str) -> Any:
+    with store.transaction() as cursor:
+        cursor.execute("SELECT * FROM title_sites WHERE site = %s AND site_id = %s", (site, site_id))
+        return cursor.fetchone()
 
 
 # --- Which series run -------------------------------------------------------------------------------------------------
@@ -99,75 +95,70 @@ def of_season(database_url: str, site: str, site_id: str) -> dict[str, Any]:
     ],
 )
 def test_a_series_that_runs_is_due_after_7_days_and_others_as_films_are(
-    store: CatalogueStore, database_url: str, series: dict[str, Any], years: list[int | None], days: int
+    store: Catalogued, series: dict[str, Any], years: list[int | None], days: int
 ) -> None:
-    bring_in(store, show(**series))
-    episodes(database_url, *years)
-    assert claim(store) == ["tt1000001"]
+    store.bring_in(show(**series))
+    episodes(store, *years)
+    assert store.claim_ids() == ["tt1000001"]
     store.record([outcome("tt1000001", year=2001)])
-    found = state(database_url, "tt1000001")
-    assert when(found["next_due"]) == NOW + days * DAY
+    found = store.state("tt1000001")
+    assert found.next_due == NOW + days * DAY
     # Lane 2 takes it a little before, so that its week is kept whatever else waits, and without a boost.
     ahead = NOW + AIRING_EVERY - AIRING_AHEAD
-    assert (found["boost_due"] and when(found["boost_due"])) == (ahead if days == 7 else None)
-    assert claim(store, now=ahead) == (["tt1000001"] if days == 7 else [])
+    assert (found.boost_due and found.boost_due) == (ahead if days == 7 else None)
+    assert store.claim_ids(now=ahead) == (["tt1000001"] if days == 7 else [])
 
 
-def test_a_series_that_runs_is_lane_2s_as_long_as_it_does(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, show(), show(2))
-    episodes(database_url, THIS_YEAR)
+def test_a_series_that_runs_is_lane_2s_as_long_as_it_does(store: Catalogued) -> None:
+    store.bring_in(show(), show(2))
+    episodes(store, THIS_YEAR)
     store.record([outcome("tt1000001"), outcome("tt1000002")])
     assert not store.boost([("imdb", "tt1000001")], 3.0, NOW + DAY)  # which its week doesn't keep
-    assert claim(store, now=NOW + DAY) == ["tt1000001"]
+    assert store.claim_ids(now=NOW + DAY) == ["tt1000001"]
     store.record([outcome("tt1000001", "error", at=NOW + DAY)])
-    assert state(database_url, "tt1000001")["boost"] == 3
+    assert store.state("tt1000001").boost == 3
     store.record([outcome("tt1000001", at=NOW + 2 * DAY)])
-    found = state(database_url, "tt1000001")
-    assert (found["boost"], when(found["boost_due"])) == (0, NOW + 9 * DAY - AIRING_AHEAD)
+    found = store.state("tt1000001")
+    assert (found.boost, found.boost_due) == (0, NOW + 9 * DAY - AIRING_AHEAD)
     seen = {site.site: site for site in figures(store, NOW + 2 * DAY, (NOW - 180 * DAY).date())}["imdb"]
     assert (seen.series, seen.boosted, seen.airing) == (2, 0, 1)
     (listed,) = due(store, "imdb", 9, DeficitRoundRobin(), NOW + 9 * DAY)
     assert (listed.queue, listed.name, listed.kind) == ("airing", "Title 1", "series")
-    execute(database_url, "DELETE FROM imdb_episodes")
-    bring_in(store, show(end_year=THIS_YEAR - 1), source="again")
+    store.sql("DELETE FROM imdb_episodes")
+    store.bring_in(show(end_year=THIS_YEAR - 1), source="again")
     store.record([outcome("tt1000001", at=NOW + 9 * DAY)])
-    found = state(database_url, "tt1000001")
-    assert (found["boost_due"], when(found["next_due"])) == (None, NOW + 99 * DAY)
+    found = store.state("tt1000001")
+    assert (found.boost_due, found.next_due) == (None, NOW + 99 * DAY)
 
 
-def test_a_series_of_which_an_import_says_that_it_runs_again_is_fetched_within_its_week(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, show(end_year=2009), show(2, end_year=2009))
-    assert execute(database_url, "SELECT end_year FROM titles") == [(2009,), (2009,)]
+def test_a_series_of_which_an_import_says_that_it_runs_again_is_fetched_within_its_week(store: Catalogued) -> None:
+    store.bring_in(show(end_year=2009), show(2, end_year=2009))
+    assert store.sql("SELECT end_year FROM titles") == [(2009,), (2009,)]
     store.record([outcome("tt1000001"), outcome("tt1000002")])
-    bring_in(store, show(), show(2, end_year=2009), source="again")
-    assert execute(database_url, "SELECT end_year FROM titles ORDER BY imdb_id") == [(None,), (2009,)]
-    episodes(database_url, THIS_YEAR)
+    store.bring_in(show(), show(2, end_year=2009), source="again")
+    assert store.sql("SELECT end_year FROM titles ORDER BY imdb_id") == [(None,), (2009,)]
+    episodes(store, THIS_YEAR)
     assert store.hasten_series(NOW + DAY) == 1
     assert store.hasten_series(NOW + DAY) == 0
-    assert claim(store, now=NOW + 7 * DAY - AIRING_AHEAD) == ["tt1000001"]
+    assert store.claim_ids(now=NOW + 7 * DAY - AIRING_AHEAD) == ["tt1000001"]
 
 
-def test_a_title_without_a_last_year_in_a_source_that_tells_none_keeps_its_own(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, show(end_year=2009))
-    bring_in(store, show(tells_end_year=False), source="csv")
-    assert execute(database_url, "SELECT end_year FROM titles") == [(2009,)]
+def test_a_title_without_a_last_year_in_a_source_that_tells_none_keeps_its_own(store: Catalogued) -> None:
+    store.bring_in(show(end_year=2009))
+    store.bring_in(show(tells_end_year=False), source="csv")
+    assert store.sql("SELECT end_year FROM titles") == [(2009,)]
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------
 
 
-def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, show(popularity=77))
-    named(database_url, "metacritic", 1, 2)
-    named(database_url, "rottentomatoes", 2, 0)
-    found = execute(
-        database_url,
+def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalogued) -> None:
+    store.bring_in(show(popularity=77))
+    named(store, "metacritic", 1, 2)
+    named(store, "rottentomatoes", 2, 0)
+    found = store.sql(
         "SELECT p.season, s.site::text, s.site_id FROM titles p JOIN title_sites s USING (title_id)"
-        " JOIN titles t ON t.title_id = p.series_title_id WHERE t.imdb_id = 'tt1000001' ORDER BY 1, 2",
+        " JOIN titles t ON t.title_id = p.series_title_id WHERE t.imdb_id = 'tt1000001' ORDER BY 1, 2"
     )
     assert found == [
         (0, "rottentomatoes", "tv/salt/s00"),
@@ -178,94 +169,88 @@ def test_seasons_are_on_the_sites_that_named_them_and_nowhere_else(store: Catalo
     assert store.claim_unfound("rottentomatoes", 9, worker="w", lease=DAY, now=NOW) == ([], False)
 
 
-def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, show(end_year=2005))
-    season, silent = named(database_url, "metacritic", 1, 2)
+def test_a_season_that_its_series_page_tells_of_is_not_fetched_until_that_stays_away(store: Catalogued) -> None:
+    store.bring_in(show(end_year=2005))
+    season, silent = named(store, "metacritic", 1, 2)
     store.record([outcome("tv/salt", site="metacritic", year=2001)])
-    assert claim(store, site="metacritic") == []  # what the page tells is still on its way
+    assert store.claim_ids(site="metacritic") == []  # what the page tells is still on its way
     told(store, "metacritic", season)
-    found = of_season(database_url, "metacritic", season)
-    assert (found["state"], when(found["last_success"])) == ("ok", NOW)
-    assert when(found["next_due"]) == NOW + (90 + 14) * DAY
+    found = of_season(store, "metacritic", season)
+    assert (found.state, found.last_success) == ("ok", NOW)
+    assert found.next_due == NOW + (90 + 14) * DAY
     # Nobody was told of the other one: the worker died.
-    assert claim(store, site="metacritic", now=NOW + DAY) == [silent]
+    assert store.claim_ids(site="metacritic", now=NOW + DAY) == [silent]
     assert store.fetched_since("metacritic", NOW - DAY) == 1  # the page of the series
 
     later = NOW + 90 * DAY
     store.record([outcome("tv/salt", site="metacritic", at=later, year=2001)])
     told(store, "metacritic", season, at=later)
     told(store, "metacritic", season, at=NOW)  # which comes late
-    assert when(of_season(database_url, "metacritic", season)["last_success"]) == later
-    assert season not in claim(store, site="metacritic", now=later + 103 * DAY)
+    assert of_season(store, "metacritic", season).last_success == later
+    assert season not in store.claim_ids(site="metacritic", now=later + 103 * DAY)
     overdue = later + 104 * DAY
-    assert season in claim(store, site="metacritic", now=overdue)
+    assert season in store.claim_ids(site="metacritic", now=overdue)
     # Its series' page comes while its own is fetched: the claim stays.
     told(store, "metacritic", season, at=overdue)
-    assert of_season(database_url, "metacritic", season)["claimed_by"] == "w"
+    assert of_season(store, "metacritic", season).claimed_by == "w"
     store.record([outcome(season, site="metacritic", at=overdue + timedelta(seconds=1), year=2002)])
-    found = of_season(database_url, "metacritic", season)
-    assert (found["claimed_by"], when(found["next_due"])) == (None, overdue + 90 * DAY + timedelta(seconds=1))
+    found = of_season(store, "metacritic", season)
+    assert (found.claimed_by, found.next_due) == (None, overdue + 90 * DAY + timedelta(seconds=1))
 
 
-def test_a_season_of_which_a_score_is_not_told_has_its_own_page_fetched(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, show(end_year=2005))
-    (season,) = named(database_url, "metacritic", 1)
+def test_a_season_of_which_a_score_is_not_told_has_its_own_page_fetched(store: Catalogued) -> None:
+    store.bring_in(show(end_year=2005))
+    (season,) = named(store, "metacritic", 1)
     told(store, "metacritic", season, lacks_scores=True)
-    assert claim(store, site="metacritic")[-1] == season
+    assert store.claim_ids(site="metacritic")[-1] == season
     store.record([outcome(season, site="metacritic", year=2002)])
     told(store, "metacritic", season, at=NOW + DAY, lacks_scores=True)
-    found = of_season(database_url, "metacritic", season)
-    assert (when(found["last_success"]), when(found["next_due"])) == (NOW, NOW + 90 * DAY)
+    found = of_season(store, "metacritic", season)
+    assert (found.last_success, found.next_due) == (NOW, NOW + 90 * DAY)
     told(store, "metacritic", season, at=NOW + 2 * DAY)  # the site has begun to tell all
-    assert when(of_season(database_url, "metacritic", season)["next_due"]) == NOW + (2 + 104) * DAY
+    assert of_season(store, "metacritic", season).next_due == NOW + (2 + 104) * DAY
 
 
-def test_the_newest_season_of_a_series_that_runs_is_due_with_it(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, show())
-    first, second = named(database_url, "rottentomatoes", 1, 2, year=THIS_YEAR)
+def test_the_newest_season_of_a_series_that_runs_is_due_with_it(store: Catalogued) -> None:
+    store.bring_in(show())
+    first, second = named(store, "rottentomatoes", 1, 2, year=THIS_YEAR)
     told(store, "rottentomatoes", first, second, year=2010)
-    assert when(of_season(database_url, "rottentomatoes", first)["next_due"]) == NOW + 104 * DAY
-    assert when(of_season(database_url, "rottentomatoes", second)["next_due"]) == NOW + 14 * DAY
-    claims_of(store, site="rottentomatoes", now=NOW + 14 * DAY)
+    assert of_season(store, "rottentomatoes", first).next_due == NOW + 104 * DAY
+    assert of_season(store, "rottentomatoes", second).next_due == NOW + 14 * DAY
+    store.claims_of(site="rottentomatoes", now=NOW + 14 * DAY)
     at = NOW + 14 * DAY
     store.record([outcome(second, site="rottentomatoes", at=at, year=2010)])
-    found = of_season(database_url, "rottentomatoes", second)
+    found = of_season(store, "rottentomatoes", second)
     # Lane 2 fetches the page of the series, which tells of it.
-    assert (when(found["next_due"]), found["boost_due"]) == (at + 7 * DAY, None)
+    assert (found.next_due, found.boost_due) == (at + 7 * DAY, None)
 
 
-def test_a_new_season_of_a_series_that_rested_has_it_fetched_weekly(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, show())
-    (first,) = named(database_url, "rottentomatoes", 1)
+def test_a_new_season_of_a_series_that_rested_has_it_fetched_weekly(store: Catalogued) -> None:
+    store.bring_in(show())
+    (first,) = named(store, "rottentomatoes", 1)
     store.record([outcome("tv/salt", site="rottentomatoes", year=2001)])
     told(store, "rottentomatoes", first)
-    assert state(database_url, "tt1000001", "rottentomatoes")["boost_due"] is None
+    assert store.state("tt1000001", "rottentomatoes").boost_due is None
     at = NOW + 90 * DAY
     # The outcome of the page may be written before that of what it tells of.
     store.record([outcome("tv/salt", site="rottentomatoes", at=at, year=2001)])
-    _, new = named(database_url, "rottentomatoes", 1, 2, at=at, year=at.year)
+    _, new = named(store, "rottentomatoes", 1, 2, at=at, year=at.year)
     told(store, "rottentomatoes", new, at=at, year=at.year)
-    found = state(database_url, "tt1000001", "rottentomatoes")
-    assert (when(found["next_due"]), when(found["boost_due"])) == (at + 7 * DAY, at + 7 * DAY - AIRING_AHEAD)
+    found = store.state("tt1000001", "rottentomatoes")
+    assert (found.next_due, found.boost_due) == (at + 7 * DAY, at + 7 * DAY - AIRING_AHEAD)
     assert season_due(at, None, airs=True) == at + 14 * DAY
 
 
-def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, show(popularity=77))
-    ids = named(database_url, "metacritic", 1, 2)
-    assert of_season(database_url, "metacritic", ids[0])["popularity"] == 77
-    bring_in(store, show(popularity=33), source="again")
-    assert of_season(database_url, "metacritic", ids[0])["popularity"] == 33
+def test_a_season_is_as_popular_as_its_series_and_boosted_by_its_own_id(store: Catalogued) -> None:
+    store.bring_in(show(popularity=77))
+    ids = named(store, "metacritic", 1, 2)
+    assert of_season(store, "metacritic", ids[0]).popularity == 77
+    store.bring_in(show(popularity=33), source="again")
+    assert of_season(store, "metacritic", ids[0]).popularity == 33
     told(store, "metacritic", *ids)
     assert store.boost([("metacritic", ids[1]), ("metacritic", "tv/salt/season-9")], 1.0, NOW) == [
         ("metacritic", "tv/salt/season-9")
     ]
     named_first = [(each.queue, each.name) for each in due(store, "metacritic", 5, DeficitRoundRobin(), NOW)]
     assert named_first[0] == ("boosted", "Title 1, season 2")
-    assert claim(store, 1, site="metacritic") == [ids[1]]
+    assert store.claim_ids(1, site="metacritic") == [ids[1]]

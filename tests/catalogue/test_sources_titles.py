@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,13 +84,10 @@ def test_only_selected_titles_come(tmp_path: Path, selection: Selection, numbers
     assert [row.imdb_id for row in rows] == [f"tt{number:07}" for number in numbers]
 
 
-def test_the_version_changes_with_the_files_and_the_selection(tmp_path: Path) -> None:
+def test_another_selection_is_another_version(tmp_path: Path) -> None:
     origin = datasets(tmp_path)
-    first = ImdbDatasets(origin, tmp_path).version()
-    assert ImdbDatasets(origin, tmp_path).version() == first
-    assert ImdbDatasets(origin, tmp_path, selection=Selection(min_votes=5)).version() != first
-    datasets(tmp_path, rated=RATED.replace("2000", "2001"))
-    assert ImdbDatasets(origin, tmp_path).version() != first
+    versions = {ImdbDatasets(origin, tmp_path, selection=Selection(min_votes=votes)).version() for votes in (0, 5)}
+    assert len(versions) == 2
 
 
 def test_the_datasets_are_fetched_and_then_only_when_they_changed(server: FileServer, tmp_path: Path) -> None:
@@ -107,34 +105,12 @@ def test_the_datasets_are_fetched_and_then_only_when_they_changed(server: FileSe
     ]
 
 
-def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
-    source = ImdbDatasets(datasets(tmp_path), tmp_path)
-    source.version()
-    assert source.position == 0
-    assert source.total == sum((tmp_path / name).stat().st_size for name in (BASICS, RATINGS))
-    seen = [source.position for _ in source.rows()]
-    assert seen == sorted(seen)
-    assert source.position == source.total
-
-
-def test_a_damaged_row_is_counted_and_left_out_and_a_cut_file_refused(tmp_path: Path) -> None:
+def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:
     source = ImdbDatasets(datasets(tmp_path, rows=ROWS + "tt0000007\tmovie\tTwo\n"), tmp_path)
     assert len(list(source.rows())) == 4
     assert source.damaged == 1
-    whole = (tmp_path / BASICS).read_bytes()
-    (tmp_path / BASICS).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ExtractionError):
-        list(ImdbDatasets(str(tmp_path), tmp_path).rows())
-
-
-def test_a_file_full_of_damage_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExtractionError, match=r"title\.basics"):
         list(ImdbDatasets(datasets(tmp_path, rows="tt0000007\tmovie\n" * 1_001), tmp_path).rows())
-
-
-def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=BASICS):
-        ImdbDatasets(str(tmp_path / "nowhere"), tmp_path).version()
 
 
 def test_titles_are_read_without_standing_in_memory(tmp_path: Path) -> None:
@@ -159,10 +135,7 @@ def test_titles_are_read_without_standing_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"kinds": frozenset()}, {"min_votes": -1}, {"first_year": 2010, "last_year": 2009}],
-)
+@pytest.mark.parametrize("wrong", [{"kinds": frozenset()}, {"min_votes": -1}, {"first_year": 2010, "last_year": 2009}])
 def test_a_selection_that_takes_nothing_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError):
         Selection(**wrong)  # type: ignore[arg-type]
@@ -181,18 +154,17 @@ EXPORT = "".join(json.dumps(film) + "\n" for film in FILMS).encode()
 SERIES_EXPORT = b'{"id":11,"original_name":"Salt Harbour","popularity":4.1}\n{"adult":true,"id":12,"original_name":"No","popularity":1}\n'
 
 
+def exported(series: bool, number: int, name: str, popularity: float) -> ImportRow:
+    tmdb: dict[str, Any] = {"tmdb_series_id" if series else "tmdb_id": number}
+    scaled = popularity_of_tmdb(popularity)
+    return ImportRow(**tmdb, original_title=name, popularity=scaled, popularity_source="tmdb")
+
+
 def test_films_of_the_export_complete_titles_by_their_tmdb_id(tmp_path: Path) -> None:
     for name, body in (("export.json", EXPORT), ("export.json.gz", gzip.compress(EXPORT))):
         (tmp_path / name).write_bytes(body)
         source = TmdbExport(str(tmp_path / name), tmp_path, day=DAY)
-        assert list(source.rows()) == [
-            ImportRow(
-                tmdb_id=3924, original_title="Blondie", popularity=popularity_of_tmdb(2.4), popularity_source="tmdb"
-            ),
-            ImportRow(
-                tmdb_id=11, original_title="Star Wars", popularity=popularity_of_tmdb(90.1), popularity_source="tmdb"
-            ),
-        ]
+        assert list(source.rows()) == [exported(False, 3924, "Blondie", 2.4), exported(False, 11, "Star Wars", 90.1)]
         assert source.position == source.total == len(body)
 
 
@@ -212,12 +184,7 @@ def test_the_newest_export_is_fetched_and_older_ones_forgotten(server: FileServe
 def test_series_of_the_other_export_complete_titles_by_their_own_tmdb_id(
     server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    salt = ImportRow(
-        tmdb_series_id=11,
-        original_title="Salt Harbour",
-        popularity=popularity_of_tmdb(4.1),
-        popularity_source="tmdb",
-    )
+    salt = exported(True, 11, "Salt Harbour", 4.1)
     server.files["/p/" + file_name(DAY)] = gzip.compress(EXPORT)
     source = fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
     alone = source.version()
@@ -240,31 +207,38 @@ def test_no_export_for_a_week_is_told(server: FileServer, tmp_path: Path) -> Non
         fetched(TmdbExport(f"{server.url}/p", tmp_path, day=DAY))
 
 
-def test_damaged_lines_are_counted_and_a_cut_export_refused(tmp_path: Path) -> None:
-    path = tmp_path / "export.json"
-    path.write_bytes(b"<html>\n" + EXPORT + b'{"id": "x"}\n')
+def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> None:
+    good = {"id": 11, "original_title": "Star Wars", "popularity": 90.1, "adult": False, "video": False}
+    lines = [
+        *({name: value for name, value in good.items() if name != missing} for missing in good),
+        *({**good, "id": wrong} for wrong in ("11", 2**31, -1, True)),
+        {**good, "popularity": None},
+        {**good, "original_title": "Du\0ne", "id": 12},
+        [good],
+        None,
+    ]
+    path = tmp_path / "movie_ids.json"
+    text = "<html>\n" + "".join(f"{json.dumps(line)}\n" for line in lines) + '{"id":13,"original_title":"Half\n\n'
+    path.write_text(text + '{"id":14,"original_title":"End","popularity":1e999}\n')
     source = TmdbExport(str(path), tmp_path, day=DAY)
-    assert len(list(source.rows())) == 2
-    assert source.damaged == 2
+    source.version()
+    # Without `adult` and `video` a film is taken for neither.
+    assert [row.tmdb_id for row in source.rows()] == [11, 11, 12]
+    assert source.damaged == 1 + len(lines) - 3 + 2 + 1
     path.write_bytes(EXPORT[:-1])
     with pytest.raises(ExtractionError, match="inside a line"):
-        list(TmdbExport(str(path), tmp_path, day=DAY).rows())
+        list(source.rows())
     path.write_bytes(b"<html>\n" * 1_001)
     with pytest.raises(ExtractionError, match="line 1001"):
-        list(TmdbExport(str(path), tmp_path, day=DAY).rows())
-
-
-def test_a_missing_export_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"nowhere\.json"):
-        TmdbExport(str(tmp_path / "nowhere.json"), tmp_path, day=DAY).version()
+        list(source.rows())
 
 
 # --- The operator's own -----------------------------------------------------------------------------------------------
 
 
-def csv_of(tmp_path: Path, text: str) -> CsvTitles:
+def csv_of(tmp_path: Path, content: str | bytes) -> CsvTitles:
     path = tmp_path / "mine.csv"
-    path.write_bytes(text.encode())
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     return CsvTitles(path)
 
 
@@ -292,51 +266,59 @@ def test_a_csv_names_titles_and_where_they_are(tmp_path: Path) -> None:
     ]
 
 
+TITLES = [("tt0000001", "Dune", 2021), ("tt0000002", 'The "Big" One, Again', 1984)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_csv_may_come_from_any_spreadsheet(tmp_path: Path, separator: str, line_end: str, mark: bytes) -> None:
+    quoted = [[imdb_id, '"' + title.replace('"', '""') + '"', str(year)] for imdb_id, title, year in TITLES]
+    lines = [separator.join(cells) for cells in [["imdb_id", "title", "year"], *quoted]]
+    source = csv_of(tmp_path, mark + (line_end.join(lines) + line_end).encode())
+    source.version()
+    assert [(row.imdb_id, row.title, row.year) for row in source.rows()] == TITLES
+
+
+def test_a_title_keeps_the_spaces_and_marks_of_its_script(tmp_path: Path) -> None:
+    titles = ["千と\u3000千尋", "Amélie\N{NO-BREAK SPACE}!", "\u200fפורשים", "Two lines"]
+    cells = [*titles[:-1], '"Two\r\nlines"']
+    text = "imdb_id,title\n" + "".join(f"tt000000{number},{cell}\n" for number, cell in enumerate(cells))
+    assert [row.title for row in csv_of(tmp_path, text).rows()] == titles
+
+
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("content", "told"),
     [
-        ("", "no column"),
-        ("title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
-        (
-            "imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n",
-            "line 2: rottentomatoes_id is 'tv/salt/s02': give the series, tv/salt",
-        ),
-        ("imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
-        ("imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
-        ("imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
-        ("imdb_id,year\ntt0000001,1066\n", "line 2: year is '1066'"),
-        ("imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': give one of movie"),
-        ("imdb_id,popularity\ntt0000001,nan\n", "line 2: popularity is 'nan'"),
-        ("imdb_id,popularity\ntt0000001,101\n", "0 to 100"),
-        ("imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
-        ("imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
-        ("imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
-        ("imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
-        ('imdb_id\n"tt0000001\n', "line"),
+        (b"", "has no column imdb_id, tmdb_id or tmdb_series_id"),
+        (b"title,year\nSalt,2001\n", "no column imdb_id, tmdb_id or tmdb_series_id"),
+        (b"imdb_id,colour\ntt0000001,red\n", "'colour'; the columns known are imdb_id"),
+        (b"imdb_id,tconst\ntt0000001,tt0000001\n", "twice"),
+        (b"imdb_id,rottentomatoes_id\ntt0000001,tv/salt/s02\n", "'tv/salt/s02': give the series, tv/salt"),
+        (b"imdb_id,metacritic_id\ntt0000001,m/salt\n", "metacritic"),
+        (b"imdb_id\nnm0000001\n", "line 2: imdb_id is 'nm0000001'"),
+        (b"imdb_id,year\ntt0000001,2001\ntt0000002,01/02/2001\n", "line 3: year is '01/02/2001'"),
+        (b"imdb_id,year\ntt0000001,1066\n", "line 2: year is '1066'"),
+        (b"imdb_id,year\ntt0000001,MCMXCIX\n", "line 2: year is 'MCMXCIX'"),
+        (b"imdb_id,year\ntt0000001\n", "line 2 has 1 cells, not 2"),
+        (b"imdb_id,year\n,2001\n", "line 2 has no imdb_id"),
+        (b"imdb_id,kind\ntt0000001,film\n", "line 2: kind is 'film': give one of movie"),
+        (b"imdb_id,popularity\ntt0000001,nan\n", "line 2: popularity is 'nan'"),
+        (b"imdb_id,popularity\ntt0000001,101\n", "0 to 100"),
+        (b"imdb_id,title\ntt0000001," + b"a" * 1_000_000 + b"\n", "line 2"),
+        (b"imdb_id,title\ntt0000001," + b"a" * 2_000 + b"\n", "line 2: title is 'aaa.* has 2000 letters"),
+        (b"imdb_id,title\ntt0000001,Du\0ne\n", r"line 2: title is 'Du\\x00ne'"),
+        (b'imdb_id,title\ntt0000001,"Du\x1bne"\n', r"line 2: title is 'Du\\x1bne'"),
+        (b"tmdb_id\n2147483648\n", "line 2: tmdb_id is '2147483648'"),
+        (b"tmdb_id\n603.0\n", "line 2: tmdb_id is '603.0'"),
+        (b'imdb_id,title\ntt0000001,"Dune\ntt0000002,Up\n', "line 3: unexpected end of data"),
+        (b"imdb_id,title\rtt0000001,Dune\r", "new-line character seen in unquoted field"),
+        ("imdb_id,title\ntt0000001,Dune\n".encode("utf-16"), "is not UTF-8"),
+        ("imdb_id,title\ntt0000001,Élodie\n".encode("latin-1"), "is not UTF-8"),
     ],
 )
-def test_a_wrong_row_is_told_with_its_line_before_anything_is_taken(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
-        csv_of(tmp_path, text).version()
-
-
-def test_a_csv_in_another_encoding_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_bytes("imdb_id,title\ntt0000001,Élodie\n".encode("latin-1"))
-    with pytest.raises(ConfigurationError, match="UTF-8"):
-        CsvTitles(path).version()
-
-
-def test_a_missing_csv_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is not there"):
-        CsvTitles(tmp_path / "nowhere.csv").version()
-
-
-def test_the_version_of_a_csv_is_its_content(tmp_path: Path) -> None:
-    first = csv_of(tmp_path, "imdb_id\ntt0000001\n").version()
-    assert csv_of(tmp_path, "imdb_id\ntt0000001\n").version() == first
-    source = csv_of(tmp_path, "imdb_id\ntt0000002\n")
-    assert source.version() != first
-    assert source.position == 0
-    list(source.rows())
-    assert source.position == source.total
+def test_what_a_csv_can_not_mean_is_told_before_anything_is_imported(tmp_path: Path, content: bytes, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told) as raised:
+        csv_of(tmp_path, content).version()
+    assert len(str(raised.value)) < 1_000
+    assert str(raised.value).isprintable()

@@ -17,7 +17,7 @@ from moviecrawler.catalogue.wikidata_import import (
     read_crosswalk,
 )
 from moviecrawler.datasets.downloads import DownloadError
-from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.errors import ExtractionError
 from tests.catalogue.files import Asked, FileServer, Reply, fetched
 
 TRACE = (
@@ -59,9 +59,18 @@ def test_a_saved_answer_gives_each_films_ids(tmp_path: Path) -> None:
 def test_what_names_no_title_of_the_site_is_left_out(tmp_path: Path) -> None:
     source = saved(
         tmp_path,
-        "imdb,metacritic\r\nnm0000001,movie/salt\r\ntt0000001,game/salt\r\ntt0000002,\r\ntt0000003,movie/lamp\r\n",
+        "imdb,rottentomatoes,metacritic,tmdb\r\n"
+        "tt0000001,m/dune,movie/dune,603\r\n"
+        "tt0000002,m/\x1b[31mred,movie/../../etc,99999999999\r\n"
+        "tt0000003,,game/salt,\r\n"
+        "nm0000001,m/person,movie/salt,\r\n",
     )
-    assert [row.metacritic_id for row in source.rows()] == ["movie/lamp"]
+    source.version()
+    assert [(row.imdb_id, row.rottentomatoes_id, row.metacritic_id, row.tmdb_id) for row in source.rows()] == [
+        ("tt0000001", "m/dune", None, None),
+        ("tt0000001", None, "movie/dune", None),
+        ("tt0000001", None, None, 603),
+    ]
 
 
 def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
@@ -83,6 +92,7 @@ def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
     [
         ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\n" + TRACE, "time limit"),
         ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt", "inside a line"),
         ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 columns"),
         ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 columns"),
         ('imdb,rottentomatoes\r\ntt0000001,"m/sa\r\n', "line"),
@@ -100,11 +110,6 @@ def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told:
 
 def test_an_answer_without_rows_is_no_damage() -> None:
     assert read_crosswalk(["?imdb,?tmdb\r\n"], "x") == []
-
-
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is not there"):
-        WikidataCrosswalk(str(tmp_path / "nowhere.csv"), tmp_path, now=datetime.now(UTC)).version()
 
 
 class Service:

@@ -11,7 +11,6 @@ from typing import Any
 
 import psycopg2
 import pytest
-from scrapy.settings import Settings
 
 from moviecrawler.catalogue import lanes
 from moviecrawler.catalogue.claims import MOST_CLAIMS
@@ -21,98 +20,76 @@ from moviecrawler.catalogue.loading import begin_import, end_import, load
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.sql import read_sql
-from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Credit
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue import model
-from tests.catalogue.catalogued import (
-    DAY,
-    LEASE,
-    NOW,
-    bring_in,
-    claim,
-    claims_of,
-    list_names,
-    outcome,
-    page,
-    row,
-    state,
-    title_id,
-    unfound,
-    when,
-    write,
-)
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, page, row
 from tests.catalogue.model import SiteState
-from tests.services.postgres import execute, migrate_below
+from tests.services.postgres import migrate_below
 
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
 
-def test_never_fetched_titles_are_claimed_most_popular_first_and_once(store: CatalogueStore) -> None:
-    bring_in(store, row(3), row(1), row(2))
-    assert claim(store, 2) == ["tt1000001", "tt1000002"]
-    assert claim(store, 2, worker="other") == ["tt1000003"]
-    assert claim(store) == []
+def test_never_fetched_titles_are_claimed_most_popular_first_and_once(store: Catalogued) -> None:
+    store.bring_in(row(3), row(1), row(2))
+    assert store.claim_ids(2) == ["tt1000001", "tt1000002"]
+    assert store.claim_ids(2, worker="other") == ["tt1000003"]
+    assert store.claim_ids() == []
 
 
-def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    with closing(psycopg2.connect(database_url)) as importing, importing.cursor() as cursor:
+def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    with closing(psycopg2.connect(store.url)) as importing, importing.cursor() as cursor:
         cursor.execute("SELECT FROM title_sites FOR UPDATE")
         with pytest.raises(TransientStoreError, match="another program is writing to all titles that are due"):
-            claim(store)
-    assert len(claim(store)) == 2
-    assert claim(store) == []
+            store.claim_ids()
+    assert len(store.claim_ids()) == 2
+    assert store.claim_ids() == []
 
 
-def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: CatalogueStore) -> None:
-    bring_in(store, row(1))
-    assert claim(store, worker="dead") == ["tt1000001"]
-    assert claim(store, now=NOW + LEASE - timedelta(seconds=1)) == []
-    assert claim(store, now=NOW + LEASE) == ["tt1000001"]
+def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: Catalogued) -> None:
+    store.bring_in(row(1))
+    assert store.claim_ids(worker="dead") == ["tt1000001"]
+    assert store.claim_ids(now=NOW + LEASE - timedelta(seconds=1)) == []
+    assert store.claim_ids(now=NOW + LEASE) == ["tt1000001"]
 
 
-def test_a_worker_that_lives_keeps_its_claims(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    claim(store, 1, worker="alive")
-    claim(store, 1, worker="dead")
-    alive = title_id(database_url)
+def test_a_worker_that_lives_keeps_its_claims(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.claim_ids(1, worker="alive")
+    store.claim_ids(1, worker="dead")
+    alive = store.title_id()
     assert store.extend("alive", NOW + 2 * LEASE, [alive]) == {alive}
-    assert claim(store, now=NOW + LEASE) == ["tt1000002"]
+    assert store.claim_ids(now=NOW + LEASE) == ["tt1000002"]
 
 
-def test_what_waits_in_a_shared_queue_is_not_given_back(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    claim(store, worker="first")
-    store.release("first", but=[title_id(database_url, "tt1000001")])
-    assert claim(store, worker="second") == ["tt1000002"]
-
-
-def test_released_claims_are_due_at_once(store: CatalogueStore) -> None:
-    bring_in(store, row(1))
-    claim(store, worker="first")
+def test_released_claims_are_due_at_once_but_for_what_waits_in_a_shared_queue(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.claim_ids(worker="first")
+    store.release("first", but=[store.title_id("tt1000001")])
+    assert store.claim_ids(worker="second") == ["tt1000002"]
     store.release("first")
-    assert claim(store, worker="second") == ["tt1000001"]
+    assert store.claim_ids(worker="second") == ["tt1000001"]
 
 
-def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_a_title_whose_claims_come_to_nothing_counts_as_failed(store: Catalogued) -> None:
+    store.bring_in(row(1))
     for number in range(MOST_CLAIMS):
-        assert claim(store, now=NOW + number * LEASE) == ["tt1000001"]
+        assert store.claim_ids(now=NOW + number * LEASE) == ["tt1000001"]
     last = NOW + MOST_CLAIMS * LEASE
-    assert claim(store, now=last) == []
-    found = state(database_url, "tt1000001")
-    assert (found["state"], found["failures"], when(found["next_due"])) == ("error", 1, last + DAY)
+    assert store.claim_ids(now=last) == []
+    found = store.state("tt1000001")
+    assert (found.state, found.failures, found.next_due) == ("error", 1, last + DAY)
 
 
-def test_eight_claimers_at_once_never_get_the_same_title(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number, popularity=50.0) for number in range(2_000)))
+def test_eight_claimers_at_once_never_get_the_same_title(store: Catalogued) -> None:
+    store.bring_in(*(row(number, popularity=50.0) for number in range(2_000)))
 
     def work(number: int) -> list[str]:
         got: list[str] = []
-        with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as own:
-            while titles := claim(own, 20, worker=f"w{number}"):
+        with closing(Catalogued(store.url)) as own:
+            while titles := own.claim_ids(20, worker=f"w{number}"):
                 got += titles
         return got
 
@@ -122,17 +99,14 @@ def test_eight_claimers_at_once_never_get_the_same_title(store: CatalogueStore, 
     assert sum(bool(titles) for titles in got) > 1  # they did work at once
 
 
-def test_claims_read_indexes_and_no_table_from_end_to_end(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number, popularity=number % 90) for number in range(20_000)))
-    execute(
-        database_url,
-        "UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'wikidata' WHERE site = 'metacritic'",
-    )
-    execute(database_url, "UPDATE title_sites SET last_success = now() WHERE site = 'metacritic' AND title_id %% 2 = 0")
-    execute(database_url, "VACUUM ANALYZE title_sites")
+def test_claims_read_indexes_and_no_table_from_end_to_end(store: Catalogued) -> None:
+    store.bring_in(*(row(number, popularity=number % 90) for number in range(20_000)))
+    store.sql("UPDATE title_sites SET site_id = 'movie/' || title_id, id_source = 'wikidata' WHERE site = 'metacritic'")
+    store.sql("UPDATE title_sites SET last_success = now() WHERE site = 'metacritic' AND title_id %% 2 = 0")
+    store.sql("VACUUM ANALYZE title_sites")
 
     def plan(statement: str, values: dict[str, Any]) -> str:
-        with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+        with closing(psycopg2.connect(store.url)) as connection, connection.cursor() as cursor:
             cursor.execute("EXPLAIN " + statement, values)
             return "\n".join(line for (line,) in cursor.fetchall())
 
@@ -149,11 +123,10 @@ def test_claims_read_indexes_and_no_table_from_end_to_end(store: CatalogueStore,
         assert "Seq Scan on title_sites" not in each, each
 
 
-def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number, popularity=float(number % 7)) for number in range(60)))
+def test_the_order_of_claims_is_that_of_the_lanes(store: Catalogued) -> None:
+    store.bring_in(*(row(number, popularity=float(number % 7)) for number in range(60)))
     # All states of a title, in all mixtures that matter.
-    execute(
-        database_url,
+    store.sql(
         "UPDATE title_sites s SET"
         " state = (ARRAY['never', 'ok', 'absent', 'error', 'blocked'])[1 + title_id %% 5]::site_state,"
         " last_success = CASE WHEN title_id %% 5 IN (1, 3) THEN %s - title_id * interval '1 day' END,"
@@ -179,13 +152,9 @@ def test_the_order_of_claims_is_that_of_the_lanes(store: CatalogueStore, databas
         "boost_due",
         "claimed_until",
     )
-    found: Any = execute(
-        database_url,
-        "SELECT title_id, state, popularity, next_due, failures, last_success, boost, boost_due, claimed_until"
-        " FROM title_sites WHERE site = 'imdb'",
-    )
+    found = store.sql(f"SELECT {', '.join(columns)} FROM title_sites WHERE site = 'imdb'")  # noqa: S608 - our own columns
     states = [SiteState(site="imdb", **dict(zip(columns, each, strict=True))) for each in found]
-    ids: dict[Any, Any] = dict(execute(database_url, "SELECT title_id, imdb_id FROM titles"))  # type: ignore[arg-type]
+    ids: dict[Any, Any] = dict(store.sql("SELECT title_id, imdb_id FROM titles"))
     orders = {"boosted": model.boosted_order, "unread": model.unread_order, "stale": model.stale_order}
     round_robin = DeficitRoundRobin(Shares(boosted=0.4, stale=0.3))
     expected: list[str] = []
@@ -229,12 +198,11 @@ QUEUES: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-def test_a_title_stands_in_one_queue_while_it_is_due(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number) for number in range(len(QUEUES))))
+def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
+    store.bring_in(*(row(number) for number in range(len(QUEUES))))
     for number, (values, _) in enumerate(QUEUES):
         changes = "".join(f", {column} = %s" for column in values)
-        execute(
-            database_url,
+        store.sql(
             f"UPDATE title_sites s SET claims = 0{changes} FROM titles t"  # noqa: S608 - our own columns
             " WHERE t.title_id = s.title_id AND s.site = 'imdb' AND t.imdb_id = %s",
             *values.values(),
@@ -259,49 +227,46 @@ PLAIN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("ended", "year", "days"),
-    [("ok", 2000, 90), ("ok", 2026, 14), ("absent", 2000, 90), ("error", 2000, 1)],
+    ("ended", "year", "days"), [("ok", 2000, 90), ("ok", 2026, 14), ("absent", 2000, 90), ("error", 2000, 1)]
 )
-def test_an_outcome_says_when_a_title_is_due_again(
-    store: CatalogueStore, database_url: str, ended: Any, year: int, days: int
-) -> None:
-    bring_in(store, row(1, year=year))
-    claim(store)
+def test_an_outcome_says_when_a_title_is_due_again(store: Catalogued, ended: Any, year: int, days: int) -> None:
+    store.bring_in(row(1, year=year))
+    store.claim_ids()
     store.record([outcome("tt1000001", ended)])
-    found = state(database_url, "tt1000001")
-    assert (found["state"], when(found["next_due"])) == (ended, NOW + days * DAY)
-    assert found["claimed_by"] is None
-    assert claim(store, now=NOW + days * DAY - timedelta(seconds=1)) == []
-    assert claim(store, now=NOW + days * DAY) == ["tt1000001"]
+    found = store.state("tt1000001")
+    assert (found.state, found.next_due) == (ended, NOW + days * DAY)
+    assert found.claimed_by is None
+    assert store.claim_ids(now=NOW + days * DAY - timedelta(seconds=1)) == []
+    assert store.claim_ids(now=NOW + days * DAY) == ["tt1000001"]
 
 
-def test_errors_in_a_row_put_a_title_off_for_longer_and_longer(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_errors_in_a_row_put_a_title_off_for_longer_and_longer(store: Catalogued) -> None:
+    store.bring_in(row(1))
     at = NOW
     for days in (1, 2, 4):
         store.record([outcome("tt1000001", "error", at=at)])
-        assert when(state(database_url, "tt1000001")["next_due"]) == at + days * DAY
+        assert store.state("tt1000001").next_due == at + days * DAY
         at += days * DAY
     store.record([outcome("tt1000001", at=at)])
-    assert state(database_url, "tt1000001")["failures"] == 0
+    assert store.state("tt1000001").failures == 0
 
 
-def test_several_outcomes_of_a_title_in_one_write_all_count(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_several_outcomes_of_a_title_in_one_write_all_count(store: Catalogued) -> None:
+    store.bring_in(row(1))
     store.record([outcome("tt1000001", "error"), outcome("tt1000001", "error")])
-    assert state(database_url, "tt1000001")["failures"] == 2
+    assert store.state("tt1000001").failures == 2
 
 
-def test_a_block_marks_nothing_fetched_and_the_title_stays_due(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    claim(store, 1)
+def test_a_block_marks_nothing_fetched_and_the_title_stays_due(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.claim_ids(1)
     store.record([outcome("tt1000001", "blocked")])
-    found = state(database_url, "tt1000001")
-    assert (found["state"], found["last_success"], found["failures"]) == ("blocked", None, 0)
-    assert claim(store) == ["tt1000001", "tt1000002"]
+    found = store.state("tt1000001")
+    assert (found.state, found.last_success, found.failures) == ("blocked", None, 0)
+    assert store.claim_ids() == ["tt1000001", "tt1000002"]
 
 
-def test_a_paused_site_is_let_alone_until_its_time(store: CatalogueStore) -> None:
+def test_a_paused_site_is_let_alone_until_its_time(store: Catalogued) -> None:
     store.pause("imdb", NOW + DAY, "imdb refused us")
     store.pause("imdb", NOW + LEASE, "imdb refused us, but for less long")
     assert store.paused("imdb", NOW + DAY - timedelta(seconds=1)) == "imdb refused us, but for less long"
@@ -309,82 +274,80 @@ def test_a_paused_site_is_let_alone_until_its_time(store: CatalogueStore) -> Non
     assert store.paused("metacritic", NOW) is None
 
 
-def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: CatalogueStore) -> None:
+def test_an_outcome_of_a_page_that_no_title_has_is_passed_over(store: Catalogued) -> None:
     store.record([outcome("tt9999999"), outcome("m/nobody", "absent", site="rottentomatoes")])
 
 
 # --- Boosts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: CatalogueStore) -> None:
-    bring_in(store, row(1), row(2), row(3, metacritic_id="movie/title-3"))
+def test_a_boosted_title_goes_first_on_every_site_whose_id_is_known(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2), row(3, metacritic_id="movie/title-3"))
     assert store.boost([("imdb", "tt1000003"), ("imdb", "tt7777777")], 2.0, NOW) == [("imdb", "tt7777777")]
-    assert claim(store) == ["tt1000003", "tt1000001", "tt1000002"]
-    assert claim(store, site="metacritic") == ["movie/title-3"]
+    assert store.claim_ids() == ["tt1000003", "tt1000001", "tt1000002"]
+    assert store.claim_ids(site="metacritic") == ["movie/title-3"]
 
 
-def test_a_boosted_title_is_fetched_at_most_once_a_week(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_a_boosted_title_is_fetched_at_most_once_a_week(store: Catalogued) -> None:
+    store.bring_in(row(1))
     store.boost([("imdb", "tt1000001")], 1.0, NOW)
-    assert claim(store) == ["tt1000001"]
+    assert store.claim_ids() == ["tt1000001"]
     store.record([outcome("tt1000001")])
     for hours in (1, 30, 100):
         store.boost([("imdb", "tt1000001")], 1.0, NOW + timedelta(hours=hours))
-    assert claim(store, now=NOW + 7 * DAY - timedelta(seconds=1)) == []
-    assert claim(store, now=NOW + 7 * DAY) == ["tt1000001"]
-    assert state(database_url, "tt1000001")["boost"] == 3
+    assert store.claim_ids(now=NOW + 7 * DAY - timedelta(seconds=1)) == []
+    assert store.claim_ids(now=NOW + 7 * DAY) == ["tt1000001"]
+    assert store.state("tt1000001").boost == 3
 
 
 @pytest.mark.parametrize("success_after", [None, -2.0, 0.0, 3.0])
 @pytest.mark.parametrize("later", [0.0, 1.0, 6.9, 7.0, 30.0])
 def test_rounds_are_the_same_in_sql_as_in_the_lanes(
-    store: CatalogueStore, database_url: str, later: float, success_after: float | None
+    store: Catalogued, later: float, success_after: float | None
 ) -> None:
-    bring_in(store, row(1))
+    store.bring_in(row(1))
     store.boost([("imdb", "tt1000001")], 1.0, NOW)
     success = None if success_after is None else NOW + success_after * DAY
-    execute(database_url, "UPDATE title_sites SET boost_due = NULL, last_success = %s", success)
+    store.sql("UPDATE title_sites SET boost_due = NULL, last_success = %s", success)
     at = NOW + later * DAY
     store.boost([("imdb", "tt1000001")], 1.0, at)
-    (due_at,) = execute(database_url, "SELECT DISTINCT boost_due FROM title_sites")[0]
+    (due_at,) = store.sql("SELECT DISTINCT boost_due FROM title_sites")[0]
     assert due_at == model.boost_due(NOW, success, at)
-    ((round_at,),) = execute(database_url, "SELECT round_at FROM titles")
+    ((round_at,),) = store.sql("SELECT round_at FROM titles")
     assert round_at == model.boost_round(NOW, at)
 
 
-def test_a_scheduled_round_is_not_put_off_by_another_boost(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_a_scheduled_round_is_not_put_off_by_another_boost(store: Catalogued) -> None:
+    store.bring_in(row(1))
     for hours in range(0, 100, 10):
         store.boost([("imdb", "tt1000001")], 1.0, NOW + timedelta(hours=hours))
-    assert execute(database_url, "SELECT round_at FROM titles") == [(NOW + 7 * DAY,)]
+    assert store.sql("SELECT round_at FROM titles") == [(NOW + 7 * DAY,)]
 
 
-def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
+def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
     store.boost([("imdb", "tt1000001"), ("imdb", "tt1000002")], 1.0, NOW)
     store.record([outcome("tt1000001"), outcome("tt1000002", "error")])
-    assert state(database_url, "tt1000001")["boost_due"] is None
-    assert when(state(database_url, "tt1000002")["boost_due"]) == NOW + DAY
+    assert store.state("tt1000001").boost_due is None
+    assert store.state("tt1000002").boost_due == NOW + DAY
 
 
-def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1), row(2), row(3))
+def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2), row(3))
     store.record([outcome("tt1000001"), outcome("tt1000002")])
     store.boost([("imdb", "tt1000002")], 1.0, NOW)  # by a person
     store.sight("imdb", [Sighting(f"tt100000{n}") for n in (1, 2, 3)], "lists", trending=True, pages=-1, now=NOW)
-    assert sorted(claim(store)) == ["tt1000002", "tt1000003"]
-    assert when(state(database_url, "tt1000001")["boost_due"]) == NOW + 7 * DAY
+    assert sorted(store.claim_ids()) == ["tt1000002", "tt1000003"]
+    assert store.state("tt1000001").boost_due == NOW + 7 * DAY
 
 
-def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
+def test_what_is_popular_today_is_boosted_and_added(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
     seen = [Sighting("tt1000002", "Title 2", 2000, "movie"), Sighting("tt5000000", "New", 2026, "movie")]
     assert store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW) == 1
-    assert claim(store) == ["tt1000002", "tt5000000", "tt1000001"]
-    assert execute(
-        database_url, "SELECT count(*) FROM title_sites s JOIN titles t USING (title_id) WHERE imdb_id = 'tt5000000'"
+    assert store.claim_ids() == ["tt1000002", "tt5000000", "tt1000001"]
+    assert store.sql(
+        "SELECT count(*) FROM title_sites s JOIN titles t USING (title_id) WHERE imdb_id = 'tt5000000'"
     ) == [(3,)]
     assert store.sight("imdb", seen, "lists", trending=True, pages=-1, now=NOW) == 0
 
@@ -392,14 +355,14 @@ def test_what_is_popular_today_is_boosted_and_added(store: CatalogueStore, datab
 # --- Ids on other sites -----------------------------------------------------------------------------------------------
 
 
-def test_an_id_that_wikidata_names_is_checked_against_its_page(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="The Quiet Mill", original_title="Der stille Müller"))
-    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
-    (found,) = claims_of(store, site="rottentomatoes")
+def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued) -> None:
+    store.bring_in(row(1, title="The Quiet Mill", original_title="Der stille Müller"))
+    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/mill", id_source="wikidata", id_confidence=2.0))
+    (found,) = store.claims_of(site="rottentomatoes")
     assert (found.ids, found.evidence) == (["m/mill"], "wikidata")
     assert found.wanted is not None
     assert (found.wanted.title, found.wanted.original_title) == ("The Quiet Mill", "Der stille Müller")
-    write(database_url, page("rottentomatoes", "m/mill", "The Quiet Mill"))
+    store.write(page("rottentomatoes", "m/mill", "The Quiet Mill"))
     store.record(
         [
             outcome(
@@ -414,12 +377,12 @@ def test_an_id_that_wikidata_names_is_checked_against_its_page(store: CatalogueS
             )
         ]
     )
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["state"], stored["site_id"], stored["id_verified"]) == ("ok", "m/mill", True)
-    assert execute(
-        database_url, "SELECT t.imdb_id FROM records r JOIN titles t USING (title_id) WHERE r.site_id = 'm/mill'"
-    ) == [("tt1000001",)]
-    assert execute(database_url, "SELECT decision, reasons FROM title_matches") == [
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.state, stored.site_id, stored.id_verified) == ("ok", "m/mill", True)
+    assert store.sql("SELECT t.imdb_id FROM records r JOIN titles t USING (title_id) WHERE r.site_id = 'm/mill'") == [
+        ("tt1000001",)
+    ]
+    assert store.sql("SELECT decision, reasons FROM title_matches") == [
         ("accepted", ["named by Wikidata", "same title"])
     ]
 
@@ -437,58 +400,55 @@ def accepted(site_id: str, title_id: Any, *, asked: str | None = None, decision:
     )
 
 
-def test_a_checked_id_joins_records_of_different_titles_and_years(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="비밀의 정원", year=2001))
-    write(database_url, page("rottentomatoes", "m/secret", "The Secret Garden", year=2002))
-    write(database_url, page("imdb", "tt1000001", "비밀의 정원", imdb_id="tt1000001", year=2001))
-    assert execute(database_url, "SELECT count(*) FROM scoreboard") == [(2,)]
-    store.record([accepted("m/secret", title_id(database_url))])
-    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
+def test_a_checked_id_joins_records_of_different_titles_and_years(store: Catalogued) -> None:
+    store.bring_in(row(1, title="비밀의 정원", year=2001))
+    store.write(page("rottentomatoes", "m/secret", "The Secret Garden", year=2002))
+    store.write(page("imdb", "tt1000001", "비밀의 정원", imdb_id="tt1000001", year=2001))
+    assert store.sql("SELECT count(*) FROM scoreboard") == [(2,)]
+    store.record([accepted("m/secret", store.title_id())])
+    assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
     # And it stays so when the page is fetched again.
-    write(database_url, page("rottentomatoes", "m/secret", "The Secret Garden", year=2002, scraped_at=NOW + DAY))
-    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
+    store.write(page("rottentomatoes", "m/secret", "The Secret Garden", year=2002, scraped_at=NOW + DAY))
+    assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
 
 
-def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1, title="Dune"))
-    write(database_url, page("metacritic", "movie/dune", "Dune", imdb_id="tt1000001"))
-    write(database_url, page("metacritic", "movie/other", "Other", imdb_id="tt1000002"))
-    assert execute(
-        database_url,
+def test_a_title_that_only_the_catalogue_knows_gets_the_record_that_names_its_id(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune"))
+    store.write(page("metacritic", "movie/dune", "Dune", imdb_id="tt1000001"))
+    store.write(page("metacritic", "movie/other", "Other", imdb_id="tt1000002"))
+    assert store.sql(
         "SELECT t.imdb_id, s.state::text, s.id_source::text FROM title_sites s JOIN titles t USING (title_id)"
-        " WHERE s.site_id = 'movie/dune'",
+        " WHERE s.site_id = 'movie/dune'"
     ) == [("tt1000001", "never", "joined")]
     store.record([outcome("movie/dune", site="metacritic", got_id="movie/dune")])
-    assert state(database_url, "tt1000001", "metacritic")["state"] == "ok"
+    assert store.state("tt1000001", "metacritic").state == "ok"
     # The id on a page may be that of a pilot or a dub: with another title and year it joins nothing.
-    bring_in(store, row(3, title="Something Else", year=1950))
-    write(database_url, page("metacritic", "movie/wrong", "Pilot", imdb_id="tt1000003"))
-    assert state(database_url, "tt1000003", "metacritic")["site_id"] is None
+    store.bring_in(row(3, title="Something Else", year=1950))
+    store.write(page("metacritic", "movie/wrong", "Pilot", imdb_id="tt1000003"))
+    assert store.state("tt1000003", "metacritic").site_id is None
 
 
-def test_a_page_that_is_another_titles_is_not_tried_again(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1))
+def test_a_page_that_is_another_titles_is_not_tried_again(store: Catalogued) -> None:
+    store.bring_in(row(1))
     lead = ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/wrong", id_source="wikidata")
-    assert bring_in(store, lead).ids == 1
-    write(database_url, page("rottentomatoes", "m/wrong", "Wrong", year=1950))
-    store.record([accepted("m/wrong", title_id(database_url), decision="refused")])
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["state"], stored["site_id"], when(stored["next_due"])) == ("absent", None, NOW + 90 * DAY)
-    assert bring_in(store, lead, now=NOW + 89 * DAY).ids == 0
+    assert store.bring_in(lead).ids == 1
+    store.write(page("rottentomatoes", "m/wrong", "Wrong", year=1950))
+    store.record([accepted("m/wrong", store.title_id(), decision="refused")])
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.state, stored.site_id, stored.next_due) == ("absent", None, NOW + 90 * DAY)
+    assert store.bring_in(lead, now=NOW + 89 * DAY).ids == 0
     # After 90 days it may be right: a site may have put another film there.
-    execute(database_url, "UPDATE title_sites SET site_id = NULL WHERE site_id = 'm/wrong'")
-    assert bring_in(store, lead, now=NOW + 91 * DAY).ids == 1
+    store.sql("UPDATE title_sites SET site_id = NULL WHERE site_id = 'm/wrong'")
+    assert store.bring_in(lead, now=NOW + 91 * DAY).ids == 1
 
 
-def test_a_doubtful_page_waits_for_a_person(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    write(database_url, page("rottentomatoes", "m/one", "One"), page("rottentomatoes", "m/two", "Two"))
+def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.write(page("rottentomatoes", "m/one", "One"), page("rottentomatoes", "m/two", "Two"))
     store.record(
         [
-            accepted("m/one", title_id(database_url), decision="review"),
-            accepted("m/two", title_id(database_url, "tt1000002"), decision="review"),
+            accepted("m/one", store.title_id(), decision="review"),
+            accepted("m/two", store.title_id("tt1000002"), decision="review"),
         ]
     )
     assert {(found.imdb_id, found.site_id) for found in reviews(store, 10)} == {
@@ -499,59 +459,57 @@ def test_a_doubtful_page_waits_for_a_person(store: CatalogueStore, database_url:
     assert store.decide("tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == ["m/two"]
     assert store.decide("tt1000002", "rottentomatoes", "m/two", accept=False, now=NOW) == []
     assert reviews(store, 10) == []
-    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] == "m/one"
+    assert store.state("tt1000001", "rottentomatoes").site_id == "m/one"
     again = ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/two", id_source="wikidata")
-    assert bring_in(store, again, now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
+    assert store.bring_in(again, now=NOW + 1000 * DAY).ids == 0  # what a person refused stays refused
 
 
-def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="The Quiet Mill"))
-    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
-    (found,) = claims_of(store, site="rottentomatoes")
+def test_a_lead_without_a_page_is_looked_for_in_the_lists(store: Catalogued) -> None:
+    store.bring_in(row(1, title="The Quiet Mill"))
+    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/10012345-quiet", id_source="wikidata"))
+    (found,) = store.claims_of(site="rottentomatoes")
     gone = outcome("m/10012345-quiet", "absent", site="rottentomatoes", title_id=found.title_id, evidence="wikidata")
     store.record([gone])
-    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
+    assert store.state("tt1000001", "rottentomatoes").site_id is None
     store.sight("rottentomatoes", [Sighting("m/the_quiet_mill")], "sitemap", trending=False, pages=0, now=NOW)
-    claims = unfound(store)
+    claims = store.unfound()
     assert [(each.ids, each.evidence) for each in claims] == [(["m/the_quiet_mill"], "sitemap")]
 
 
-def test_listed_ids_are_tried_by_year_and_never_another_titles(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
+def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune", year=2021), row(2, title="Dune", year=1984))
     seen = [Sighting("m/dune"), Sighting("m/dune_2021"), Sighting("m/1000086-dune", "Dune", 1984)]
     store.sight("rottentomatoes", seen, "lists", trending=False, pages=0, now=NOW)
-    claims = unfound(store)
+    claims = store.unfound()
     assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
     store.release("w")
-    write(database_url, page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
-    store.record([accepted("m/dune_2021", title_id(database_url))])
-    claims = unfound(store)
+    store.write(page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
+    store.record([accepted("m/dune_2021", store.title_id())])
+    claims = store.unfound()
     assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
 
 
-def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Quiet Mill"))
-    list_names(store, "metacritic", "movie/quiet-mill")
+def test_a_title_whose_listed_ids_kill_workers_is_put_off(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Quiet Mill"))
+    store.list_names("metacritic", "movie/quiet-mill")
     for number in range(MOST_CLAIMS):
         at = NOW + number * LEASE
-        assert len(unfound(store, "metacritic", 1, now=at)) == 1
+        assert len(store.unfound("metacritic", 1, now=at)) == 1
     last = NOW + MOST_CLAIMS * LEASE
     assert store.claim_unfound("metacritic", 1, worker="w", lease=LEASE, now=last) == ([], True)
-    stored = state(database_url, "tt1000001", "metacritic")
-    assert (stored["claimed_by"], stored["claims"]) == (None, 0)
-    assert when(stored["next_due"]) == NOW.replace(hour=0) + 7 * DAY
+    stored = store.state("tt1000001", "metacritic")
+    assert (stored.claimed_by, stored.claims) == (None, 0)
+    assert stored.next_due == NOW.replace(hour=0) + 7 * DAY
 
 
 def listed(site_id: str, title_id: Any, ended: Any = "absent", **fields: Any) -> SiteOutcome:
     return outcome(site_id, ended, site="rottentomatoes", title_id=title_id, evidence="list", **fields)
 
 
-def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1, title="Dune", year=2021))
-    list_names(store, "rottentomatoes", "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
-    (found,) = unfound(store)
+def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune", year=2021))
+    store.list_names("rottentomatoes", "m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022")
+    (found,) = store.unfound()
     doubtful = listed(
         "m/dune",
         found.title_id,
@@ -562,165 +520,145 @@ def test_what_a_page_was_found_to_be_is_kept_while_other_ids_are_tried(
         others_follow=True,
     )
     store.record([doubtful, listed("m/dune_2021", found.title_id, others_follow=True)])
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["state"], stored["claimed_by"]) == ("never", "w")
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.state, stored.claimed_by) == ("never", "w")
     store.record([listed("m/dune_2022", found.title_id, "error")])
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["state"], stored["claimed_by"]) == ("error", None)
-    assert dict(execute(database_url, "SELECT site_id, reasons FROM title_matches")) == {  # type: ignore[arg-type]
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.state, stored.claimed_by) == ("error", None)
+    assert dict(store.sql("SELECT site_id, reasons FROM title_matches")) == {
         "m/dune_1984": ["same title"],
         "m/dune": ["but it leads to m/dune_1984"],
         "m/dune_2021": ["but the site has no such page"],
     }
     assert [each.site_id for each in reviews(store, 5)] == ["m/dune_1984"]
     # None of them is asked for again, until the 90 days are over.
-    (again,) = unfound(store, now=NOW + DAY)
+    (again,) = store.unfound(now=NOW + DAY)
     assert not {"m/dune", "m/dune_1984", "m/dune_2021"} & set(again.ids)
     store.release("w")
     later = NOW + 91 * DAY
-    (again,) = unfound(store, now=later)
+    (again,) = store.unfound(now=later)
     assert set(again.ids) == {"m/dune", "m/dune_1984", "m/dune_2021", "m/dune_2022"}
 
 
-def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, title="Dune", year=2021))
-    list_names(store, "rottentomatoes", "m/dune")
-    (found,) = unfound(store)
+def test_a_listed_page_that_a_person_accepts_is_fetched_then(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune", year=2021))
+    store.list_names("rottentomatoes", "m/dune")
+    (found,) = store.unfound()
     doubtful = listed("m/dune", found.title_id, got_id="m/dune", decision="review")
     store.record([doubtful])
-    assert claims_of(store, site="rottentomatoes") == []
+    assert store.claims_of(site="rottentomatoes") == []
     assert store.decide("tt1000001", "rottentomatoes", None, accept=True, now=NOW) == ["m/dune"]
-    (again,) = claims_of(store, site="rottentomatoes")
+    (again,) = store.claims_of(site="rottentomatoes")
     assert (again.ids, again.wanted) == (["m/dune"], None)
-    assert state(database_url, "tt1000001", "rottentomatoes")["id_source"] == "given"
+    assert store.state("tt1000001", "rottentomatoes").id_source == "given"
 
 
-def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(
-    store: CatalogueStore, database_url: str
-) -> None:
-    bring_in(store, row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"))
+def test_a_page_is_decided_on_for_the_title_that_it_was_fetched_for_alone(store: Catalogued) -> None:
+    store.bring_in(row(1, title="Dune", year=2021, rottentomatoes_id="m/dune"))
     gone = 10**6  # a title that was merged into another while it was claimed
     store.record(
         [listed("m/dune_1984", gone, "ok", got_id="m/dune", decision="refused", reasons=["but other directors"])]
     )
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["state"], stored["site_id"]) == ("never", "m/dune")
-    assert execute(database_url, "SELECT count(*) FROM title_matches") == [(0,)]
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.state, stored.site_id) == ("never", "m/dune")
+    assert store.sql("SELECT count(*) FROM title_matches") == [(0,)]
 
 
-def test_imdb_ids_are_never_listed(store: CatalogueStore, database_url: str) -> None:
-    write(database_url, page("metacritic", "movie/lonely", "Lonely"))
+def test_imdb_ids_are_never_listed(store: Catalogued) -> None:
+    store.write(page("metacritic", "movie/lonely", "Lonely"))
     assert store.claim_unfound("imdb", 10, worker="w", lease=LEASE, now=NOW) == ([], False)
 
 
-def test_a_renamed_page_keeps_its_title_and_its_history(store: CatalogueStore, database_url: str) -> None:
+def test_a_renamed_page_keeps_its_title_and_its_history(store: Catalogued) -> None:
     director = [Credit(name="A B", role="director", position=1)]
-    write(database_url, page("imdb", "tt1000001", "Dune", imdb_id="tt1000001", credits=director))
-    write(database_url, page("rottentomatoes", "m/dune_old", "Dune", credits=director))
-    write(database_url, page("rottentomatoes", "m/dune_new", "Dune", credits=director, scraped_at=NOW + DAY))
+    store.write(page("imdb", "tt1000001", "Dune", imdb_id="tt1000001", credits=director))
+    store.write(page("rottentomatoes", "m/dune_old", "Dune", credits=director))
+    store.write(page("rottentomatoes", "m/dune_new", "Dune", credits=director, scraped_at=NOW + DAY))
     store.record([outcome("m/dune_old", site="rottentomatoes", got_id="m/dune_new", at=NOW + DAY)])
-    assert execute(database_url, "SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/dune_new")]
-    stored = state(database_url, "tt1000001", "rottentomatoes")
-    assert (stored["site_id"], stored["state"], when(stored["last_success"])) == ("m/dune_new", "ok", NOW + DAY)
-    assert execute(database_url, "SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]
+    assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/dune_new")]
+    stored = store.state("tt1000001", "rottentomatoes")
+    assert (stored.site_id, stored.state, stored.last_success) == ("m/dune_new", "ok", NOW + DAY)
+    assert store.sql("SELECT site_id FROM records WHERE site = 'rottentomatoes'") == [("m/dune_new",)]
 
 
-def test_a_record_that_is_moved_by_hand_takes_its_state_along(store: CatalogueStore, database_url: str) -> None:
-    write(
-        database_url, page("imdb", "tt1000001", "Dune", imdb_id="tt1000001"), page("rottentomatoes", "m/dune", "Dune")
-    )
+def test_a_record_that_is_moved_by_hand_takes_its_state_along(store: Catalogued) -> None:
+    store.write(page("imdb", "tt1000001", "Dune", imdb_id="tt1000001"), page("rottentomatoes", "m/dune", "Dune"))
     store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune")])
-    (moved,) = execute(database_url, "SELECT move_record('rottentomatoes', 'm/dune')")[0]
-    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] is None
-    assert execute(
-        database_url,
-        "SELECT state::text, site_id FROM title_sites WHERE title_id = %s AND site = 'rottentomatoes'",
-        moved,
+    (moved,) = store.sql("SELECT move_record('rottentomatoes', 'm/dune')")[0]
+    assert store.state("tt1000001", "rottentomatoes").site_id is None
+    assert store.sql(
+        "SELECT state::text, site_id FROM title_sites WHERE title_id = %s AND site = 'rottentomatoes'", moved
     ) == [("ok", "m/dune")]
 
 
 # --- Import -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_import_adds_and_changes_and_repeats_nothing(store: CatalogueStore, database_url: str) -> None:
+def test_an_import_adds_and_changes_and_repeats_nothing(store: Catalogued) -> None:
     rows = [row(1), row(2, original_title="Zwei\tmit Tab\\"), row(3, popularity=None)]
-    first = bring_in(store, *rows)
+    first = store.bring_in(*rows)
     assert (first.added, first.changed) == (3, 0)
-    before = execute(database_url, "SELECT xmin::text, ctid::text FROM titles ORDER BY title_id")
-    again = bring_in(store, *rows)
+    before = store.sql("SELECT xmin::text, ctid::text FROM titles ORDER BY title_id")
+    again = store.bring_in(*rows)
     assert (again.added, again.changed) == (0, 0)
-    assert execute(database_url, "SELECT xmin::text, ctid::text FROM titles ORDER BY title_id") == before
-    changed = bring_in(store, row(1, popularity=12.5), rows[1])
+    assert store.sql("SELECT xmin::text, ctid::text FROM titles ORDER BY title_id") == before
+    changed = store.bring_in(row(1, popularity=12.5), rows[1])
     assert (changed.added, changed.changed) == (0, 1)
-    assert execute(
-        database_url,
-        "SELECT DISTINCT s.popularity FROM title_sites s JOIN titles USING (title_id) WHERE imdb_id = 'tt1000001'",
+    assert store.sql(
+        "SELECT DISTINCT s.popularity FROM title_sites s JOIN titles USING (title_id) WHERE imdb_id = 'tt1000001'"
     ) == [(12.5,)]
-    assert execute(database_url, "SELECT original_title FROM titles WHERE imdb_id = 'tt1000002'") == [
-        ("Zwei\tmit Tab\\",)
-    ]
+    assert store.sql("SELECT original_title FROM titles WHERE imdb_id = 'tt1000002'") == [("Zwei\tmit Tab\\",)]
 
 
 @pytest.mark.parametrize("by_votes", [50.0, 0.0])
-def test_what_is_watched_now_counts_beside_the_votes(by_votes: float, store: CatalogueStore, database_url: str) -> None:
+def test_what_is_watched_now_counts_beside_the_votes(by_votes: float, store: Catalogued) -> None:
     popularity = "SELECT t.popularity, array_agg(DISTINCT s.popularity) FROM titles t JOIN title_sites s USING (title_id) GROUP BY 1"
-    bring_in(store, row(1, popularity=by_votes, tmdb_id=603))
-    counted = bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
-    assert counted.changed == 1
-    assert execute(database_url, popularity) == [(70.0, [70.0])]
-    bring_in(store, row(1, popularity=75.0, tmdb_id=603))
-    assert execute(database_url, popularity) == [(75.0, [75.0])]
-    bring_in(store, row(1, popularity=by_votes, tmdb_id=603))
-    assert execute(database_url, popularity) == [(70.0, [70.0])]
-    assert bring_in(store, row(1, popularity=by_votes, tmdb_id=603)).changed == 0
-    bring_in(store, ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb"))
-    assert execute(database_url, popularity) == [(max(by_votes, 20.0), [max(by_votes, 20.0)])]
-    assert bring_in(store, ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb")).changed == 0
-
-
-def test_a_popularity_that_a_person_gave_stands_above_all(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, popularity=50.0, tmdb_id=603))
-    bring_in(store, ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given"))
-    bring_in(store, row(1, popularity=51.0))
-    bring_in(store, ImportRow(tmdb_id=603, popularity=90.0, popularity_source="tmdb"))
-    assert execute(database_url, "SELECT popularity, popularity_source::text FROM titles") == [(80.0, "given")]
-
-
-def test_tmdbs_popularity_reaches_titles_by_their_tmdb_id(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1, popularity=None, tmdb_id=603), row(2, popularity=None))
-    counted = bring_in(
-        store,
-        ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"),
-        ImportRow(tmdb_id=604, popularity=60.0, popularity_source="tmdb"),
-    )
+    store.bring_in(row(1, popularity=by_votes, tmdb_id=603))
+    unknown = ImportRow(tmdb_id=604, popularity=60.0, popularity_source="tmdb")
+    counted = store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"), unknown)
     assert (counted.added, counted.changed) == (0, 1)
-    assert state(database_url, "tt1000001")["popularity"] == 70
+    assert store.sql(popularity) == [(70.0, [70.0])]
+    store.bring_in(row(1, popularity=75.0, tmdb_id=603))
+    assert store.sql(popularity) == [(75.0, [75.0])]
+    store.bring_in(row(1, popularity=by_votes, tmdb_id=603))
+    assert store.sql(popularity) == [(70.0, [70.0])]
+    assert store.bring_in(row(1, popularity=by_votes, tmdb_id=603)).changed == 0
+    store.bring_in(ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb"))
+    assert store.sql(popularity) == [(max(by_votes, 20.0), [max(by_votes, 20.0)])]
+    assert store.bring_in(ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb")).changed == 0
 
 
-def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: CatalogueStore, database_url: str) -> None:
+def test_a_popularity_that_a_person_gave_stands_above_all(store: Catalogued) -> None:
+    store.bring_in(row(1, popularity=50.0, tmdb_id=603))
+    store.bring_in(ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given"))
+    store.bring_in(row(1, popularity=51.0))
+    store.bring_in(ImportRow(tmdb_id=603, popularity=90.0, popularity_source="tmdb"))
+    assert store.sql("SELECT popularity, popularity_source::text FROM titles") == [(80.0, "given")]
+
+
+def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued) -> None:
     """Wikidata's rows tell one id each, in any order; TMDB's popularity of a film is none of the series with its number."""
     for number, kind in ((1, "movie"), (2, "series")):
-        bring_in(store, row(number, popularity=None, kind=kind))
+        store.bring_in(row(number, popularity=None, kind=kind))
         imdb_id = f"tt{1_000_000 + number}"
-        write(database_url, page("imdb", imdb_id, f"Title {number}", imdb_id=imdb_id, kind=kind))
-        counted = bring_in(
-            store,
+        store.write(page("imdb", imdb_id, f"Title {number}", imdb_id=imdb_id, kind=kind))
+        counted = store.bring_in(
             ImportRow(imdb_id=imdb_id, tmdb_id=602 + number),
             ImportRow(imdb_id=imdb_id, tmdb_series_id=601 + number),
             ImportRow(imdb_id=imdb_id, metacritic_id=f"movie/title-{number}", id_source="wikidata"),
         )
         assert (counted.changed, counted.ids) == (1, 1)
-    bring_in(store, ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
-    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(database_url)] == [("movie", 603), ("series", 603)]
-    assert [state(database_url, f"tt100000{number}")["popularity"] for number in (1, 2)] == [70, 0]
+    store.bring_in(ImportRow(tmdb_id=603, popularity=70.0, popularity_source="tmdb"))
+    assert [(row.kind, row.tmdb_id) for row in read_scoreboard(store.url)] == [("movie", 603), ("series", 603)]
+    assert [store.state(f"tt100000{number}").popularity for number in (1, 2)] == [70, 0]
 
 
-def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: CatalogueStore, database_url: str) -> None:
-    write(database_url, page("imdb", "tt1000001", "Title 1", imdb_id="tt1000001"))
+def test_titles_that_a_crawl_has_stored_are_the_imports_titles(store: Catalogued) -> None:
+    store.write(page("imdb", "tt1000001", "Title 1", imdb_id="tt1000001"))
     store.record([outcome("tt1000001", got_id="tt1000001")])
-    bring_in(store, row(1), row(2))
-    assert execute(database_url, "SELECT count(*) FROM titles") == [(2,)]
-    assert claim(store) == ["tt1000002"]
+    store.bring_in(row(1), row(2))
+    assert store.sql("SELECT count(*) FROM titles") == [(2,)]
+    assert store.claim_ids() == ["tt1000002"]
 
 
 def test_a_database_from_before_the_catalogue_keeps_what_it_knows(empty_database_url: str) -> None:
@@ -732,15 +670,15 @@ def test_a_database_from_before_the_catalogue_keeps_what_it_knows(empty_database
             " scraped_at, match_keys) SELECT 1, site::site, id, 'u', 'Dune', 'movie', 2021, '{}', '{}', false, 'page',"
             " '2026-10-01Z', '{}' FROM (VALUES ('imdb', 'tt1000001'), ('metacritic', 'movie/dune')) v (site, id)"
         )
-    with closing(open_catalogue(Settings({"DATABASE_URL": empty_database_url}))) as store:
-        assert claim(store, now=when("2026-10-14T23:00Z")) == []
-        assert claim(store, now=when("2026-10-15T01:00Z")) == ["tt1000001"]
-        assert bring_in(store, row(1, title="Dune", year=2021)).added == 0
-    assert state(empty_database_url, "tt1000001", "metacritic")["site_id"] == "movie/dune"
-    assert state(empty_database_url, "tt1000001", "rottentomatoes")["state"] == "never"
+    with closing(Catalogued(empty_database_url)) as store:
+        assert store.claim_ids(now=datetime(2026, 10, 14, 23, tzinfo=UTC)) == []
+        assert store.claim_ids(now=datetime(2026, 10, 15, 1, tzinfo=UTC)) == ["tt1000001"]
+        assert store.bring_in(row(1, title="Dune", year=2021)).added == 0
+        assert store.state("tt1000001", "metacritic").site_id == "movie/dune"
+        assert store.state("tt1000001", "rottentomatoes").state == "never"
 
 
-def test_a_broken_off_import_knows_how_far_it_is(store: CatalogueStore) -> None:
+def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
     assert begin_import(store, "imdb", "etag 1") == 0
     load(store, "imdb", "etag 1", [row(1), row(2)], 2, NOW)
     assert begin_import(store, "imdb", "etag 1") == 2
@@ -749,22 +687,22 @@ def test_a_broken_off_import_knows_how_far_it_is(store: CatalogueStore) -> None:
     assert begin_import(store, "imdb", "etag 2") == 0
 
 
-def test_an_id_that_a_page_has_shown_is_not_overruled(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, row(1), row(2))
-    write(database_url, page("rottentomatoes", "m/right", "Title 1"))
-    store.record([accepted("m/right", title_id(database_url))])
-    bring_in(store, ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/other", id_source="given"))
-    bring_in(store, ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/right", id_source="given"))
-    assert state(database_url, "tt1000001", "rottentomatoes")["site_id"] == "m/right"
-    assert state(database_url, "tt1000002", "rottentomatoes")["site_id"] is None
+def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
+    store.write(page("rottentomatoes", "m/right", "Title 1"))
+    store.record([accepted("m/right", store.title_id())])
+    store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/other", id_source="given"))
+    store.bring_in(ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/right", id_source="given"))
+    assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
+    assert store.state("tt1000002", "rottentomatoes").site_id is None
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
 
 
-def test_the_figures_count_each_title_once(store: CatalogueStore) -> None:
-    bring_in(store, *(row(number, year=2026 if number == 1 else 1990) for number in range(1, 7)))
-    claim(store, 1)
+def test_the_figures_count_each_title_once(store: Catalogued) -> None:
+    store.bring_in(*(row(number, year=2026 if number == 1 else 1990) for number in range(1, 7)))
+    store.claim_ids(1)
     store.record(
         [
             outcome("tt1000001", at=NOW - 20 * DAY),
@@ -784,14 +722,14 @@ def test_the_figures_count_each_title_once(store: CatalogueStore) -> None:
     assert (metacritic.known, metacritic.unfound) == (0, 6)
 
 
-def test_what_is_due_is_shown_and_not_claimed(store: CatalogueStore) -> None:
-    bring_in(store, row(1), row(2))
+def test_what_is_due_is_shown_and_not_claimed(store: Catalogued) -> None:
+    store.bring_in(row(1), row(2))
     shown = [(found.queue, found.site_id, found.title) for found in due(store, "imdb", 1, DeficitRoundRobin(), NOW)]
     assert shown == [("unread", "tt1000001", "Title 1")]
-    assert claim(store) == ["tt1000001", "tt1000002"]
+    assert store.claim_ids() == ["tt1000001", "tt1000002"]
 
 
-def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: CatalogueStore) -> None:
+def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: Catalogued) -> None:
     assert store.begin_reading("metacritic", "lists", 2, DAY, NOW)
     assert not store.begin_reading("metacritic", "lists", 2, DAY, NOW + DAY - timedelta(seconds=1))
     assert store.is_reading("metacritic", NOW)
@@ -805,8 +743,8 @@ def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: CatalogueStore
     assert not store.is_reading("metacritic", NOW + DAY + timedelta(hours=1))
 
 
-def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: CatalogueStore, database_url: str) -> None:
-    bring_in(store, *(row(number) for number in range(4)))
+def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: Catalogued) -> None:
+    store.bring_in(*(row(number) for number in range(4)))
     later = (
         ("ok", 414, "tt1000000"),  # read in more than a year, as it seemed
         ("error", 401, "tt1000001"),
@@ -814,10 +752,9 @@ def test_a_title_that_a_clock_ahead_has_put_off_is_due_now(store: CatalogueStore
         ("absent", 490, "tt1000003"),
     )
     for ended, days, imdb_id in later:
-        execute(
-            database_url,
+        store.sql(
             "UPDATE title_sites SET state = %s, next_due = %s, last_success = %s WHERE site = 'imdb' AND site_id = %s",
             *(ended, NOW + days * DAY, NOW if ended == "ok" else None, imdb_id),
         )
-    assert sorted(claim(store)) == ["tt1000000", "tt1000001", "tt1000003"]
-    assert claim(store) == []
+    assert sorted(store.claim_ids()) == ["tt1000000", "tt1000001", "tt1000003"]
+    assert store.claim_ids() == []

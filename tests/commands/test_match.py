@@ -7,11 +7,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.settings import Settings
 
-from moviecrawler.catalogue.store import open_catalogue
 from tests import crawling
-from tests.catalogue.catalogued import bring_in, page, row, write
+from tests.catalogue.catalogued import Catalogued, page, row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,18 +65,16 @@ def test_one_line_a_film_in_their_order(folder: Path) -> None:
 
 def test_without_titles_the_catalogue_is_matched_against(folder: Path, database_url: str) -> None:
     """Directors and votes are those of IMDb's page where one was read; other sites' titles are titles, too."""
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        bring_in(
-            store,
+    with closing(Catalogued(database_url)) as store:
+        store.bring_in(
             row(1, title="Salt Harbour", year=2001, runtime_minutes=92, popularity=80.0),
             row(2, title="Salt Harbour", year=2001, popularity=5.0),
             row(3, title="Sennen", year=1999, runtime_minutes=120),
         )
-    write(
-        database_url,
-        page("imdb", "tt1000003", "Sennen", year=1999, imdb_id="tt1000003", runtime_minutes=120),
-        page("metacritic", "movie/x", "A Thousand Years", year=1999, imdb_id="tt1000003", runtime_minutes=120),
-    )
+        store.write(
+            page("imdb", "tt1000003", "Sennen", year=1999, imdb_id="tt1000003", runtime_minutes=120),
+            page("metacritic", "movie/x", "A Thousand Years", year=1999, imdb_id="tt1000003", runtime_minutes=120),
+        )
     ended = crawling.scrapy("match", str(folder / "records.csv"), data=folder, DATABASE_URL=database_url)
     assert ended.code == 0, ended.log
     lines = [json.loads(line) for line in ended.output.splitlines()]
