@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
+from moviecrawler.catalogue.loading import load
+from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
@@ -237,6 +239,24 @@ def test_episodes_of_imdb_follow_its_series_to_another_title(database_url: str) 
     execute(database_url, "SELECT move_record('imdb', 'tt0000001')")
     assert groups(database_url) == {frozenset({movie.site_id or ""}) for movie in (IMDB, TOMATOES, *parts)}
     assert {of for site_id, of in of_series(database_url).items() if site_id.startswith("tt")} == {"tt0000001"}
+
+
+def test_episodes_that_came_before_their_series_was_imported_belong_to_it(database_url: str) -> None:
+    with closing(CatalogueStore(lambda: open_database(database_url))) as store:
+        write(database_url, episode(12, 1, 2), episode(99, 1, 1, of="tt0000009"))
+        rows = [
+            ImportRow(
+                imdb_id="tt0000001", title="Salt Harbour", kind="series", popularity=40, popularity_source="votes"
+            )
+        ]
+        load(store, "imdb", "1", rows, 1, BEGIN)
+    assert execute(
+        database_url,
+        """
+        SELECT e.imdb_id, s.imdb_id, x.popularity FROM titles e LEFT JOIN titles s ON s.title_id = e.series_title_id
+        JOIN title_sites x ON x.title_id = e.title_id WHERE e.kind::text = 'episode' ORDER BY 1
+        """,
+    ) == [("tt0000012", "tt0000001", 40), ("tt0000099", None, 0)]
 
 
 def test_a_season_that_was_placed_by_hand_stays_and_keeps_its_place(database_url: str) -> None:
