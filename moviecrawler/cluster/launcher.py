@@ -33,6 +33,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.hangs import count_hang
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import MOST_HANGS
+from moviecrawler.outages import Outages
 from moviecrawler.redis_client import redis_parameters
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ class ClusterLauncher(Service):
         # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
-        self._failing = False
+        self._outages = Outages()
+        self._retry: Any = None
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
@@ -373,13 +375,13 @@ class ClusterLauncher(Service):
             for key in beat.unknown:
                 await run(self.state.adopt, self.poller.node, self._held[key].job)
         except redis.exceptions.RedisError as error:
-            if not self._failing:
-                self._failing = True
+            if self._outages.begins():
                 journal.warn("Redis can't be reached: {error}; spiders go on, and the node tries again", error=error)
-            reactor.callLater(_RETRY_SECONDS, self._beat_again)
+            # One retry for all heartbeats that fail, or there would be more of them with each.
+            if self._retry is None or not self._retry.active():
+                self._retry = reactor.callLater(_RETRY_SECONDS, self.beat)
             return
-        if self._failing:
-            self._failing = False
+        if self._outages.ends():
             journal.info("Redis answers again")
         self.beaten_at = time.monotonic()
         for what in beat.damaged:
@@ -396,7 +398,3 @@ class ClusterLauncher(Service):
             self._cancel(key, signal, number)
         if not self.draining:
             self.poller.start()
-
-    def _beat_again(self) -> None:
-        if self._failing and self._beats.running:
-            self.beat()

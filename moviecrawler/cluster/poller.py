@@ -14,6 +14,7 @@ from twisted.logger import Logger
 
 from moviecrawler.cluster.state import LeaseLostError, connect, state_for
 from moviecrawler.cluster.threads import Threads, reactor
+from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class Poller:
         self.on_cancel: Callable[[str, str, int], Any] = lambda _key, _signal, _number: None
         self._waiting: deque[Deferred[Job]] = deque()
         self._pulling = self._again = self._stopped = False
-        self._failing = False
+        self._outages = Outages()
         self._listener: threading.Thread | None = None
 
     def next(self) -> Deferred[Job]:
@@ -84,7 +85,7 @@ class Poller:
             while self._waiting and not self._stopped:
                 self._again = False
                 job = await self.threads.run(self.state.take, self.node)
-                self._failing = False
+                self._outages.ends()
                 if job is not None and self._waiting:
                     self._waiting.popleft().callback(job)
                 elif not self._again:
@@ -93,8 +94,7 @@ class Poller:
         except LeaseLostError:
             self.on_lease_lost()
         except redis.exceptions.RedisError as error:
-            if not self._failing:
-                self._failing = True
+            if self._outages.begins():
                 journal.warn("No job can be taken: {error}; trying again", error=error)
         finally:
             self._pulling = False

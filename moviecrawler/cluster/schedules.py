@@ -17,6 +17,7 @@ from moviecrawler.clock import utc_text
 from moviecrawler.cluster.jobs import UnknownVersionError
 from moviecrawler.cluster.threads import pause
 from moviecrawler.cluster.webservice import ClusterResource
+from moviecrawler.outages import Outages
 from moviecrawler.package_files import read_package_file
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ class Schedules(Service):
 
     def __init__(self, node: Node) -> None:
         self._cron = CronScheduler(node.state, node.schedules, node.eggs.find) if node.schedules else None
+        self._outages = Outages()
         self._checking: Deferred[None] | None = None
         self._pausing: Deferred[None] | None = None
 
@@ -158,18 +160,15 @@ class Schedules(Service):
         return self._checking
 
     async def _check_clock(self, cron: CronScheduler) -> None:
-        away = False
         while self.running:
             seconds = _RETRY_SECONDS
             try:
                 seconds = await deferToThread(cron.check)
-                if away:
+                if self._outages.ends():
                     journal.info("Schedules: Redis answers again")
-                away = False
             except redis.RedisError as error:
-                if not away:
+                if self._outages.begins():
                     journal.warn("Schedules: nothing is queued until Redis can be asked again: {error}", error=error)
-                away = True
             except Exception:  # noqa: BLE001 - the next times must not be missed, whatever failed
                 journal.failure("Schedules:")
             if self.running:

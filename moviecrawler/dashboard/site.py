@@ -24,6 +24,7 @@ from moviecrawler.dashboard.sources import Sources
 from moviecrawler.dashboard.stores import Stores
 from moviecrawler.dashboard.titles import Titles
 from moviecrawler.errors import AwayError, ConfigurationError
+from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from scrapyd.config import Config
@@ -66,7 +67,7 @@ class Upkeep(Service):
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._can_count = True
+        self._outages = Outages()
         self._call = LoopingCall(self._check)
 
     def startService(self) -> None:
@@ -90,10 +91,9 @@ class Upkeep(Service):
         sources = self._sources
         try:
             if sources.node.has_database and sources.count_if_due():
-                self._can_count = True
+                self._outages.ends()
         except (AwayError, redis.exceptions.RedisError) as error:
-            if self._can_count:
+            if self._outages.begins():
                 journal.warn("The catalogue can't be counted: {error}; the node tries again", error=str(error))
-            self._can_count = False
         with suppress(AwayError, ConfigurationError, redis.exceptions.RedisError):
             sources.frontier()

@@ -24,6 +24,7 @@ from moviecrawler.monitors.checks import Checks, Figures, Verdict, place_verdict
 from moviecrawler.monitors.notifications import Notification
 from moviecrawler.monitors.receivers import read_receivers
 from moviecrawler.options import AlarmOptions, node_of
+from moviecrawler.outages import Outages
 from moviecrawler.signals import coverage_changed
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Alarms:
         self._looking: asyncio.Task[None] | None = None
         self._dead_letters: int | None = None
         self._overdue: tuple[int, int] | None = None
-        self._is_store_away = False
+        self._outages = Outages()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -170,11 +171,10 @@ class Alarms:
             try:
                 await asyncio.to_thread(self._record, verdicts, changed)
             except AlarmStoreError as error:
-                if not self._is_store_away:
+                if self._outages.begins():
                     logger.warning("Not all alarms are recorded and sent for now: %s", error)
-                self._is_store_away = True
             else:
-                self._is_store_away = False
+                self._outages.ends()
             for one in changed:
                 logger.log(_LOG_LEVELS[one.status], "%s", one.text)
                 self.crawler.stats.inc_value(f"alarms/{one.status}")

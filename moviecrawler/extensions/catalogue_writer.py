@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from moviecrawler.catalogue.outcomes import SiteOutcome
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class CatalogueWriter:
         self._left_out: set[int] = set()
         """Titles whose outcome was not kept. Their claims end, so that they are due again."""
         self._writing = asyncio.Lock()
-        self._has_warned = False
+        self._outages = Outages()
 
     @property
     def waiting(self) -> int:
@@ -96,13 +97,12 @@ class CatalogueWriter:
                     await self.call(_write, batch)
                 except TransientStoreError as error:
                     self._waiting.extendleft(reversed(batch))
-                    if not self._has_warned:
+                    if self._outages.begins():
                         logger.warning("The catalogue can't be written now, and will be tried again: %s", error)
-                        self._has_warned = True
                     return over
                 except Exception:  # titles stay claimed, and are due again when that ends
                     logger.exception("The catalogue refused what a list names")
-                self._has_warned = False
+                self._outages.ends()
                 over |= {o.title_id for o in batch if isinstance(o, SiteOutcome) and not o.others_follow and o.title_id}
         return over
 

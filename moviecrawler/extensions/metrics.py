@@ -25,6 +25,7 @@ from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.outcomes import OUTCOMES, ended_by_itself
 from moviecrawler.options import MetricsOptions, node_of
+from moviecrawler.outages import Outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -126,7 +127,7 @@ class Metrics:
         self._started = time.time()
         self._reason: str | None = None
         self._task: asyncio.Task[None] | None = None
-        self._has_warned: set[str] = set()
+        self._outages = Outages()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -189,12 +190,11 @@ class Metrics:
         try:
             await asyncio.to_thread(write, *arguments)
         except (OSError, HTTPException) as error:  # the latter of a gateway that speaks no HTTP
-            if name not in self._has_warned:
+            if self._outages.begins(name):
                 message = f"HTTP status {error.code}" if isinstance(error, HTTPError) else type(error).__name__
                 logger.warning("Metrics could not be written to %s (%s), and will be tried again", name, message)
-            self._has_warned.add(name)
         else:
-            self._has_warned.discard(name)
+            self._outages.ends(name)
 
     # --- Figures ------------------------------------------------------------------------------------------------------
 

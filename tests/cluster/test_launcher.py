@@ -9,7 +9,9 @@ from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
+import redis
 from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 
 from moviecrawler.cluster.eggs import EggStore
@@ -118,3 +120,23 @@ def test_job_that_this_node_takes_again_at_once_stays_its_own(
     run()
     processes[0].ended.callback(None)
     assert [held.job.start for held in launcher._held.values()] == [2]
+
+
+def test_heartbeats_that_fail_are_retried_once_a_second_and_logged_once(
+    launcher: ClusterLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("moviecrawler.cluster.launcher.reactor", clock)
+    with capturedLogs() as logged:
+        with monkeypatch.context() as patch:
+            patch.setattr(launcher.state, "beat", Mock(side_effect=redis.ConnectionError("refused")))
+            for _ in range(3):
+                launcher.beat()
+            clock.advance(1)
+            assert len(clock.getDelayedCalls()) == 1
+        clock.advance(1)
+    assert [formatEvent(event) for event in logged] == [
+        "Redis can't be reached: refused; spiders go on, and the node tries again",
+        "Redis answers again",
+    ]
+    assert launcher.state.nodes()[0].name == launcher.options.node_name
