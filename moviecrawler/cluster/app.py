@@ -11,7 +11,7 @@ from twisted.application.internet import TCPServer
 from twisted.application.service import Application
 from twisted.logger import Logger
 
-from moviecrawler.cluster.auth import AccessControl, ConnectionLimit, Credentials, LimitedSite
+from moviecrawler.cluster.auth import ConnectionLimit, LimitedSite
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
@@ -42,8 +42,7 @@ def _application(config: Config, options: NodeOptions) -> Any:
     eggs = EggStore(options)
     node = Node(options, state, eggs, ClusterLauncher(options, eggs))
     root = load_object(config.get("webroot", "moviecrawler.dashboard.site.Root"))(config, node)
-    credentials = Credentials(options)
-    site = LimitedSite(AccessControl(root, node, credentials), options, credentials)
+    site = LimitedSite(root, node)
     server = TCPServer(options.http_port, ConnectionLimit(site), interface=options.bind_address)
     app = Application("Scrapyd")
     for service in (node.launcher, Schedules(node), *root.services, server):
@@ -51,6 +50,6 @@ def _application(config: Config, options: NodeOptions) -> Any:
     journal.info(
         "Scrapyd at {url}, {access}",
         url=options.url,
-        access="with a password" if credentials.needed else "without a password, for this machine only",
+        access="with a password" if site.credentials.needed else "without a password, for this machine only",
     )
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import json
 import re
 from base64 import b64decode
 from binascii import a2b_qp
@@ -10,17 +11,17 @@ from hmac import compare_digest
 from io import BytesIO
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from twisted.protocols.policies import WrappingFactory
 from twisted.web import http
-from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
-from moviecrawler.cluster.webservice import Forbidden
+from moviecrawler.cluster.webservice import Answer, error_data, send
 
 if TYPE_CHECKING:
     from twisted.protocols.policies import ProtocolWrapper
+    from twisted.web.resource import Resource
 
     from moviecrawler.cluster.node import Node
     from moviecrawler.cluster.options import NodeOptions
@@ -78,45 +79,13 @@ class Credentials:
         return self.role(username, password) if scheme.lower() == b"basic" else None
 
 
-class AccessControl(Resource):
-    """The root resource, for requests that passed `LimitedRequest`.
-
-    A node without a password answers only to its own name. Otherwise the owner of another site could point a domain name at this
-    machine, and reach the node through the browser of a visitor (DNS rebinding).
-    """
-
-    def __init__(self, root: Resource, node: Node, credentials: Credentials) -> None:
-        super().__init__()
-        self._root = root
-        self._wrong_host = Forbidden(
-            node, "without a password, a node answers only to its own name, its address or localhost"
-        )
-        self._not_deployer = Forbidden(node, "this needs the user name and password for deploying")
-        self._names = {"localhost", node.name.lower(), urlsplit(node.options.url).hostname}
-        self._any_name = credentials.needed
-
-    def getChildWithDefault(self, path: bytes, request: Any) -> Any:
-        if path not in _OPEN and not self._any_name and not self._is_named(request):
-            return self._wrong_host
-        if path in _DEPLOYING and request.role != "deployer":
-            return self._not_deployer
-        return self._root.getChildWithDefault(path, request)
-
-    def _is_named(self, request: Any) -> bool:
-        try:
-            host = urlsplit(f"//{request.getHeader('host') or ''}").hostname or ""
-            return host in self._names or bool(ip_address(host))
-        except ValueError:
-            return False
-
-
 class _Discard(BytesIO):
     def write(self, data: Any) -> int:
         return len(data)
 
 
 class LimitedRequest(Request):
-    """A request whose size is limited by its sender's role. A larger one is answered with 413."""
+    """A request that is answered if its sender's role and its host allow it, and whose size is limited by that role."""
 
     role: Role | None = None
     """Its sender's role; None without a valid password."""
@@ -126,9 +95,14 @@ class LimitedRequest(Request):
     _is_large_form = False
     _form = b""
 
-    def gotLength(self, length: int | None) -> None:
+    @property
+    def _site(self) -> LimitedSite:
         channel: Any = self.channel
         site: LimitedSite = channel.site
+        return site
+
+    def gotLength(self, length: int | None) -> None:
+        site = self._site
         self.role = site.credentials.role_of_header(self.getHeader(b"authorization"))
         kind = (self.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
         # Percent-encoding makes three bytes of one.
@@ -137,18 +111,17 @@ class LimitedRequest(Request):
         self._is_large_form = kind == _URLENCODED and (length is None or length > _FORM_BYTES)
         super().gotLength(min(length or 0, self._limit))
         if (length or 0) > self._limit:
-            self._refuse()
+            self._discard()
 
     def handleContentChunk(self, data: bytes) -> None:
         self._received += len(data)
         if self._received > self._limit and not self._too_large:
-            self._refuse()
-        channel: Any = self.channel
-        if self._received > channel.site.largest * _READ_FACTOR:
-            channel.loseConnection()
+            self._discard()
+        if self._received > self._site.largest * _READ_FACTOR:
+            self.loseConnection()
         super().handleContentChunk(data)
 
-    def _refuse(self) -> None:
+    def _discard(self) -> None:
         self._too_large = True
         self.content = _Discard()
 
@@ -165,29 +138,31 @@ class LimitedRequest(Request):
         super().requestReceived(command, _SLASHES.sub(b"/", name) + mark + query, version)
 
     def process(self) -> None:
-        if self.role is None and self.path.strip(b"/") not in _OPEN:
-            self.setHeader(b"WWW-Authenticate", b'Basic realm="Scrapyd"')
-            self._answer(http.UNAUTHORIZED, b"give a user name and a password that the node knows")
-            return
+        service = unquote_to_bytes(self.path[1:].partition(b"/")[0])
         form, self._form = self._form, b""
         if len(form) > _FORM_BYTES and self.path != _UPLOAD:
             self._too_large, self._limit = True, _FORM_BYTES
-        elif form and self.args is not None:
-            self.args.update(_form_of(form) if len(form) > _FORM_BYTES else http.parse_qs(form, keep_blank_values=True))
-        if self._too_large:
-            self._answer(http.REQUEST_ENTITY_TOO_LARGE, b"the request is larger than %d bytes" % self._limit)
+        if self.role is None and self.path.strip(b"/") not in _OPEN:
+            self.setHeader(b"WWW-Authenticate", b'Basic realm="Scrapyd"')
+            self._refuse(http.UNAUTHORIZED, "give a user name and a password that the node knows")
+        elif self._too_large:
+            self._refuse(http.REQUEST_ENTITY_TOO_LARGE, f"the request is larger than {self._limit} bytes")
+        elif service not in _OPEN and not self._site.answers_to(self.getHeader("host") or ""):
+            self._refuse(
+                http.FORBIDDEN, "without a password, a node answers only to its own name, its address or localhost"
+            )
+        elif service in _DEPLOYING and self.role != "deployer":
+            self._refuse(http.FORBIDDEN, "this needs the user name and password for deploying")
         else:
+            if form and self.args is not None:
+                is_large = len(form) > _FORM_BYTES
+                self.args.update(_form_of(form) if is_large else http.parse_qs(form, keep_blank_values=True))
             super().process()
 
-    def _answer(self, code: int, sentence: bytes) -> None:
-        body = b'{"status": "error", "message": "%s"}\n' % sentence
-        self.setResponseCode(code)
-        self.setHeader(b"Content-Type", b"application/json")
-        self.setHeader(b"Content-Length", b"%d" % len(body))
-        self.setHeader(b"Connection", b"close")
-        if self.method != b"HEAD":
-            self.write(body)
-        self.finish()
+    def _refuse(self, code: int, sentence: str) -> None:
+        body = json.dumps({**error_data(sentence), "node_name": self._site.node.name}).encode() + b"\n"
+        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", "Connection": "close"}
+        send(self, Answer(code, body, headers))
 
 
 def _form_of(content: bytes) -> dict[bytes, list[bytes]]:
@@ -206,15 +181,31 @@ def _decoded(text: bytes) -> bytes:
 
 
 class LimitedSite(Site):
-    """A site whose requests are limited in size by who sends them."""
+    """A site whose requests are limited, in size too, by who sends them."""
 
     requestFactory = LimitedRequest
     noisy = False
 
-    def __init__(self, resource: Resource, options: NodeOptions, credentials: Credentials) -> None:
-        super().__init__(resource)
-        self.credentials = credentials
-        self.largest = options.egg_max_mb * 1024 * 1024 + _UPLOAD_REST_BYTES
+    def __init__(self, root: Resource, node: Node) -> None:
+        super().__init__(root)
+        self.node = node
+        self.credentials = Credentials(node.options)
+        self.largest = node.options.egg_max_mb * 1024 * 1024 + _UPLOAD_REST_BYTES
+        self._names = {"localhost", node.name.lower(), urlsplit(node.options.url).hostname}
+
+    def answers_to(self, host: str) -> bool:
+        """Return whether requests for a host are answered.
+
+        A node without a password answers only to its own name. Otherwise the owner of another site could point a domain name at this
+        machine, and reach the node through the browser of a visitor (DNS rebinding).
+        """
+        if self.credentials.needed:
+            return True
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in self._names or bool(ip_address(name))
+        except ValueError:
+            return False
 
     def log(self, request: Any) -> None:
         if request.path.strip(b"/") not in {*_OPEN, b"metrics"}:

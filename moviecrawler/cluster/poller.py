@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import redis
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredQueue
 from twisted.logger import Logger
 
 from moviecrawler.cluster.state import LeaseLostError, connect, state_for
@@ -46,25 +45,25 @@ class Poller:
         self.threads = Threads("node", _THREADS)
         self.on_lease_lost: Callable[[], Any] = lambda: None
         self.on_cancel: Callable[[str, str, int], Any] = lambda _key, _signal, _number: None
-        self._waiting: deque[Deferred[Job]] = deque()
+        self._jobs: DeferredQueue[Job] = DeferredQueue()
         self._pulling = self._again = self._stopped = False
         self._outages = Outages()
         self._listener: threading.Thread | None = None
 
     def next(self) -> Deferred[Job]:
         """Return a Deferred that gets the next job for a free slot."""
-        waiting: Deferred[Job] = Deferred()
-        self._waiting.append(waiting)
+        job = self._jobs.get()
         self.poll()
-        return waiting
+        return job
 
     def poll(self) -> None:
         """Check the queue, if a slot is free."""
         if self._pulling:
             self._again = True
-        elif self._waiting and not self._stopped and self._listener is not None:
+        elif self._jobs.waiting and self._listener is not None:
             self._pulling = True
-            Deferred.fromCoroutine(self._pull()).addErrback(self._log_failure)
+            pulling = Deferred.fromCoroutine(self._pull())
+            pulling.addErrback(lambda failure: journal.failure("Taking a job failed", failure))
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
@@ -78,16 +77,16 @@ class Poller:
     def stop(self) -> None:
         """Stop taking jobs."""
         self._stopped = True
-        self._waiting.clear()
+        self._jobs.waiting.clear()
 
     async def _pull(self) -> None:
         try:
-            while self._waiting and not self._stopped:
+            while self._jobs.waiting:
                 self._again = False
                 job = await self.threads.run(self.state.take, self.node)
                 self._outages.ends()
-                if job is not None and self._waiting:
-                    self._waiting.popleft().callback(job)
+                if job is not None and self._jobs.waiting:
+                    self._jobs.put(job)
                 elif not self._again:
                     # A job that arrived when no slot was free goes back to the queue, as the node's heartbeats do not name it.
                     return
@@ -98,9 +97,6 @@ class Poller:
                 journal.warn("No job can be taken: {error}; trying again", error=error)
         finally:
             self._pulling = False
-
-    def _log_failure(self, failure: Any) -> None:
-        journal.failure("Taking a job failed", failure)
 
     # --- Events, in a separate thread -----------------------------------------------------------------------------
 

@@ -372,15 +372,3 @@ class Ready(ClusterResource):
         if why is not None:
             raise error_response(why, http.SERVICE_UNAVAILABLE)
         return {}
-
-
-class Forbidden(ClusterResource):
-    """Answers with status 403 and the reason."""
-
-    def __init__(self, node: Node, why: str) -> None:
-        super().__init__(node)
-        self._why = why
-
-    def answer(self, request: Request) -> tuple[int, Any]:
-        """Return the reason."""
-        return http.FORBIDDEN, error_data(self._why)

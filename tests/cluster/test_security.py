@@ -88,7 +88,7 @@ def test_probes_need_no_password_and_show_nothing(node: Node) -> None:
 
 
 def test_deploying_takes_its_own_password_and_reading_takes_either(node: Node) -> None:
-    for path in ("addversion.json", "delversion.json", "delproject.json"):
+    for path in ("addversion.json", "delversion.json", "delproject.json", "//%64elversion.json", "delversion.json/x"):
         refused = node.request(path, b"project=toy&version=1", auth=USER)
         assert (refused.code, refused.json["status"]) == (403, "error")
     assert node.deploy(toy_egg("evil"), version="evil", auth=USER).code == 403
