@@ -35,16 +35,6 @@ THREE = datetime(2026, 3, 2, 3, 0, tzinfo=UTC).timestamp()
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 
-class Clock:
-    """Shows the time that a test has set."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def written(folder: Path, text: str) -> Path:
     path = folder / "schedules.toml"
     path.write_text(text, "utf-8")
@@ -63,28 +53,23 @@ def state(redis_url: str) -> ClusterState:
     return ClusterState(NodeOptions(redis_url=redis_url))
 
 
-class Eggs:
-    """The only version there is, which changes when a test deploys another."""
+class Cron(CronScheduler):
+    """That of a node, at the time that a test has set; 1 is the only version there is, and has the spiders that a test has deployed."""
 
-    def __init__(self) -> None:
-        self.spiders = ["imdb", "metacritic"]
+    def __init__(self, state: ClusterState, *schedules: Schedule, now: float = THREE - 1) -> None:
+        self.now, self.spiders = now, ["imdb", "metacritic"]
+        super().__init__(state, schedules, self.find, clock=lambda: self.now)
+        self.check()
 
-    def __call__(self, project: str, version: str | None) -> Egg:
+    def find(self, project: str, version: str | None) -> Egg:
         if project != PROJECT or version not in {None, "1"}:
             raise UnknownVersionError(f"version '{version}' not found")
         return Egg(project=project, version="1", sha256="", size=1, spiders=self.spiders, added_at=0)
 
-
-def keeper(state: ClusterState, *schedules: Schedule, clock: Clock | None, eggs: Eggs | None = None) -> CronScheduler:
-    return CronScheduler(state, schedules, eggs or Eggs(), clock=clock)
-
-
-def begun(state: ClusterState, *schedules: Schedule, eggs: Eggs | None = None) -> tuple[CronScheduler, Clock]:
-    """Return what has looked a second before three, and its clock."""
-    clock = Clock(THREE - 1)
-    node = keeper(state, *schedules, clock=clock, eggs=eggs)
-    assert node.check() == pytest.approx(1.0)
-    return node, clock
+    def at(self, seconds: float) -> float:
+        """Check the clock so many seconds after three; return the seconds until the next check."""
+        self.now = THREE + seconds
+        return self.check()
 
 
 def queued(state: ClusterState) -> list[str]:
@@ -198,29 +183,28 @@ def test_due_at_its_time_and_late_after_its_grace_and_missed_times_are_counted(
         assert (found.tick.timestamp(), found.missed, found.late) == (THREE, missed, late)
 
 
-def test_time_that_the_clocks_leave_out_comes_right_after(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        ("2026-03-28T12:00", ["2026-03-29T01:00", "2026-03-30T00:30"]),  # what the clocks leave out comes right after
+        (
+            "2026-10-24T12:00",
+            ["2026-10-25T00:30", "2026-10-26T01:30", "2026-10-27T01:30"],
+        ),  # what they repeat comes once
+    ],
+)
+def test_time_that_a_change_of_the_clocks_leaves_out_or_repeats_comes_once(
+    tmp_path: Path, day: str, expected: list[str]
+) -> None:
     schedule = one(tmp_path, cron="30 2 * * *", timezone="Europe/Berlin")
-    before = datetime(2026, 3, 28, 12, 0, tzinfo=UTC).timestamp()
-    first = schedule.next_tick(before)
-    second = schedule.next_tick(first.timestamp())
-    assert first == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
-    assert second == datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
-
-
-def test_time_that_the_clocks_repeat_comes_once(tmp_path: Path) -> None:
-    schedule = one(tmp_path, cron="30 2 * * *", timezone="Europe/Berlin")
-    now = datetime(2026, 10, 24, 12, 0, tzinfo=UTC).timestamp()
-    ticks = []
-    for hour in range(48):  # looked at each hour, also in the one that comes twice
+    now = datetime.fromisoformat(f"{day}+00:00").timestamp()
+    ticks = set()
+    for hour in range(24 * len(expected) - 24):  # looked at each hour, also in the one that comes twice
         after = now + hour * HOUR
         tick = schedule.next_tick(after)
         assert tick.timestamp() > after
-        ticks.append(tick)
-    assert sorted(set(ticks)) == [
-        datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
-        datetime(2026, 10, 26, 1, 30, tzinfo=UTC),
-        datetime(2026, 10, 27, 1, 30, tzinfo=UTC),
-    ]
+        ticks.add(tick)
+    assert sorted(ticks) == [datetime.fromisoformat(f"{time}+00:00") for time in expected]
 
 
 # --- Firing -----------------------------------------------------------------------------------------------------------
@@ -230,21 +214,15 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
     schedules = read_schedules(
         written(tmp_path, "".join(f'[schedules.s{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in range(50)))
     )
-    clock = Clock(THREE - HOUR)
-    nodes = [
-        keeper(ClusterState(NodeOptions(redis_url=state.options.redis_url, node_name=name)), *schedules, clock=clock)
-        for name in ("one", "two")
-    ]
-    for node in nodes:
-        node.check()
+    options = [NodeOptions(redis_url=state.options.redis_url, node_name=name) for name in ("one", "two")]
+    nodes = [Cron(ClusterState(own), *schedules, now=THREE - HOUR) for own in options]
     assert queued(state) == []
-    clock.now = THREE + 1
     ready = threading.Barrier(2)
 
-    def look(node: CronScheduler) -> None:
+    def look(node: Cron) -> None:
         ready.wait()
         for _ in range(3):
-            node.check()
+            node.at(1)
 
     threads = [threading.Thread(target=look, args=(node,)) for node in nodes]
     for thread in threads:
@@ -257,11 +235,8 @@ def test_two_nodes_fire_once(state: ClusterState, tmp_path: Path) -> None:
 
 
 def test_job_is_what_the_file_says(state: ClusterState, tmp_path: Path) -> None:
-    node, clock = begun(state, one(tmp_path, version="1", priority=3.0))
-    clock.now = THREE
-    node.check()
-    (pending,) = state.pending()
-    job = pending.job
+    Cron(state, one(tmp_path, version="1", priority=3.0)).at(0)
+    [job] = [pending.job for pending in state.pending()]
     assert (job.project, job.spider, job.version, job.priority) == (PROJECT, "imdb", "1", 3.0)
     assert job.run == job.id
 
@@ -280,16 +255,16 @@ def test_each_job_fetches_anew_unless_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_schedule_that_is_new_fires_nothing_of_the_past(state: ClusterState, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=Clock(THREE + 5)).check()
+    assert Cron(state, one(tmp_path), now=THREE - 1).check() == pytest.approx(1.0)
+    assert Cron(state, one(tmp_path, cron="0 2 * * *"), now=THREE).counts == {}
     assert queued(state) == []
 
 
 def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Path) -> None:
-    node, clock = begun(state, one(tmp_path))
+    node = Cron(state, one(tmp_path))
     with capturedLogs() as logged:
         for day in range(3):
-            clock.now = THREE + day * DAY
-            node.check()
+            node.at(day * DAY)
     assert queued(state) == ["nightly-20260302T0300Z"]
     assert node.counts == {"fired": 1, "busy": 2}
     assert [formatEvent(event) for event in logged] == [
@@ -298,72 +273,55 @@ def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Pa
         "Schedule nightly: skipped 2026-03-04 03:00 UTC, as its last job is not over",
     ]
     finish_all(state)
-    clock.now += DAY
-    node.check()
+    node.at(3 * DAY)
     assert queued(state) == ["nightly-20260305T0300Z"]
 
 
 @pytest.mark.parametrize(("missed", "jobs"), [("once", ["nightly-20260305T0300Z"]), ("skip", [])])
 def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, jobs: list[str]) -> None:
     schedule = one(tmp_path, missed=missed)
-    node, clock = begun(state, schedule)
-    clock.now = THREE + 3 * DAY + HOUR  # four times have passed without a node
-    nodes = [node, keeper(state, schedule, clock=clock)]
-    for node in nodes:
-        node.check()
+    nodes = [Cron(state, schedule)]
+    nodes[0].at(3 * DAY + HOUR)  # four times have passed without a node
+    nodes.append(Cron(state, schedule, now=nodes[0].now))
     assert queued(state) == jobs
-    clock.now = THREE + 4 * DAY
     finish_all(state)
     for node in nodes:
-        node.check()
+        node.at(4 * DAY)
     assert queued(state) == ["nightly-20260306T0300Z"]
 
 
 def test_time_just_missed_still_counts_under_skip(state: ClusterState, tmp_path: Path) -> None:
-    node, clock = begun(state, one(tmp_path, missed="skip"))
-    clock.now = THREE + 60
-    node.check()
+    Cron(state, one(tmp_path, missed="skip")).at(60)
     assert queued(state) == ["nightly-20260302T0300Z"]
 
 
 def test_job_that_was_fired_is_not_fired_again_when_it_is_over(state: ClusterState, tmp_path: Path) -> None:
-    node, clock = begun(state, one(tmp_path))
-    clock.now = THREE + 1
-    node.check()
+    node = Cron(state, one(tmp_path))
+    node.at(1)
     finish_all(state)
-    for each in (node, keeper(state, one(tmp_path), clock=clock)):
-        each.check()
+    node.at(1)
+    Cron(state, one(tmp_path), now=THREE + 1)
     assert queued(state) == []
     assert state.counters()["scheduled"] == 1
 
 
 def test_changed_times_begin_anew_beside_the_old_ones(state: ClusterState, tmp_path: Path) -> None:
-    clock = Clock(THREE - HOUR)
-    old, new = one(tmp_path), one(tmp_path, cron="30 2 * * *")
-    nodes = [keeper(state, old, clock=clock), keeper(state, new, clock=clock)]
-    for node in nodes:
-        node.check()
-    clock.now = THREE - HOUR / 2
-    for node in nodes:
-        node.check()
-    finish_all(state)
-    clock.now = THREE
-    for node in nodes:
-        node.check()
+    nodes = [Cron(state, one(tmp_path, **cron), now=THREE - HOUR) for cron in ({}, {"cron": "30 2 * * *"})]
+    for seconds in (-HOUR / 2, 0):
+        finish_all(state)
+        for node in nodes:
+            node.at(seconds)
     assert queued(state) == ["nightly-20260302T0300Z"]
     assert state.counters()["scheduled"] == 2
 
 
 def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: Path) -> None:
-    eggs = Eggs()
-    node, clock = begun(state, one(tmp_path, spider="rottentomatoes"), eggs=eggs)
-    clock.now = THREE
+    node = Cron(state, one(tmp_path, spider="rottentomatoes"))
     with capturedLogs() as logged:
-        assert node.check() == pytest.approx(5)
-        assert node.check() == pytest.approx(5)
+        assert node.at(0) == node.check() == pytest.approx(5)
     (text,) = [formatEvent(event) for event in logged]
     assert "no spider 'rottentomatoes'; there are imdb, metacritic; deploy it" in text
-    eggs.spiders.append("rottentomatoes")
+    node.spiders.append("rottentomatoes")
     node.check()
     assert queued(state) == ["nightly-20260302T0300Z"]
 
@@ -371,9 +329,8 @@ def test_job_waits_until_its_spider_is_deployed(state: ClusterState, tmp_path: P
 def test_full_queue_loses_no_firing(redis_url: str, tmp_path: Path) -> None:
     state = ClusterState(NodeOptions(redis_url=redis_url, max_pending=1))
     text = "".join(f'[schedules.{n}]\ncron = "0 3 * * *"\nspider = "imdb"\n' for n in "ab")
-    node, clock = begun(state, *read_schedules(written(tmp_path, text)))
-    clock.now = THREE
-    assert node.check() == pytest.approx(5)
+    node = Cron(state, *read_schedules(written(tmp_path, text)))
+    assert node.at(0) == pytest.approx(5)
     assert queued(state) == ["a-20260302T0300Z"]
     finish_all(state)
     node.check()
@@ -381,13 +338,13 @@ def test_full_queue_loses_no_firing(redis_url: str, tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_expires(state: ClusterState, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=Clock(THREE)).check()
+    Cron(state, one(tmp_path))
     left: Any = state.client.ttl(state.keys.schedule("nightly"))
     assert timedelta(days=34) < timedelta(seconds=left) <= timedelta(days=35)
 
 
 def test_clock_is_redis_own(state: ClusterState, redis_client: redis.Redis, tmp_path: Path) -> None:
-    keeper(state, one(tmp_path), clock=None).check()
+    CronScheduler(state, [one(tmp_path)], Mock()).check()
     seconds: Any = redis_client.time()
     known: Any = redis_client.hvals(state.keys.schedule("nightly"))
     assert float(known[0]) == pytest.approx(seconds[0], abs=30)
