@@ -18,12 +18,13 @@ from isal import isal_zlib
 
 from moviecrawler.replica.movies import ROWS_PER_HALF
 from moviecrawler.replica.people import people, people_of
-from moviecrawler.replica.series import SeriesCatalogue
+from moviecrawler.replica.series import SHAPES, episode_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.titles import Basics
 
 LAST_MODIFIED = "Sun, 01 Nov 2026 00:40:00 GMT"
 
@@ -34,6 +35,7 @@ _SUBFIELD = b"mc"
 _FRAME = len(_HEADER) + 2 + len(_SUBFIELD) + 2 + 8
 """What a member has around its data and padding: header, length and head of the extra field, checksum and size."""
 _NULL = r"\N"
+_SERIES_PER_MEMBER = 10 * len(SHAPES)  # so that all members have about as many rows
 
 _ROOM = 36_000
 """How much larger than the first a full member may be; some are smaller, and 64 kB is the most that can be padded."""
@@ -65,7 +67,7 @@ class Dataset:
         self._table = TABLES[name]
         self._catalogue = catalogue
         series = catalogue.series
-        self.etag = f'"{name}-{catalogue.seed}-{catalogue.titles}-{series.count}-{series.today}"'
+        self.etag = f'"{name}-{catalogue.seed}-{catalogue.count}-{series.count}-{series.today}"'
 
     @functools.cached_property
     def _members(self) -> list[tuple[_Section, int, bool]]:
@@ -152,12 +154,15 @@ def _indexes(catalogue: Catalogue, member: int) -> list[int]:
 
 def _basics(catalogue: Catalogue, member: int) -> Iterator[str]:
     for index in _indexes(catalogue, member):
-        basics = catalogue.basics(index)
-        original, runtime = basics.original_title or basics.title, basics.runtime_minutes or _NULL
-        yield (
-            f"{catalogue.imdb_id(index)}\t{basics.title_type}\t{basics.title}\t{original}\t0\t{basics.year}\t{_NULL}\t"
-            f"{runtime}\t{','.join(basics.genres)}"
-        )
+        yield _basics_row(catalogue.imdb_id(index), catalogue.basics(index))
+
+
+def _basics_row(imdb_id: str, basics: Basics) -> str:
+    original, runtime = basics.original_title or basics.title, basics.runtime_minutes or _NULL
+    return (
+        f"{imdb_id}\t{basics.title_type}\t{basics.title}\t{original}\t0\t{basics.year}\t{basics.end_year or _NULL}\t"
+        f"{runtime}\t{','.join(basics.genres)}"
+    )
 
 
 def _ratings(catalogue: Catalogue, member: int) -> Iterator[str]:
@@ -187,13 +192,13 @@ def _principals(catalogue: Catalogue, member: int) -> Iterator[str]:
 
 
 def _people_members(catalogue: Catalogue) -> list[bool]:
-    full, rest = divmod(people_of(catalogue.titles), ROWS_PER_HALF)
+    full, rest = divmod(people_of(catalogue.count), ROWS_PER_HALF)
     return [True] * full + [False] * bool(rest)
 
 
 def _names(catalogue: Catalogue, member: int) -> Iterator[str]:
     first = member * ROWS_PER_HALF
-    for person in people(first, min(first + ROWS_PER_HALF, people_of(catalogue.titles))):
+    for person in people(first, min(first + ROWS_PER_HALF, people_of(catalogue.count))):
         yield f"{person.imdb_id}\t{person.name}\t{_NULL}\t{_NULL}\tactor\t{_NULL}"
 
 
@@ -205,20 +210,54 @@ def _akas(catalogue: Catalogue, member: int) -> Iterator[str]:
         yield f"{site_id}\t3\t{basics.title} {index}\tXWW\t{_NULL}\tworking\x02festival\t{_NULL}\t0"
 
 
-def _of_series(rows: Callable[[SeriesCatalogue, int], Iterable[str]]) -> _Section:
-    return _Section(
-        lambda catalogue, member: rows(catalogue.series, member), lambda catalogue: catalogue.series.members
-    )
+def _series_members(catalogue: Catalogue) -> list[bool]:
+    full, rest = divmod(catalogue.series.count, _SERIES_PER_MEMBER)
+    return [True] * full + [False] * bool(rest)
+
+
+def _series_of(catalogue: Catalogue, member: int) -> range:
+    return range(member * _SERIES_PER_MEMBER, min((member + 1) * _SERIES_PER_MEMBER, catalogue.series.count))
+
+
+def _series_basics(catalogue: Catalogue, member: int) -> Iterator[str]:
+    """Yield rows in the order of their ids: a series, then its episodes."""
+    series = catalogue.series
+    for index in _series_of(catalogue, member):
+        basics = series.basics(index)
+        yield _basics_row(series.imdb_id(index), basics)
+        rest = f"{_NULL}\t{basics.runtime_minutes}\t{','.join(basics.genres)}"
+        for ordinal, _, _, day in series.plan(index):
+            title = episode_title(index, ordinal)
+            yield f"{series.imdb_id(index, ordinal)}\ttvEpisode\t{title}\t{title}\t0\t{day.year}\t{rest}"
+
+
+def _series_ratings(catalogue: Catalogue, member: int) -> Iterator[str]:
+    series = catalogue.series
+    for index in _series_of(catalogue, member):
+        rating = series.rating(index)
+        yield f"{series.imdb_id(index)}\t{rating[0]}\t{rating[1]}"
+        for ordinal, _, _, day in series.plan(index):
+            rated = series.episode_rating(index, ordinal, day, rating)
+            if rated is not None:
+                yield f"{series.imdb_id(index, ordinal)}\t{rated[0]}\t{rated[1]}"
+
+
+def _episodes(catalogue: Catalogue, member: int) -> Iterator[str]:
+    series = catalogue.series
+    for index in _series_of(catalogue, member):
+        for ordinal, season, episode, _ in series.plan(index):
+            shown = f"{_NULL}\t{_NULL}" if season is None else f"{season}\t{episode}"
+            yield f"{series.imdb_id(index, ordinal)}\t{series.imdb_id(index)}\t{shown}"
 
 
 TABLES = {
     "title.basics.tsv.gz": _Table(
         "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres",
-        (_Section(_basics, _halves), _of_series(SeriesCatalogue.basics_rows)),
+        (_Section(_basics, _halves), _Section(_series_basics, _series_members)),
     ),
     "title.ratings.tsv.gz": _Table(
         "tconst\taverageRating\tnumVotes",
-        (_Section(_ratings, _halves), _of_series(SeriesCatalogue.ratings_rows)),
+        (_Section(_ratings, _halves), _Section(_series_ratings, _series_members)),
     ),
     "title.crew.tsv.gz": _Table("tconst\tdirectors\twriters", (_Section(_crew, _halves),)),
     "title.principals.tsv.gz": _Table(
@@ -228,7 +267,7 @@ TABLES = {
         "titleId\tordering\ttitle\tregion\tlanguage\ttypes\tattributes\tisOriginalTitle", (_Section(_akas, _halves),)
     ),
     "title.episode.tsv.gz": _Table(
-        "tconst\tparentTconst\tseasonNumber\tepisodeNumber", (_of_series(SeriesCatalogue.episode_rows),)
+        "tconst\tparentTconst\tseasonNumber\tepisodeNumber", (_Section(_episodes, _series_members),)
     ),
     "name.basics.tsv.gz": _Table(
         "nconst\tprimaryName\tbirthYear\tdeathYear\tprimaryProfession\tknownForTitles",

@@ -6,26 +6,29 @@ import functools
 import html
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from moviecrawler.replica import bulk
+from moviecrawler.replica import markup
 from moviecrawler.replica.bodies import Body, Template
+from moviecrawler.replica.markup import encode, json_ld_script, rating_json_ld
+from moviecrawler.replica.titles import Release
 from moviecrawler.replica.traits import traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from moviecrawler.items import OfferKind
-    from moviecrawler.replica.facts import Person, ReplicaMovie
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.titles import Basics, Episode, Person, Title
     from moviecrawler.replica.traits import Traits
 
 CAST_ON_TITLE_PAGE = 18
 POSTER_SIZE = (1000, 1500)
+_POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10
 _RANKED = 2_000
 """Of so many titles a page tells the rank among the top rated, which goes on beyond the chart."""
+_UNKNOWN = "Unknown"
+"""The season of episodes of none."""
 
 WATCH_CATEGORIES: dict[OfferKind, str] = {
     "free": "FREE",
@@ -33,8 +36,6 @@ WATCH_CATEGORIES: dict[OfferKind, str] = {
     "subscription": "STREAMING",
     "rent": "RENT/BUY",
 }
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Pages:
@@ -45,117 +46,91 @@ class Pages:
         self._light = light
 
     def title(self, imdb_id: str) -> Body | None:
-        """Return a title page, or None when there is no such title."""
-        index = self._catalogue.index_of_imdb_id(imdb_id)
-        if index is None:
+        """Return the page of a movie, a series or an episode, or None when there is no such title."""
+        title = self._catalogue.of_imdb_id(imdb_id)
+        if title is None:
             return None
-        movie = self._catalogue.movie(index)
-        rank = self._catalogue.top_ranks.get(index)
-        if rank is None and movie.rating is not None and index < _RANKED:
-            # The ranking goes on beyond the chart: 1046 is no place in the Top 250.
-            rank = len(self._catalogue.top) + 1 + index
-        return self.title_page(movie, traits_of(self._catalogue, movie), rank)
+        traits = traits_of(self._catalogue, title)
+        above = {**_above_the_fold(title, traits), "series": _place(title)}
+        main = {
+            **_main_column(title, self._rank(title)),
+            **self._beside(title, traits),
+            "episodes": _outline(title) if title.seasons else None,
+        }
+        props = {"tconst": title.imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
+        return self._page("/title/[tconst]", _head(title) + json_ld_script(_title_json_ld(title)), props)
 
-    def title_page(
-        self,
-        movie: ReplicaMovie,
-        traits: Traits,
-        rank: int | None,
-        *,
-        series: dict[str, Any] | None = None,
-        episodes: dict[str, Any] | None = None,
-    ) -> Body:
-        """Return the page of any title; `series` is what an episode's says of its place, `episodes` what a series' says of its own."""
-        above = {**self._above_the_fold(movie), **_about(traits), "series": series}
-        main = {**self._main_column(movie, rank), **self._beside(movie, traits), "episodes": episodes}
-        props = {"tconst": movie.imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
-        return self.page("/title/[tconst]", _head(movie) + _json_ld_script(_title_json_ld(movie)), props)
+    def episodes(self, imdb_id: str, season: str | None) -> Body | None:
+        """Return the page of one season's episodes, the first unless it is named; episodes of no season are in "Unknown"."""
+        series = self._catalogue.series.of_imdb_id(imdb_id)
+        if series is None or series.episode:
+            return None
+        seasons = [str(part.number) if part.number else _UNKNOWN for part in series.seasons]
+        shown = season or next(iter(seasons), "1")
+        listed = [_row(episode) for episode in series.episodes if str(episode.season or _UNKNOWN) == shown]
+        rating, votes = series.rating or (None, 0)
+        entity = {
+            **_named(series.imdb_id, series.basics),
+            "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},
+            "series": None,
+        }
+        section = {
+            "selectedTab": "seasons",
+            "seasons": [{"id": name, "value": name} for name in seasons],
+            "episodes": {"items": listed, "total": len(listed), "hasNextPage": False, "endCursor": None},
+            "currentSeason": shown,
+        }
+        head = f"<title>{html.escape(series.basics.title)} - Episodes - IMDb</title>".encode()
+        return self._page(
+            "/title/[tconst]/episodes", head, {"contentData": {"entityMetadata": entity, "section": section}}
+        )
 
-    def top(self) -> Body:
-        """Return the Top 250."""
-        return self.chart("top", [self._catalogue.movie(index) for index in self._catalogue.top])
+    def chart(self, name: str) -> Body:
+        """Return a chart of titles in their order: top, moviemeter, boxoffice, toptv or tvmeter."""
+        titles = self._catalogue.series if "tv" in name else self._catalogue
+        indexes = titles.top if name.startswith("top") else range(min(titles.count, _POPULAR_SIZE))
+        if name == "boxoffice":
+            return self._box_office(indexes[:_BOX_OFFICE_SIZE])
+        shown = [titles.title(index) for index in indexes]
+        edges = [{"currentRank": rank, "node": _title(title)} for rank, title in enumerate(shown, start=1)]
+        head = _canonical(f"/chart/{name}/") + json_ld_script(_chart_json_ld(shown))
+        return self._page(f"/chart/{name}", head, {"pageData": {"chartTitles": {"edges": edges}}})
 
-    def popular(self) -> Body:
-        """Return the most popular titles."""
-        return self.chart("moviemeter", [self._catalogue.movie(index) for index in self._catalogue.popular])
-
-    def box_office(self) -> Body:
+    def _box_office(self, indexes: Iterable[int]) -> Body:
         """Return the weekend's box office, which gives no ranks, years or running times."""
         edges = []
-        for index in range(min(self._catalogue.titles, _BOX_OFFICE_SIZE)):
-            movie = self._catalogue.movie(index)
-            node = _title(movie)
+        for index in indexes:
+            title = self._catalogue.title(index)
+            node = _title(title)
             for absent in ("releaseYear", "runtime", "certificate", "titleGenres", "releaseDate"):
                 del node[absent]
-            gross = _wrapped("total", _money(movie.opening_weekend))
+            gross = _wrapped("total", _money(title.opening_weekend))
             edges.append({"node": {"gross": gross, "release": {"weeksRunning": 1 + index, "titles": [node]}}})
         props = {"pageData": {"topGrossingReleases": {"edges": edges}}}
-        return self.page("/chart/boxoffice", _canonical("/chart/boxoffice/"), props)
+        return self._page("/chart/boxoffice", _canonical("/chart/boxoffice/"), props)
 
-    def chart(self, name: str, movies: Sequence[ReplicaMovie]) -> Body:
-        """Return a chart of titles in their order."""
-        edges = [{"currentRank": rank, "node": _title(movie)} for rank, movie in enumerate(movies, start=1)]
-        head = _canonical(f"/chart/{name}/") + _json_ld_script(_chart_json_ld(movies))
-        return self.page(f"/chart/{name}", head, {"pageData": {"chartTitles": {"edges": edges}}})
-
-    def page(self, route: str, head: bytes, props: dict[str, Any]) -> Body:
+    def _page(self, route: str, head: bytes, props: dict[str, Any]) -> Body:
         """Return a page of a route, with what stands in its head and in its data."""
-        return _template(route, light=self._light).fill(head, _encode(props)[1:-1])
+        return _template(route, light=self._light).fill(head, encode(props)[1:-1])
 
-    def _above_the_fold(self, movie: ReplicaMovie) -> dict[str, Any]:
-        basics, credits_ = movie.basics, movie.credits
-        shown = (
-            ("Creator", "creator", credits_.creators),
-            ("Director", "director", credits_.directors),
-            ("Writers", "writer", credits_.writers),
-            ("Stars", "cast", tuple(person for person, _ in credits_.cast)),
-        )
-        return {
-            **_title(movie),
-            "meterRanking": {"currentRank": movie.index + 1},
-            "criticReviewsTotal": {"total": critic_review_count(movie)},
-            "genres": {"genres": [{"text": genre, "id": genre} for genre in basics.genres]},
-            "principalCredits": [
-                {
-                    "category": {"text": text, "id": category},
-                    **_credits(people),
-                    "credits": _credits(people[:3])["credits"],
-                }
-                for text, category, people in shown
-                if people
-            ],
-            "metacritic": _wrapped("metascore", _wrapped("score", movie.metascore)),
-            "creatorsPageTitle": _departments(credits_.creators),
-            "directorsPageTitle": _departments(credits_.directors),
-        }
+    def _rank(self, title: Title) -> int | None:
+        """Return the rank among the top rated, which goes on beyond the chart: 1046 is no place in the Top 250."""
+        if title.episode or title.rating is None or title.index >= _RANKED:
+            return None
+        titles = self._catalogue.series if title.is_series else self._catalogue
+        return titles.top_ranks.get(title.index, len(titles.top) + 1 + title.index)
 
-    def _main_column(self, movie: ReplicaMovie, rank: int | None) -> dict[str, Any]:
-        country, credits_ = movie.basics.country, movie.credits
-        title = _title(movie)
-        cast = [_cast_edge(*part) for part in credits_.cast[:CAST_ON_TITLE_PAGE]]
-        return {
-            **{
-                key: title[key]
-                for key in ("id", "titleText", "originalTitleText", "titleType", "releaseDate", "runtime")
-            },
-            "ratingsSummary": {"topRanking": _wrapped("rank", rank), **title["ratingsSummary"]},
-            "cast": {"total": len(credits_.cast), "edges": cast},
-            "creators": _departments(credits_.creators),
-            "directors": _departments(credits_.directors),
-            "writers": _departments(credits_.writers),
-            "spokenLanguages": {"spokenLanguages": [{"id": country.language_code, "text": country.language}]},
-            "countriesDetails": {"countries": [{"id": country.code, "text": country.name}]},
-            "productionBudget": _wrapped("budget", _money(movie.budget)),
-            "worldwideGross": _wrapped("total", _money(movie.worldwide_gross)),
-            "lifetimeGross": _wrapped("total", _money(movie.domestic_gross)),
-            "openingWeekendGross": _wrapped("gross", _wrapped("total", _money(movie.opening_weekend))),
-        }
-
-    def _beside(self, movie: ReplicaMovie, traits: Traits) -> dict[str, Any]:
+    def _beside(self, title: Title, traits: Traits) -> dict[str, Any]:
         """Return what the main column has of other titles, awards and votes."""
+
+        def named(index: int) -> dict[str, Any]:
+            found = _named(self._catalogue.imdb_id(index), self._catalogue.basics(index))
+            del found["originalTitleText"]
+            return found
+
         wins = sum(won for _, won, _ in traits.awards)
         nominated = sum(nominations for _, _, nominations in traits.awards)
-        named = next(
+        award = next(
             ({"wins": w, "nominations": n - w, "award": {"text": event}} for event, w, n in traits.awards), None
         )
         connected = [] if traits.follows is None else [traits.follows]
@@ -163,39 +138,246 @@ class Pages:
         return {
             "wins": {"total": wins},
             "nominationsExcludeWins": {"total": nominated - wins},
-            "prestigiousAwardSummary": named,
-            "moreLikeThisTitles": {"edges": [{"node": self._named(index)} for index in traits.similar]},
+            "prestigiousAwardSummary": award,
+            "moreLikeThisTitles": {"edges": [{"node": named(index)} for index in traits.similar]},
             "connections": {
                 "edges": [
-                    {"node": {"associatedTitle": self._named(index), "category": {"text": category}}}
+                    {"node": {"associatedTitle": named(index), "category": {"text": category}}}
                     for category, index in connected
                 ]
             },
-            "aggregateRatingsBreakdown": {"histogram": {"histogramValues": bars if movie.rating else []}},
+            "aggregateRatingsBreakdown": {"histogram": {"histogramValues": bars if title.rating else []}},
             "reviews": {"total": traits.user_reviews},
             "watchOptionsByCategory": {"categorizedWatchOptionsList": _watch_options(traits)},
         }
 
-    def _named(self, index: int) -> dict[str, Any]:
-        basics = self._catalogue.basics(index)
-        return {
-            "id": self._catalogue.imdb_id(index),
-            "titleText": {"text": basics.title},
-            "titleType": {"id": basics.title_type},
-            "releaseYear": {"year": basics.year, "endYear": None},
-        }
+
+def poster_url(title: Title) -> str | None:
+    """Return where the title's poster would be."""
+    return f"https://m.media-amazon.com/images/M/MV5B{title.imdb_id}._V1_.jpg" if title.has_poster else None
 
 
-def _about(traits: Traits) -> dict[str, Any]:
-    """Return what the head of the page says of what a title is like."""
-    edges = [{"node": {"text": keyword}} for keyword in traits.keywords]
-    interests = [{"node": {"primaryText": {"text": interest}}} for interest in traits.interests]
-    taglines = [{"node": {"text": traits.tagline}}] if traits.tagline else []
+# --- Pages around the data ------------------------------------------------------------------------------------------
+
+_SIZES = {
+    "/title/[tconst]": (790_000, 530_000),
+    "/title/[tconst]/episodes": (350_000, 400_000),
+    "/chart/boxoffice": (450_000, 370_000),
+}
+_CHART_SIZES = (770_000, 370_000)
+"""How many bytes of markup and of JSON that say nothing of titles a page carries."""
+
+
+@functools.cache
+def _template(route: str, *, light: bool) -> Template:
+    # Less than 2 kB would pass for a throttle, also of a chart without titles.
+    markup_size, json_size = (1_500, 300) if light else _SIZES.get(route, _CHART_SIZES)
+    head = b'<!DOCTYPE html><html lang="en-US"><head><meta charSet="utf-8"/>' + markup.styles(markup_size // 12, route)
+    return Template(
+        head,
+        b"</head><body>"
+        + markup.elements(markup_size * 11 // 12, route)
+        + b'<script id="__NEXT_DATA__" type="application/json">{"props":{"pageProps":{',
+        # Healthy pages too hold the firewall's words, as they repeat the headers of the request.
+        b',"requestContext":{"sidecarHeaders":{"x-amzn-waf-frontier-bot-control":"aws-waf-token"}},'
+        b'"translationContext":{"i18n":{"translations":{"resources":{'
+        + markup.json_members(json_size, route)
+        + b'}}}},"urqlState":null,"fetchState":null},"__N_SSP":true},"page":'
+        + encode(route)
+        + b',"query":{},"buildId":"replica","locale":"en-US"}</script></body></html>',
+    )
+
+
+def _canonical(path: str) -> bytes:
+    return f'<link rel="canonical" href="https://www.imdb.com{path}"/>'.encode()
+
+
+def _head(title: Title) -> bytes:
+    name, address = html.escape(title.basics.title), title_url("imdb", title.imdb_id)
+    return (
+        f'<title>{name} ({title.basics.year}) - IMDb</title><link rel="canonical" href="{address}"/>'
+        f'<meta property="og:url" content="{address}"/><meta property="og:title" content="{name}"/>'
+    ).encode()
+
+
+def _title_json_ld(title: Title) -> dict[str, Any]:
+    """Return a title's JSON-LD, whose texts are HTML-escaped: name and alternateName are the original and the shown."""
+    basics, credits_ = title.basics, title.credits
+    found = {
+        **_listed_json_ld(title),
+        "@context": "https://schema.org",
+        "genre": list(basics.genres),
+        "datePublished": title.release.iso,
+        "actor": _people_json_ld(person for person, _ in credits_.cast[:3]),
+        "director": _people_json_ld(credits_.directors),
+        "creator": _people_json_ld((*credits_.creators, *credits_.writers)),
+    }
+    if basics.original_title is not None:
+        found |= {"name": html.escape(basics.original_title), "alternateName": html.escape(basics.title)}
+    return found
+
+
+def _chart_json_ld(titles: Sequence[Title]) -> dict[str, Any]:
+    items = [{"@type": "ListItem", "item": {**_listed_json_ld(t), "genre": ", ".join(t.basics.genres)}} for t in titles]
+    return {"@type": "ItemList", "itemListElement": items, "@context": "https://schema.org"}
+
+
+def _listed_json_ld(title: Title) -> dict[str, Any]:
+    basics, minutes, rating = title.basics, title.basics.runtime_minutes, title.rating
+    found: dict[str, Any] = {
+        "@type": _TYPES[basics.title_type][1],
+        "url": title_url("imdb", title.imdb_id),
+        # The site writes &apos; where html.escape writes &#x27;.
+        "name": html.escape(basics.title).replace("&#x27;", "&apos;"),
+        "image": poster_url(title),
+        "description": html.escape(title.plot) if title.plot else None,
+        "contentRating": title.certificate,
+        "aggregateRating": None if rating is None else rating_json_ld(1, 10, rating[0], ratingCount=rating[1]),
+        "duration": None if minutes is None else f"PT{minutes // 60}H{minutes % 60}M",
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _people_json_ld(people: Iterable[Person]) -> list[dict[str, str]]:
+    return [
+        {"@type": "Person", "url": f"https://www.imdb.com/name/{person.imdb_id}/", "name": html.escape(person.name)}
+        for person in people
+    ]
+
+
+# --- Pieces of the data ---------------------------------------------------------------------------------------------
+
+_TYPES = {
+    "movie": ("Movie", "Movie"),
+    "tvMovie": ("TV Movie", "Movie"),
+    "tvSeries": ("TV Series", "TVSeries"),
+    "tvMiniSeries": ("TV Mini Series", "TVSeries"),
+    "tvEpisode": ("TV Episode", "TVEpisode"),
+}
+"""What the page and its JSON-LD call each type of title."""
+
+
+def _named(imdb_id: str, basics: Basics) -> dict[str, Any]:
+    """Return what a page says of a title that it only names."""
     return {
-        "keywords": {"total": len(edges), "edges": edges},
-        "interests": {"edges": interests},
-        "taglines": {"edges": taglines},
+        "id": imdb_id,
+        "titleText": {"text": basics.title},
+        "originalTitleText": {"text": basics.title},
+        "titleType": {"id": basics.title_type},
+        "releaseYear": {"year": basics.year, "endYear": basics.end_year},
+    }
+
+
+def _title(title: Title) -> dict[str, Any]:
+    """Return what rows of charts say of a title, and the head of its page."""
+    basics, release, poster = title.basics, title.release, poster_url(title)
+    rating, votes = title.rating or (None, 0)
+    country = {"id": "US", "text": "United States"}
+    return {
+        "id": title.imdb_id,
+        "titleText": {"text": basics.title},
+        "titleType": {"id": basics.title_type, "text": _TYPES[basics.title_type][0]},
+        "originalTitleText": {"text": basics.original_title or basics.title},
+        "primaryImage": None if poster is None else {"width": POSTER_SIZE[0], "height": POSTER_SIZE[1], "url": poster},
+        "releaseYear": {"year": basics.year, "endYear": basics.end_year},
+        "releaseDate": {"day": release.day, "month": release.month, "year": release.year, "country": country},
+        "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},
+        "runtime": _wrapped("seconds", None if basics.runtime_minutes is None else basics.runtime_minutes * 60),
+        "certificate": _wrapped("rating", title.certificate),
+        "titleGenres": {"genres": [{"genre": {"text": genre}} for genre in basics.genres]},
+        "plot": _wrapped("plotText", _wrapped("plainText", title.plot)),
+    }
+
+
+def _above_the_fold(title: Title, traits: Traits) -> dict[str, Any]:
+    credits_ = title.credits
+    shown = (
+        ("Creator", "creator", credits_.creators),
+        ("Director", "director", credits_.directors),
+        ("Writers", "writer", credits_.writers),
+        ("Stars", "cast", tuple(person for person, _ in credits_.cast)),
+    )
+    principal = [
+        {"category": {"text": text, "id": category}, **_credits(people), "credits": _credits(people[:3])["credits"]}
+        for text, category, people in shown
+        if people
+    ]
+    return {
+        **_title(title),
+        "meterRanking": {"currentRank": title.index + 1},
         "criticReviewsTotal": {"total": traits.critic_reviews},
+        "genres": {"genres": [{"text": genre, "id": genre} for genre in title.basics.genres]},
+        "principalCredits": principal,
+        "metacritic": _wrapped("metascore", _wrapped("score", title.metascore)),
+        "creatorsPageTitle": _departments(credits_.creators),
+        "directorsPageTitle": _departments(credits_.directors),
+        "keywords": {
+            "total": len(traits.keywords),
+            "edges": [{"node": {"text": keyword}} for keyword in traits.keywords],
+        },
+        "interests": {"edges": [{"node": {"primaryText": {"text": interest}}} for interest in traits.interests]},
+        "taglines": {"edges": [{"node": {"text": traits.tagline}}] if traits.tagline else []},
+    }
+
+
+def _main_column(title: Title, rank: int | None) -> dict[str, Any]:
+    country, credits_, shown = title.basics.country, title.credits, _title(title)
+    repeated = ("id", "titleText", "originalTitleText", "titleType", "releaseDate", "runtime")
+    return {
+        **{key: shown[key] for key in repeated},
+        "ratingsSummary": {"topRanking": _wrapped("rank", rank), **shown["ratingsSummary"]},
+        "cast": {
+            "total": len(credits_.cast),
+            "edges": [_cast_edge(*part) for part in credits_.cast[:CAST_ON_TITLE_PAGE]],
+        },
+        "creators": _departments(credits_.creators),
+        "directors": _departments(credits_.directors),
+        "writers": _departments(credits_.writers),
+        "spokenLanguages": {"spokenLanguages": [{"id": country.language_code, "text": country.language}]},
+        "countriesDetails": {"countries": [{"id": country.code, "text": country.name}]},
+        "productionBudget": _wrapped("budget", _money(title.budget)),
+        "worldwideGross": _wrapped("total", _money(title.worldwide_gross)),
+        "lifetimeGross": _wrapped("total", _money(title.domestic_gross)),
+        "openingWeekendGross": _wrapped("gross", _wrapped("total", _money(title.opening_weekend))),
+    }
+
+
+def _place(title: Title) -> dict[str, Any] | None:
+    """Return where an episode stands in its series; a special has no number."""
+    series, episode = title.part_of, title.episode
+    if series is None or episode is None:
+        return None
+    numbers = {"episodeNumber": episode.number, "seasonNumber": episode.season}
+    return {
+        "episodeNumber": numbers if episode.season is not None else None,
+        "series": _named(series.imdb_id, series.basics),
+    }
+
+
+def _outline(series: Title) -> dict[str, Any]:
+    """Return what a series' page says of its episodes."""
+    episodes = series.episodes
+    return {
+        "episodes": {"total": len(episodes)},
+        "seasons": [{"number": season.number} for season in series.numbered],
+        "years": [{"year": year} for year in sorted({episode.air_date.year for episode in episodes})],
+        "totalEpisodes": {"total": len(episodes)},
+        "unknownSeasonEpisodes": {"total": sum(episode.season is None for episode in episodes)},
+    }
+
+
+def _row(episode: Episode) -> dict[str, Any]:
+    release, (rating, votes) = Release.on(episode.air_date), episode.rating or (None, 0)
+    return {
+        "id": episode.imdb_id,
+        "type": "tvEpisode",
+        "season": str(episode.season or _UNKNOWN),
+        "episode": _UNKNOWN if episode.number is None else str(episode.number),
+        "titleText": episode.title,
+        "releaseDate": {"year": release.year, "month": release.month, "day": release.day},
+        "releaseYear": release.year,
+        "aggregateRating": rating,
+        "voteCount": votes,
     }
 
 
@@ -207,151 +389,6 @@ def _watch_options(traits: Traits) -> list[dict[str, Any]]:
             option = {"provider": {"name": {"value": offer.provider}}, "link": f"{offer.url}?ref_=tt_watch"}
             found.setdefault(WATCH_CATEGORIES[offer.kind], []).append(option)
     return [{"categoryName": {"value": name}, "watchOptions": options} for name, options in found.items()]
-
-
-def poster_url(movie: ReplicaMovie) -> str | None:
-    """Return where the movie's poster would be."""
-    return f"https://m.media-amazon.com/images/M/MV5B{movie.imdb_id}._V1_.jpg" if movie.has_poster else None
-
-
-# --- Pages around the data ------------------------------------------------------------------------------------------
-
-_SIZES = {
-    "/title/[tconst]": (790_000, 530_000),
-    "/title/[tconst]/episodes": (350_000, 400_000),
-    "/chart/top": (770_000, 370_000),
-    "/chart/toptv": (770_000, 370_000),
-    "/chart/tvmeter": (770_000, 370_000),
-    "/chart/moviemeter": (770_000, 370_000),
-    "/chart/boxoffice": (450_000, 370_000),
-}
-"""How many bytes of markup and of JSON that say nothing of movies each page carries."""
-
-
-@functools.cache
-def _template(route: str, *, light: bool) -> Template:
-    # Less than 2 kB would pass for a throttle, also of a chart without titles.
-    markup_size, json_size = (1_500, 300) if light else _SIZES[route]
-    head = b'<!DOCTYPE html><html lang="en-US"><head><meta charSet="utf-8"/>' + bulk.styles(markup_size // 12, route)
-    return Template(
-        head,
-        b"</head><body>"
-        + bulk.markup(markup_size * 11 // 12, route)
-        + b'<script id="__NEXT_DATA__" type="application/json">{"props":{"pageProps":{',
-        # Healthy pages too hold the firewall's words, as they repeat the headers of the request.
-        b',"requestContext":{"sidecarHeaders":{"x-amzn-waf-frontier-bot-control":"aws-waf-token"}},'
-        b'"translationContext":{"i18n":{"translations":{"resources":{'
-        + bulk.json_members(json_size, route)
-        + b'}}}},"urqlState":null,"fetchState":null},"__N_SSP":true},"page":'
-        + _encode(route)
-        + b',"query":{},"buildId":"replica","locale":"en-US"}</script></body></html>',
-    )
-
-
-def _canonical(path: str) -> bytes:
-    return f'<link rel="canonical" href="https://www.imdb.com{path}"/>'.encode()
-
-
-def _head(movie: ReplicaMovie) -> bytes:
-    title, address = html.escape(movie.basics.title), title_url("imdb", movie.imdb_id)
-    return (
-        f'<title>{title} ({movie.basics.year}) - IMDb</title><link rel="canonical" href="{address}"/>'
-        f'<meta property="og:url" content="{address}"/><meta property="og:title" content="{title}"/>'
-    ).encode()
-
-
-def _json_ld_script(data: dict[str, Any]) -> bytes:
-    return b'<script type="application/ld+json">' + _encode(data) + b"</script>"
-
-
-def _title_json_ld(movie: ReplicaMovie) -> dict[str, Any]:
-    """Return a title's JSON-LD, whose texts are HTML-escaped: name and alternateName are the original and the shown."""
-    basics, credits_ = movie.basics, movie.credits
-    found = {
-        **_listed_json_ld(movie),
-        "@context": "https://schema.org",
-        "genre": list(basics.genres),
-        "datePublished": movie.release.iso,
-        "actor": [_person_json_ld(person) for person, _ in credits_.cast[:3]],
-        "director": [_person_json_ld(person) for person in credits_.directors],
-        "creator": [_person_json_ld(person) for person in (*credits_.creators, *credits_.writers)],
-    }
-    if basics.original_title is not None:
-        found |= {"name": html.escape(basics.original_title), "alternateName": html.escape(basics.title)}
-    return found
-
-
-def _chart_json_ld(movies: Sequence[ReplicaMovie]) -> dict[str, Any]:
-    items = [{"@type": "ListItem", "item": {**_listed_json_ld(m), "genre": ", ".join(m.basics.genres)}} for m in movies]
-    return {"@type": "ItemList", "itemListElement": items, "@context": "https://schema.org"}
-
-
-def _listed_json_ld(movie: ReplicaMovie) -> dict[str, Any]:
-    basics = movie.basics
-    found: dict[str, Any] = {
-        "@type": _TYPES[basics.title_type][1],
-        "url": title_url("imdb", movie.imdb_id),
-        # The site writes &apos; where html.escape writes &#x27;.
-        "name": html.escape(basics.title).replace("&#x27;", "&apos;"),
-        "image": poster_url(movie),
-        "description": html.escape(movie.plot) if movie.plot else None,
-        "contentRating": movie.certificate,
-    }
-    if movie.rating is not None:
-        rating, votes = movie.rating
-        found["aggregateRating"] = {
-            "@type": "AggregateRating",
-            "bestRating": 10,
-            "worstRating": 1,
-            "ratingValue": rating,
-            "ratingCount": votes,
-        }
-    if basics.runtime_minutes is not None:
-        found["duration"] = f"PT{basics.runtime_minutes // 60}H{basics.runtime_minutes % 60}M"
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _person_json_ld(person: Person) -> dict[str, str]:
-    return {"@type": "Person", "url": f"https://www.imdb.com/name/{person.imdb_id}/", "name": html.escape(person.name)}
-
-
-# --- Pieces of the data ---------------------------------------------------------------------------------------------
-
-
-def critic_review_count(movie: ReplicaMovie) -> int:
-    """Return how many critics' reviews a title's page links to."""
-    return movie.index % 300
-
-
-def _title(movie: ReplicaMovie) -> dict[str, Any]:
-    """Return what rows of charts say of a title, and the head of its page."""
-    basics, release, poster = movie.basics, movie.release, poster_url(movie)
-    rating, votes = movie.rating or (None, 0)
-    country = {"id": "US", "text": "United States"}
-    return {
-        "id": movie.imdb_id,
-        "titleText": {"text": basics.title},
-        "titleType": {"id": basics.title_type, "text": _TYPES[basics.title_type][0]},
-        "originalTitleText": {"text": basics.original_title or basics.title},
-        "primaryImage": None if poster is None else {"width": POSTER_SIZE[0], "height": POSTER_SIZE[1], "url": poster},
-        "releaseYear": {"year": basics.year, "endYear": basics.end_year},
-        "releaseDate": {"day": release.day, "month": release.month, "year": release.year, "country": country},
-        "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},
-        "runtime": _wrapped("seconds", None if basics.runtime_minutes is None else basics.runtime_minutes * 60),
-        "certificate": _wrapped("rating", movie.certificate),
-        "titleGenres": {"genres": [{"genre": {"text": genre}} for genre in basics.genres]},
-        "plot": _wrapped("plotText", _wrapped("plainText", movie.plot)),
-    }
-
-
-_TYPES = {
-    "movie": ("Movie", "Movie"),
-    "tvMovie": ("TV Movie", "Movie"),
-    "tvSeries": ("TV Series", "TVSeries"),
-    "tvMiniSeries": ("TV Mini Series", "TVSeries"),
-    "tvEpisode": ("TV Episode", "TVEpisode"),
-}
-"""What the page and its JSON-LD call each type of title."""
 
 
 def _departments(people: Sequence[Person]) -> list[dict[str, Any]]:

@@ -1,35 +1,33 @@
-"""The replica's movies: made on demand from (seed, index), never stored, the same whenever they are asked for.
-
-An index is also the movie's place in popularity, from 0. Ids and slugs lead back to the index by arithmetic and by
-the words in them, so that a million titles need no memory.
-"""
+"""The replica's movies: made on demand from (seed, index), never stored, the same whenever they are asked for."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
+from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moviecrawler.replica import words
-from moviecrawler.replica.facts import (
-    GROUP,
+from moviecrawler.replica.people import some_people
+from moviecrawler.replica.series import SeriesCatalogue
+from moviecrawler.replica.titles import (
+    PAIRS,
     TODAY,
     Basics,
     Country,
     Credits,
+    Facts,
+    Listed,
     MetacriticFacts,
     Release,
-    ReplicaMovie,
     RottenTomatoesFacts,
-    is_remake,
+    SlugSite,
+    Title,
+    Titles,
+    known,
     slugify,
-    vocabulary,
 )
-from moviecrawler.replica.options import MOST_TITLES
-from moviecrawler.replica.people import some_people
-from moviecrawler.replica.series import SeriesCatalogue
 
 if TYPE_CHECKING:
     from datetime import date
@@ -37,7 +35,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 CHART_SIZE = 250
-POPULAR_SIZE = 100
+MOST_TITLES = 5_000_000
+"""How many titles the ids have room for."""
 VOTES_TO_RANK = 25_000
 MEAN_VOTE = 6.9
 """The `m` and `C` of IMDb's published formula for its Top 250."""
@@ -52,24 +51,18 @@ _SLOT_STEP = 2_221  # coprime to the slots of half a block: neighbours in popula
 _LONG_START, _LONG_STRIDE = 10_000_000, 10
 _SHORT_START, _SHORT_STRIDE = 4_000_000, 2
 
-_PAIRS = len(words.ADJECTIVES) * len(words.NOUNS)
-_PAIR_STEP = 30_011  # coprime to _PAIRS
-
-_ORIGINALS = GROUP - 2
-
-SlugSite = Literal["metacritic", "rottentomatoes"]
-"""The sites that name movies by slugs, and that don't have all of them."""
-
-_LACKS_ONE_OF: dict[SlugSite, int] = {"metacritic": 10, "rottentomatoes": 8}
+_GROUP = 20
+_ORIGINALS = _GROUP - 2
+"""Of every 20 movies the last but one is a sequel and the last a remake of one of the 18 before them."""
 
 _BANDS = (50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000)
 
 
-class Catalogue:
-    """The movies 0 to `titles` - 1 of one seed, and the series beside them.
+class Catalogue(Titles):
+    """The movies of one seed, and the series beside them. A movie's facts don't depend on how many there are."""
 
-    A movie's facts depend on the seed and its index alone, not on how many titles there are.
-    """
+    pair_step = 30_011
+    pair_shift = 0
 
     def __init__(self, seed: int = 1, titles: int = 1_000, series: int | None = None, today: date = TODAY) -> None:
         if not 1 <= titles <= MOST_TITLES:
@@ -77,7 +70,11 @@ class Catalogue:
         if seed < 0:
             raise ValueError(f"seed {seed}; use 0 or a positive number")
         self.seed = seed
-        self.titles = titles
+        self.count = titles
+        self.listed = {
+            "metacritic": Listed(titles, 10, lambda group: (group * 7 + seed + 5) % 10),
+            "rottentomatoes": Listed(titles, 8, lambda group: (group * 7 + seed + 5) % 8),
+        }
         self.series = SeriesCatalogue(seed, titles, series, today)
 
     # --- Ids and slugs ------------------------------------------------------------------------------------------------
@@ -108,7 +105,12 @@ class Catalogue:
         else:
             return None
         index = self._index_of_slot(half, *divmod(position, ROWS_PER_HALF))
-        return index if index < self.titles and self.imdb_id(index) == imdb_id else None
+        return index if index < self.count and self.imdb_id(index) == imdb_id else None
+
+    def of_imdb_id(self, imdb_id: str) -> Title | None:
+        """Return the movie, the series or the episode with this id, or None when there is none."""
+        index = self.index_of_imdb_id(imdb_id)
+        return self.series.of_imdb_id(imdb_id) if index is None else self.title(index)
 
     def _index_of_slot(self, half: int, block: int, slot: int) -> int:
         place = (slot - self.seed) * pow(_SLOT_STEP, -1, ROWS_PER_HALF) % ROWS_PER_HALF
@@ -116,60 +118,21 @@ class Catalogue:
 
     def halves(self) -> list[tuple[int, int]]:
         """Return the half blocks (half, block) in the order of their ids as text; none is empty."""
-        return [(half, block) for half in (1, 0) for block in range((self.titles - half - 1) // _BLOCK + 1)]
+        return [(half, block) for half in (1, 0) for block in range((self.count - half - 1) // _BLOCK + 1)]
 
     def is_full(self, half: int, block: int) -> bool:
         """Return whether half a block has all its titles."""
-        return block * _BLOCK + _BLOCK - 2 + half < self.titles
+        return block * _BLOCK + _BLOCK - 2 + half < self.count
 
     def indexes_by_id(self, half: int, block: int) -> list[int]:
         """Return the indexes in half a block, in the order of their ids."""
         indexes = (self._index_of_slot(half, block, slot) for slot in range(ROWS_PER_HALF))
-        return [index for index in indexes if index < self.titles]
+        return [index for index in indexes if index < self.count]
 
-    def index_of_slug(self, site: SlugSite, slug: str) -> int | None:
-        """Return the index of the movie with this slug on a site, hyphens and underscores being the same.
-
-        None when the site has no such movie.
-        """
-        wanted = slug.replace("-", "_")
-        for index in self._indexes_of_words(wanted.split("_")):
-            if index < self.titles:
-                facts = self.metacritic(index) if site == "metacritic" else self.rottentomatoes(index)
-                if facts is not None and facts.slug.replace("-", "_") == wanted:
-                    return index
-        return None
-
-    def _indexes_of_words(self, tokens: list[str]) -> list[int]:
-        adjectives, nouns, places = vocabulary()
-        for position, (first, second) in enumerate(itertools.pairwise(tokens)):
-            if first in adjectives and second in nouns:
-                place = places.get("".join(tokens[position + 3 : position + 4]), 0)
-                pair = adjectives[first] * len(words.NOUNS) + nouns[second]
-                base = place * _PAIRS + (pair - self.seed) * pow(_PAIR_STEP, -1, _PAIRS) % _PAIRS
-                last = base - base % GROUP + GROUP - 1
-                return [base, last - 1, last]
-        return []
-
-    # --- Which titles a site lacks ----------------------------------------------------------------------------------------
-
-    def has(self, site: SlugSite, index: int) -> bool:
-        """Return whether a site has a movie. It lacks one of each group, so that the others can be counted."""
-        group, place = divmod(index, _LACKS_ONE_OF[site])
-        return place != self._lacked(site, group)
-
-    def count(self, site: SlugSite) -> int:
-        """Return how many movies a site has."""
-        groups, rest = divmod(self.titles, _LACKS_ONE_OF[site])
-        return self.titles - groups - (self._lacked(site, groups) < rest)
-
-    def nth(self, site: SlugSite, place: int) -> int:
-        """Return the index of the movie that is the site's `place`th in popularity, from 0."""
-        group, within = divmod(place, _LACKS_ONE_OF[site] - 1)
-        return group * _LACKS_ONE_OF[site] + within + (within >= self._lacked(site, group))
-
-    def _lacked(self, site: SlugSite, group: int) -> int:
-        return (group * 7 + self.seed + 5) % _LACKS_ONE_OF[site]
+    def namesakes(self, index: int) -> tuple[int, int, int]:
+        """Return an index and those of the sequel and the remake of its group."""
+        last = index - index % _GROUP + _GROUP - 1
+        return index, last - 1, last
 
     # --- Facts --------------------------------------------------------------------------------------------------------
 
@@ -180,10 +143,10 @@ class Catalogue:
 
     def base(self, index: int) -> int:
         """Return which movie this one is a sequel or remake of, or itself."""
-        group, place = divmod(index, GROUP)
+        group, place = divmod(index, _GROUP)
         if place < _ORIGINALS:
             return index
-        return group * GROUP + (group * 7 + (3 if place == _ORIGINALS else 11)) % _ORIGINALS
+        return group * _GROUP + (group * 7 + (3 if place == _ORIGINALS else 11)) % _ORIGINALS
 
     def basics(self, index: int) -> Basics:
         """Return what the datasets know of a movie."""
@@ -193,11 +156,10 @@ class Catalogue:
         rng = self.random(index, 0)
         upcoming = index >= CHART_SIZE and chance(rng, 0.04)
         year = TODAY.year + 1 if upcoming else TODAY.year - int(98 * rng.random() ** 2.2)
-        place, rest = divmod(index, _PAIRS)
-        first, second = divmod((rest * _PAIR_STEP + self.seed) % _PAIRS, len(words.NOUNS))
+        first, second = self.words_of(index)
         core = f"{words.ADJECTIVES[first]} {words.NOUNS[second]}"
-        if place:
-            core += f" of {words.PLACES[place - 1]}"
+        if index >= PAIRS:
+            core += f" of {words.PLACES[index // PAIRS - 1]}"
         english = _styled(core, rng)
         title, original = english, None
         country = Country(*pick(rng, words.ENGLISH_COUNTRIES))
@@ -225,15 +187,14 @@ class Catalogue:
         gap = 9 + int(30 * rng.random()) if remake else 2 + int(3 * rng.random())
         year = base.year + gap if base.year + gap < TODAY.year else base.year - gap
         suffix = "" if remake else pick(rng, (" II", " 2", ": Part Two", " Returns"))
-        return Basics(
+        return replace(
+            base,
             title=base.title + suffix,
             original_title=None,
             english_title=base.english_title + suffix,
             title_type="movie",
             year=year,
             runtime_minutes=80 + int(70 * rng.random()),
-            genres=base.genres,
-            country=base.country,
             upcoming=False,
         )
 
@@ -262,7 +223,7 @@ class Catalogue:
 
     def metacritic(self, index: int, basics: Basics | None = None) -> MetacriticFacts | None:
         """Return what Metacritic has of a movie, or None when it does not have it."""
-        if not self.has("metacritic", index):
+        if index not in self.listed["metacritic"]:
             return None
         rng = self.random(index, 3)
         basics = basics or self.basics(index)
@@ -274,7 +235,6 @@ class Catalogue:
         score = self._score(index, rng, 12)
         return MetacriticFacts(
             slug=slug,
-            year=year,
             release=_release(rng, year),
             names_imdb_id=chance(rng, 0.92),
             metascore=None if basics.upcoming or not scored else score,
@@ -285,7 +245,7 @@ class Catalogue:
 
     def rottentomatoes(self, index: int, basics: Basics | None = None) -> RottenTomatoesFacts | None:
         """Return what Rotten Tomatoes has of a movie, or None when it does not have it."""
-        if not self.has("rottentomatoes", index):
+        if index not in self.listed["rottentomatoes"]:
             return None
         rng = self.random(index, 4)
         basics = basics or self.basics(index)
@@ -301,11 +261,9 @@ class Catalogue:
         )
 
     def slug(self, site: SlugSite, index: int) -> str:
-        """Return what a site calls a movie in its addresses. Raises IndexError when it does not have it."""
-        facts = self.metacritic(index) if site == "metacritic" else self.rottentomatoes(index)
-        if facts is None:
-            raise IndexError(f"{site} lacks movie {index}")
-        return facts.slug
+        """Return what a site that has a movie calls it in its addresses."""
+        facts: Facts | None = self.metacritic(index) if site == "metacritic" else self.rottentomatoes(index)
+        return known(facts).slug
 
     def _score(self, index: int, rng: Random, spread: int) -> int:
         """Return a score of 0 to 100 near the movie's rating."""
@@ -313,10 +271,10 @@ class Catalogue:
         mean = rating[0] * 10 if rating else 50
         return min(100, max(0, round(mean + spread * (2 * rng.random() - 1))))
 
-    def movie(self, index: int) -> ReplicaMovie:
+    def title(self, index: int) -> Title:
         """Return everything about a movie. Raises IndexError when there is no such index."""
-        if not 0 <= index < self.titles:
-            raise IndexError(f"movie {index} of {self.titles}")
+        if not 0 <= index < self.count:
+            raise IndexError(f"movie {index} of {self.count}")
         basics = self.basics(index)
         rng = self.random(index, 5)
         budget = None if basics.upcoming or chance(rng, 0.3) else 100_000 * (1 + int(2_000 * rng.random() ** 3))
@@ -329,7 +287,7 @@ class Catalogue:
         if chance(rng, 0.03):
             release = Release(release.year, release.month, None)
         hero, deed, trouble = pick(rng, words.HEROES), pick(rng, words.DEEDS), pick(rng, words.TROUBLES)
-        return ReplicaMovie(
+        return Title(
             index=index,
             imdb_id=self.imdb_id(index),
             basics=basics,
@@ -351,7 +309,7 @@ class Catalogue:
 
     @functools.cached_property
     def top(self) -> list[int]:
-        """The Top 250's indexes in chart order, by IMDb's formula; fewer when there are fewer titles."""
+        """The Top 250's indexes in chart order, by IMDb's formula; fewer when there are fewer movies."""
 
         def weighted(index: int) -> float:
             rating, votes = self.rating(index) or (0.0, 0)
@@ -359,20 +317,15 @@ class Catalogue:
 
         candidates = [
             index
-            for index in range(min(self.titles, _POPULAR_ENOUGH))
+            for index in range(min(self.count, _POPULAR_ENOUGH))
             if self.rating(index) is not None and self.basics(index).title_type == "movie"
         ]
         return sorted(candidates, key=lambda index: (-weighted(index), index))[:CHART_SIZE]
 
-    @functools.cached_property
-    def top_ranks(self) -> dict[int, int]:
-        """The rank, from 1, of each index in the Top 250."""
-        return {index: rank for rank, index in enumerate(self.top, start=1)}
 
-    @property
-    def popular(self) -> range:
-        """The most popular 100, in order."""
-        return range(min(self.titles, POPULAR_SIZE))
+def is_remake(index: int) -> bool:
+    """Return whether a movie is a remake of another."""
+    return index % _GROUP == _GROUP - 1
 
 
 def pick(rng: Random, options: tuple[_T, ...]) -> _T:

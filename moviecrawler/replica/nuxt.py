@@ -6,11 +6,8 @@ import functools
 from itertools import count
 from typing import Any
 
-import msgspec
-
-from moviecrawler.replica import bulk
-
-_encode = msgspec.json.Encoder().encode
+from moviecrawler.replica import markup
+from moviecrawler.replica.markup import encode
 
 _FIRST_SHARED = 4
 
@@ -18,7 +15,7 @@ _FIRST_SHARED = 4
 @functools.cache
 def shared_values(*, light: bool) -> tuple[bytes, int]:
     """Return the values that every payload has from index 4 on, with the commas around them, and how many they are."""
-    texts = bulk.json_values(300 if light else 120_000, "payload")
+    texts = markup.texts(300 if light else 120_000, "payload")
     first_text = _FIRST_SHARED + 5
     values = [
         {"version": first_text, "slots": _FIRST_SHARED + 1},
@@ -28,7 +25,7 @@ def shared_values(*, light: bool) -> tuple[bytes, int]:
         ["Set"],
         *texts,
     ]
-    return b"," + _encode(values)[1:-1] + b",", len(values)
+    return b"," + encode(values)[1:-1] + b",", len(values)
 
 
 def payload_around(key: str, page: dict[str, Any], path: str, *, light: bool) -> tuple[bytes, bytes]:
@@ -48,7 +45,7 @@ def payload_around(key: str, page: dict[str, Any], path: str, *, light: bool) ->
         ["ShallowReactive", 3],
         {"fandom-ads-ad-engine-config": _FIRST_SHARED, key: root["page"]},
     ]
-    return _encode(head)[:-1], _encode(values)[1:]
+    return encode(head)[:-1], encode(values)[1:]
 
 
 def flatten(value: Any, start: int) -> list[Any]:

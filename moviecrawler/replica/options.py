@@ -10,17 +10,15 @@ from msgspec import Meta
 
 from moviecrawler import option_types
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.facts import TODAY
 from moviecrawler.replica.faults import Fault, FaultPlan, parse_share
+from moviecrawler.replica.movies import MOST_TITLES
 from moviecrawler.replica.robots import Robots
 from moviecrawler.replica.series import MOST_SERIES
+from moviecrawler.replica.titles import TODAY
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
-
-MOST_TITLES = 5_000_000
-"""How many titles the ids have room for."""
 
 
 class Options(option_types.Options, frozen=True, kw_only=True):

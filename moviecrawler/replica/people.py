@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from moviecrawler.replica import words
-from moviecrawler.replica.facts import Person
+from moviecrawler.replica.titles import Person
 
 if TYPE_CHECKING:
     from random import Random

@@ -1,45 +1,42 @@
-"""Rotten Tomatoes' pages as the site has served them since 2024: scripts of JSON, a list of details, JSON-LD."""
+"""Rotten Tomatoes' pages as the site has served them since 2024: scripts of JSON, a list of details, JSON-LD.
+
+A series' page has a tile for each season with its Tomatometer and Popcornmeter, without what they count. A special that was shown
+inside a season has a tile, too, which is no season's.
+"""
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from moviecrawler.replica import bulk
-from moviecrawler.replica.bodies import Body, Template
-from moviecrawler.replica.rottentomatoes_rows import browse_row, tile, worded
+from moviecrawler.replica import markup
+from moviecrawler.replica.bodies import Template
+from moviecrawler.replica.markup import json_script, rating_json_ld
+from moviecrawler.replica.titles import known
 from moviecrawler.replica.traits import has_consensus, recommended, sides_of, traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from moviecrawler.items import OfferKind
-    from moviecrawler.replica.facts import Person, ReplicaMovie, RottenTomatoesFacts
+    from moviecrawler.replica.bodies import Body
     from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.titles import Person, Release, RottenTomatoesFacts, Season, Title
     from moviecrawler.replica.traits import Side, Traits
 
 CAST_SHOWN = 8
-BROWSE_ROWS = 28
 IN_THEATERS = 56
 """How many of the most popular movies are in theaters."""
 _CRITICS, _AUDIENCE = "Tomatometer", "Popcornmeter"
 _FRESH = 60
 _MILLION = 1_000_000
-_OF_SERIES = "tv_"
-"""What the names of lists of series begin with."""
 _LICENCES: dict[OfferKind, str] = {
     "free": "Free",
     "ads": "Free with ads",
     "subscription": "Subscription",
     "rent": "Rent/buy",
 }
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Kind(NamedTuple):
@@ -52,182 +49,127 @@ class Kind(NamedTuple):
     """The number before that of the first title in the site's database."""
 
 
-MOVIE = Kind("Movie", "Movie", 770_000_000)
+_MOVIE, _SERIES = Kind("Movie", "Movie", 770_000_000), Kind("TvSeries", "TVSeries", 880_000_000)
+KINDS = {
+    "movie": _MOVIE,
+    "tvMovie": _MOVIE,
+    "tvSeries": _SERIES,
+    "tvMiniSeries": _SERIES,
+    "tvSeason": Kind("TvSeason", "TVSeason", 881_000_000),
+    "tvEpisode": Kind("TvEpisode", "TVEpisode", 882_000_000),
+}
 
 
 class Pages:
-    """Rotten Tomatoes' pages of a catalogue's movies; `light` ones have the same data without the bulk around it."""
+    """Rotten Tomatoes' pages of a catalogue's titles; `light` ones have the same data without the bulk around it."""
 
     def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
         self._catalogue = catalogue
         self._light = light
 
-    def canonical_slug(self, slug: str) -> str | None:
-        """Return how the site writes a slug, whose hyphens and underscores may be the wrong ones; None if unknown."""
-        index = self._catalogue.index_of_slug("rottentomatoes", slug)
-        return None if index is None else self._facts(index).slug
+    def title(self, section: str, slug: str) -> Body | str | None:
+        """Return the page of a slug in a section ("m" or "tv"), also of a season or an episode; None when there is none.
 
-    def movie(self, slug: str) -> Body | None:
-        """Return a movie's page, or None when there is none with exactly this slug."""
-        index = self._catalogue.index_of_slug("rottentomatoes", slug)
-        if index is None or self._facts(index).slug != slug:
+        Of a slug whose hyphens and underscores are the wrong ones, return how the site writes it.
+        """
+        titles = self._catalogue if section == "m" else self._catalogue.series
+        whole, slash, part = slug.partition("/")
+        index = titles.index_of_slug("rottentomatoes", whole)
+        if index is None:
             return None
-        movie, facts = self._catalogue.movie(index), self._facts(index)
-        traits = traits_of(self._catalogue, movie)
-        props = [f"Released {worded(facts.release)}"]
-        if movie.basics.runtime_minutes is not None:
-            props.append(_hours(movie.basics.runtime_minutes))
-        return self._page(f"m/{slug}", MOVIE, movie, facts, traits, props, title_json_ld(movie, facts))
+        canonical = titles.slug("rottentomatoes", index)
+        if canonical != whole:
+            return canonical + slash + part
+        title = titles.of_slug("rottentomatoes", slug)
+        return None if title is None else self._page(title)
 
-    def _page(
-        self,
-        site_id: str,
-        kind: Kind,
-        movie: ReplicaMovie,
-        facts: RottenTomatoesFacts,
-        traits: Traits,
-        props: list[str],
-        json_ld: dict[str, Any],
-        more: str = "",
-    ) -> Body:
-        """Return the page of any title. `props`: what stands below its name; `more`: what stands beside the sections of all."""
-        title, address = html.escape(movie.basics.title), title_url("rottentomatoes", site_id)
-        head = (
-            f'<title>{title} | Rotten Tomatoes</title><link rel="canonical" href="{address}">'
-            f'<meta property="og:url" content="{address}"><meta property="og:title" content="{title}">'
-            '<script type="application/ld+json">'
-        ).encode()
-        sections = self._sections(movie, facts, traits) + more
-        return _template("movie", light=self._light).fill(
-            head + _encode(json_ld) + b"</script>",
-            _scripts(f"/{site_id}", kind, movie, facts, traits, props) + sections.encode() + _cast(movie).encode(),
-            _details(movie, facts).encode(),
+    def _page(self, title: Title) -> Body:
+        facts, traits = known(title.rottentomatoes), traits_of(self._catalogue, title)
+        name, site_id = title.basics.title, id_of(title)
+        address = title_url("rottentomatoes", site_id)
+        return template("movie", light=self._light).fill(
+            markup.head(name, f"{name} | Rotten Tomatoes", address, _json_ld(title, facts)),
+            _scripts(f"/{site_id}", title, facts, traits)
+            + self._sections(title, facts, traits).encode()
+            + _cast(title).encode(),
+            _details(title, facts).encode(),
         )
 
-    def _sections(self, movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits) -> str:
+    def _sections(self, title: Title, facts: RottenTomatoesFacts, traits: Traits) -> str:
         """Return the sections beside the facts, each of which is left out when it has nothing to show."""
         found = []
         if has_consensus(facts):
             text = html.escape(traits.consensus)
             found.append(f'<div id="critics-consensus" class="consensus"><rt-text>Critics</rt-text><p>{text}</p></div>')
-        if offers := where_to_watch(movie, traits):
+        if offers := _where_to_watch(title, traits):
             shown = "".join(_offer(*offer) for offer in offers)
             found.append(f'<section id="where-to-watch" data-qa="section:where-to-watch">{shown}</section>')
         if similar := recommended(self._catalogue, "rottentomatoes", traits):
             tiles = "".join(self._card(index) for index in similar)
             found.append(f'<section id="more-like-this" data-qa="section:more-like-this">{tiles}</section>')
+        if title.seasons and not title.season:
+            tiles = "".join(_season_tiles(title))
+            found.append(f'<section id="seasons"><carousel-slider>{tiles}</carousel-slider></section>')
         return "".join(found)
 
     def _card(self, index: int) -> str:
-        link, title = f'href="/m/{self._facts(index).slug}"', html.escape(self._catalogue.basics(index).title)
+        link = f'href="/m/{self._catalogue.slug("rottentomatoes", index)}"'
+        name = html.escape(self._catalogue.basics(index).title)
         return (
-            f'<tile-poster-card slot="tile"><rt-link slot="primaryImage" {link}><sr-text>{title}</sr-text></rt-link>'
-            f'<rt-link slot="title" {link}>{title}</rt-link></tile-poster-card>'
+            f'<tile-poster-card slot="tile"><rt-link slot="primaryImage" {link}><sr-text>{name}</sr-text></rt-link>'
+            f'<rt-link slot="title" {link}>{name}</rt-link></tile-poster-card>'
         )
 
-    def browse(self, name: str) -> Body:
-        """Return the first page of a browse list: movies_in_theaters, tv_series_browse, or all movies by popularity."""
-        places, info = self._browse_places(name, 0)
-        movies = [self._at(name, place) for place in places]
-        tiles = "".join(tile(*found) for found in movies)
-        script = b'<script id="pageInfo" type="application/json">' + _encode(info) + b"</script>"
-        if not movies:
-            script += b'<script id="noResults" type="application/json">true</script>'
-        return _template("browse", light=self._light).fill(
-            f'<title>{name}</title><link rel="canonical" href="https://www.rottentomatoes.com/browse/{name}">'.encode(),
-            f'<div data-qa="discovery-media-list">{tiles}</div>'.encode(),
-            script,
-        )
 
-    def browse_json(self, name: str, after: str) -> Body:
-        """Return what follows a cursor in a browse list. Raises ValueError for a cursor that is none."""
-        places, info = self._browse_places(name, int(base64.b64decode(after, validate=True)) + 1)
-        rows = [browse_row(*self._at(name, place)) for place in places]
-        return Body(_encode({"grid": {"id": name, "list": rows}, "pageInfo": info}))
-
-    def _facts(self, index: int) -> RottenTomatoesFacts:
-        facts = self._catalogue.rottentomatoes(index)
-        if facts is None:
-            raise IndexError(f"Rotten Tomatoes lacks movie {index}")
-        return facts
-
-    def _at(self, name: str, place: int) -> tuple[str, ReplicaMovie, RottenTomatoesFacts]:
-        """Return the id, the title and the facts at a place of a list."""
-        if name.startswith(_OF_SERIES):
-            about = self._catalogue.series.series(self._series[place]).about
-            assert about.rottentomatoes is not None  # noqa: S101 - the list is of those that the site has
-            return f"tv/{about.rottentomatoes.slug}", about, about.rottentomatoes
-        index = self._catalogue.nth("rottentomatoes", place)
-        return f"m/{self._facts(index).slug}", self._catalogue.movie(index), self._facts(index)
-
-    @functools.cached_property
-    def _series(self) -> Sequence[int]:
-        return self._catalogue.series.numbers("rottentomatoes")
-
-    def _browse_places(self, name: str, first: int) -> tuple[range, dict[str, Any]]:
-        """Return the places in popularity that a page of a list shows, and its pageInfo."""
-        total = self._catalogue.count("rottentomatoes")
-        if name.startswith(_OF_SERIES):
-            total = len(self._series)
-        elif name.startswith("movies_in_theaters"):
-            total = min(total, IN_THEATERS)
-        places = range(min(first, total), min(first + BROWSE_ROWS, total))
-        last = places[-1] if places else max(total - 1, 0)
-        info = {
-            "startCursor": base64.b64encode(str(first).encode()).decode(),
-            "endCursor": base64.b64encode(str(last).encode()).decode(),
-            "hasNextPage": last + 1 < total,
-            "hasPreviousPage": first > 0,
-        }
-        return places, info
+def id_of(title: Title) -> str:
+    """Return the site's id of a title that it has."""
+    return f"{'tv' if title.is_series else 'm'}/{known(title.rottentomatoes).slug}"
 
 
-def poster_url(movie: ReplicaMovie) -> str | None:
-    """Return where the movie's poster would be."""
-    return f"https://resizing.flixster.com/replica/206x305/v2/{movie.imdb_id}.jpg" if movie.has_poster else None
+def poster_url(title: Title) -> str | None:
+    """Return where the title's poster would be."""
+    return f"https://resizing.flixster.com/replica/206x305/v2/{title.imdb_id}.jpg" if title.has_poster else None
 
 
-def box_office(movie: ReplicaMovie) -> str | None:
+def box_office(title: Title) -> str | None:
     """Return the US box office as the site abbreviates it: "$53.1M"."""
-    gross = movie.domestic_gross
+    gross = title.domestic_gross
     if gross is None:
         return None
     return f"${gross / _MILLION:.1f}M" if gross >= _MILLION else f"${gross / 1000:.1f}K"
 
 
 @functools.cache
-def _template(kind: str, *, light: bool) -> Template:
+def template(kind: str, *, light: bool) -> Template:
+    """Return what a kind of page has around its data."""
     size = 1_200 if light else 380_000  # less than 2 kB would pass for a throttle, also of a list without rows
     return Template(
-        b'<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8">' + bulk.styles(size // 20, kind),
-        bulk.script(size // 4, kind) + b"</head><body>" + bulk.markup(size * 4 // 10, kind),
-        bulk.markup(size // 10, kind + " middle"),
-        bulk.markup(size // 5, kind + " end") + b"</body></html>",
+        b'<!DOCTYPE html><html lang="en"><head><meta charset="UTF-8">' + markup.styles(size // 20, kind),
+        markup.statements(size // 4, kind) + b"</head><body>" + markup.elements(size * 4 // 10, kind),
+        markup.elements(size // 10, kind + " middle"),
+        markup.elements(size // 5, kind + " end") + b"</body></html>",
     )
 
 
-# --- A movie's page ---------------------------------------------------------------------------------------------------
+# --- A title's page ---------------------------------------------------------------------------------------------------
 
 
-def _scripts(
-    address: str, kind: Kind, movie: ReplicaMovie, facts: RottenTomatoesFacts, traits: Traits, props: list[str]
-) -> bytes:
-    shown = [*([] if movie.certificate is None else [movie.certificate]), *props]
-    content = {
-        "mediaType": kind.type,
-        "title": movie.basics.title,
-        "metadataGenres": list(movie.basics.genres),
-        "metadataProps": shown,
-    }
-    sides = sides_of(facts)
+def _scripts(address: str, title: Title, facts: RottenTomatoesFacts, traits: Traits) -> bytes:
+    kind, sides = kind_of(title), sides_of(facts)
     verified = _audience(address, sides.get("popcornmeter_verified"), "VERIFIED")
     everybody = _audience(address, sides.get("popcornmeter_all"), "ALL")
     critics = _critics(address, sides.get("tomatometer"))
+    content = {
+        "mediaType": kind.type,
+        "title": title.basics.title,
+        "metadataGenres": list(title.basics.genres),
+        "metadataProps": [*([] if title.certificate is None else [title.certificate]), *_below_the_name(title, facts)],
+    }
     scorecard = {
         "audienceScore": verified if "popcornmeter_verified" in sides else everybody,
         "criticsScore": critics,
         "criticReviewHref": f"/critics/self-submission/movie/{traits.ems_id}",
-        "description": movie.plot,
+        "description": title.plot,
         "hideAudienceScore": False,
         "overlay": {
             "audienceAll": everybody,
@@ -236,23 +178,35 @@ def _scripts(
             "criticsTop": _critics(address, sides.get("tomatometer_top")),
             "mediaType": kind.type,
         },
-        "primaryImageUrl": poster_url(movie),
+        "primaryImageUrl": poster_url(title),
     }
-    curation = {"emsId": traits.ems_id, "rtId": database_id(movie, kind), "type": kind.type[0].lower() + kind.type[1:]}
+    curation = {"emsId": traits.ems_id, "rtId": database_id(title), "type": kind.type[0].lower() + kind.type[1:]}
     return (
-        b'<script id="media-hero-json" data-json="mediaHero" type="application/json">'
-        + _encode({"content": content})
-        + b'</script><script id="media-scorecard-json" data-json="mediaScorecard" type="application/json">'
-        + _encode(scorecard)
-        + b'</script><script id="curation-json" type="application/json">'
-        + _encode(curation)
-        + b"</script>"
+        json_script('id="media-hero-json" data-json="mediaHero" type="application/json"', {"content": content})
+        + json_script('id="media-scorecard-json" data-json="mediaScorecard" type="application/json"', scorecard)
+        + json_script('id="curation-json" type="application/json"', curation)
     )
 
 
-def database_id(movie: ReplicaMovie, kind: Kind = MOVIE) -> str:
+def _below_the_name(title: Title, facts: RottenTomatoesFacts) -> list[str]:
+    """Return when a title was released, and how long a movie is; the years that a series ran."""
+    basics = title.basics
+    if not title.is_series:
+        length = [] if basics.runtime_minutes is None else [_hours(basics.runtime_minutes)]
+        return [f"Released {worded(facts.release)}", *length]
+    if title.season or basics.end_year == basics.year:
+        return [str(basics.year)]
+    return [f"{basics.year}-{basics.end_year or ''}"]
+
+
+def kind_of(title: Title) -> Kind:
+    """Return what the site calls the kind of a title."""
+    return KINDS[title.basics.title_type]
+
+
+def database_id(title: Title) -> str:
     """Return the number that stands for a title in the site's database."""
-    return str(kind.database + movie.index)
+    return str(kind_of(title).database + title.index)
 
 
 def _critics(address: str, side: Side | None) -> dict[str, Any]:
@@ -260,13 +214,8 @@ def _critics(address: str, side: Side | None) -> dict[str, Any]:
     shown = {"reviewsPageUrl": f"{address}/reviews", "title": _CRITICS}
     if side is None:
         return {"certified": False, **shown}
-    return {
-        **_side(side),
-        "averageRating": f"{side.average:.2f}",
-        "ratingCount": side.count,
-        "reviewCount": side.count,
-        **shown,
-    }
+    counts = {"averageRating": f"{side.average:.2f}", "ratingCount": side.ratings, "reviewCount": side.ratings}
+    return {**_side(side), **counts, **shown}
 
 
 def _audience(address: str, side: Side | None, score_type: str) -> dict[str, Any]:
@@ -277,7 +226,7 @@ def _audience(address: str, side: Side | None, score_type: str) -> dict[str, Any
     return {
         **_side(side),
         "averageRating": f"{side.average:.1f}",
-        "bandedRatingCount": f"{side.count // 50 * 50:,}+ Ratings",
+        "bandedRatingCount": f"{side.ratings // 50 * 50:,}+ Ratings",
         "reviewCount": written_reviews(side),
         **shown,
     }
@@ -285,7 +234,7 @@ def _audience(address: str, side: Side | None, score_type: str) -> dict[str, Any
 
 def written_reviews(side: Side) -> int:
     """Return how many of an audience have written a review."""
-    return side.count // 3
+    return side.ratings // 3
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -299,15 +248,15 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def where_to_watch(movie: ReplicaMovie, traits: Traits) -> list[tuple[str, str, str | None]]:
+def _where_to_watch(title: Title, traits: Traits) -> list[tuple[str, str, str | None]]:
     """Return affiliates with their licences and addresses; what can be rented and bought has one of both."""
-    shown: list[tuple[str, str, str | None]] = [("showtimes", "In theaters", None)] if is_in_theaters(movie) else []
+    shown: list[tuple[str, str, str | None]] = [("showtimes", "In theaters", None)] if is_in_theaters(title) else []
     return shown + [(o.affiliate, _LICENCES[o.kind], o.url) for o in traits.offers if o.kind != "buy"]
 
 
-def is_in_theaters(movie: ReplicaMovie) -> bool:
+def is_in_theaters(title: Title) -> bool:
     """Return whether a title is shown in theaters now."""
-    return movie.index < IN_THEATERS and movie.basics.title_type in {"movie", "tvMovie"}
+    return title.index < IN_THEATERS and not title.is_series
 
 
 def _offer(affiliate: str, licence: str, url: str | None) -> str:
@@ -315,10 +264,41 @@ def _offer(affiliate: str, licence: str, url: str | None) -> str:
     return f'<where-to-watch-meta affiliate="{affiliate}"{link}><span slot="license">{licence}</span></where-to-watch-meta>'
 
 
-def _cast(movie: ReplicaMovie) -> str:
+def _season_tiles(series: Title) -> list[str]:
+    """Return the tiles of the seasons, the last first."""
+    found = []
+    for season in reversed(series.seasons):
+        facts = known(season.rottentomatoes)
+        aired = f"{season.air_date:%b %Y}"
+        if season.number == series.split:
+            found.append(_season_tile(f"{facts.slug}.2", f"{season.title}, Part 2", aired, None, None))
+        found.append(_season_tile(facts.slug, season.title, aired, facts.tomatometer, facts.popcornmeter))
+    return found
+
+
+def _season_tile(slug: str, title: str, aired: str, critics: int | None, audience: int | None) -> str:
+    return (
+        f'<tile-season slot="tile" href="/tv/{slug}" skeleton="panel"><rt-text size="1" context="label" slot="title">'
+        f'{html.escape(title)}</rt-text><rt-text slot="critics-score" size="0.75" context="label">{percent(critics)}'
+        f'</rt-text><rt-text slot="audience-score" size="0.75" context="label">{percent(audience)}</rt-text>'
+        f'<rt-text size="0.875" slot="air-date">{aired}</rt-text></tile-season>'
+    )
+
+
+def percent(score: int | None) -> str:
+    """Return a score as the site writes it; nothing where there is none."""
+    return "" if score is None else f"{score}%"
+
+
+def worded(release: Release) -> str:
+    """Return a day as the site writes it: "Nov 01, 2026"."""
+    return f"{date(release.year, release.month, release.day or 1):%b %d, %Y}"
+
+
+def _cast(title: Title) -> str:
     """Return the tiles of the cast, which begin with the director."""
-    people = [(person, "Director") for person in movie.credits.directors]
-    people += [(person, character or "Actor") for person, character in movie.credits.cast[:CAST_SHOWN]]
+    people = [(person, "Director") for person in title.credits.directors]
+    people += [(person, character or "Actor") for person, character in title.credits.cast[:CAST_SHOWN]]
     return "".join(
         f'<a href="/{person.celebrity}" data-qa="person-item"><tile-dynamic><div slot="insetText">'
         f'<p class="name" data-qa="person-name">{html.escape(person.name)}</p>'
@@ -327,28 +307,24 @@ def _cast(movie: ReplicaMovie) -> str:
     )
 
 
-def _details(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> str:
+def _details(title: Title, facts: RottenTomatoesFacts) -> str:
     """Return the list of details; what the site does not know has no row."""
-    basics, credits_ = movie.basics, movie.credits
-    is_series = basics.title_type.startswith("tv") and basics.title_type != "tvMovie"
-    dated = "Premiere Date" if is_series else f"Release Date ({'Streaming' if facts.streaming_only else 'Theaters'})"
-    wide = "" if is_series or facts.streaming_only else ", Wide"
-    genres = "tv_series_browse" if is_series else "movies_at_home"
+    basics, credits_, gross = title.basics, title.credits, box_office(title)
+    dated = f"Release Date ({'Streaming' if facts.streaming_only else 'Theaters'})"
+    wide = "" if title.is_series or facts.streaming_only else ", Wide"
+    genres = "tv_series_browse" if title.is_series else "movies_at_home"
+    minutes = basics.runtime_minutes
     rows: list[tuple[str, list[tuple[str, str | None]]]] = [
         ("Creator", [(person.name, f"/{person.celebrity}") for person in credits_.creators]),
         ("Director", [(person.name, f"/{person.celebrity}") for person in credits_.directors]),
         ("Screenwriter", [(person.name, f"/{person.celebrity}") for person in credits_.writers]),
         ("Genre", [(genre, f"/browse/{genres}/genres:{genre.lower()}") for genre in basics.genres]),
         ("Original Language", [(basics.country.language, None)]),
-        (dated, [(worded(facts.release) + wide, None)]),
+        ("Premiere Date" if title.is_series else dated, [(worded(facts.release) + wide, None)]),
+        ("Rating", [(f"{title.certificate} (Some Language|Mild Peril)", None)] if title.certificate else []),
+        ("Box Office (Gross USA)", [(gross, None)] if gross else []),
+        ("Runtime", [] if minutes is None else [(_hours(minutes), None)]),
     ]
-    if movie.certificate is not None:
-        rows.append(("Rating", [(f"{movie.certificate} (Some Language|Mild Peril)", None)]))
-    gross = box_office(movie)
-    if gross is not None:
-        rows.append(("Box Office (Gross USA)", [(gross, None)]))
-    if basics.runtime_minutes is not None:
-        rows.append(("Runtime", [(_hours(basics.runtime_minutes), None)]))
     return "<dl>" + "".join(_detail(label, values) for label, values in rows if values) + "</dl>"
 
 
@@ -365,48 +341,71 @@ def _detail(label: str, values: list[tuple[str, str | None]]) -> str:
     )
 
 
-def title_json_ld(movie: ReplicaMovie, facts: RottenTomatoesFacts) -> dict[str, Any]:
-    """Return what JSON-LD says of a movie."""
-    basics, credits_ = movie.basics, movie.credits
-    name = basics.title
-    if facts.slug.endswith(f"_{facts.release.year}"):
-        # Where two movies share a title, the site tells them apart here.
-        name = f"{name} ({facts.release.year})"
+def _json_ld(title: Title, facts: RottenTomatoesFacts) -> dict[str, Any]:
+    """Return what JSON-LD says of a title."""
+    name = title.basics.title
     found: dict[str, Any] = {
         "@context": "http://schema.org",
-        "@type": "Movie",
+        "@type": kind_of(title).json_ld,
         "name": name,
-        "url": title_url("rottentomatoes", f"m/{facts.slug}"),
-        "description": f"Discover reviews, ratings, and trailers for {basics.title} on Rotten Tomatoes.",
+        "url": title_url("rottentomatoes", id_of(title)),
+        "description": f"Discover reviews, ratings, and trailers for {name} on Rotten Tomatoes.",
         "dateCreated": facts.release.iso,
-        "genre": list(basics.genres),
-        "actor": [person_json_ld(person) for person, _ in credits_.cast[:5]],
-        "director": [person_json_ld(person) for person in credits_.directors],
-        # Of the trailer, not of the movie.
-        "video": {"@type": "VideoObject", "name": f"{basics.title}: Trailer 1", "duration": "2:28"},
+        "genre": list(title.basics.genres),
+        "actor": [_person_json_ld(person) for person, _ in title.credits.cast[:5]],
+        **(_parts_json_ld(title) if title.is_series else _movie_json_ld(title, facts)),
     }
-    if movie.certificate is not None:
-        found["contentRating"] = movie.certificate
     if facts.tomatometer is not None:
-        found["aggregateRating"] = rating_json_ld(facts)
+        counts = {"ratingCount": facts.critic_reviews, "reviewCount": facts.critic_reviews}
+        found["aggregateRating"] = rating_json_ld("0", "100", str(facts.tomatometer), name=_CRITICS, **counts)
     return found
 
 
-def rating_json_ld(facts: RottenTomatoesFacts) -> dict[str, Any]:
-    """Return what JSON-LD says of the critics' score."""
-    return {
-        "@type": "AggregateRating",
-        "bestRating": "100",
-        "name": _CRITICS,
-        "ratingCount": facts.critic_reviews,
-        "ratingValue": str(facts.tomatometer),
-        "reviewCount": facts.critic_reviews,
-        "worstRating": "0",
+def _movie_json_ld(title: Title, facts: RottenTomatoesFacts) -> dict[str, Any]:
+    name = title.basics.title
+    found: dict[str, Any] = {
+        "director": [_person_json_ld(person) for person in title.credits.directors],
+        # Of the trailer, not of the movie.
+        "video": {"@type": "VideoObject", "name": f"{name}: Trailer 1", "duration": "2:28"},
     }
+    if facts.slug.endswith(f"_{facts.release.year}"):
+        # Where two movies share a title, the site tells them apart here.
+        found["name"] = f"{name} ({facts.release.year})"
+    if title.certificate is not None:
+        found["contentRating"] = title.certificate
+    return found
 
 
-def person_json_ld(person: Person) -> dict[str, str]:
-    """Return what JSON-LD says of somebody."""
+def _parts_json_ld(title: Title) -> dict[str, Any]:
+    """Return what JSON-LD says of the seasons of a series, or of where a season or an episode stands."""
+    series, season, episode = title.part_of, title.season, title.episode
+    if series is None or season is None:
+        seasons = [_season_json_ld(season) for season in reversed(title.seasons)]
+        return {"numberOfSeasons": len(title.numbered), "containsSeason": seasons}
+    part_of_series = {
+        "@type": "TVSeries",
+        "name": series.basics.title,
+        "startDate": known(series.rottentomatoes).release.iso,
+        "url": title_url("rottentomatoes", id_of(series)),
+    }
+    if episode is not None:
+        place = {"partOfSeason": _season_json_ld(season), "episodeNumber": episode.number}
+        return {"partOfSeries": part_of_series, **place}
+    address = title_url("rottentomatoes", id_of(title))
+    episodes = [
+        {"@type": "TVEpisode", "name": one.title, "url": f"{address}/e{one.number:02}"}
+        for one in season.episodes
+        if one.number is not None
+    ]
+    return {"partOfSeries": part_of_series, "numberOfEpisodes": len(season.episodes), "episode": episodes}
+
+
+def _season_json_ld(season: Season) -> dict[str, Any]:
+    address = title_url("rottentomatoes", f"tv/{known(season.rottentomatoes).slug}")
+    return {"@type": "TVSeason", "name": season.title, "url": address}
+
+
+def _person_json_ld(person: Person) -> dict[str, str]:
     return {"@type": "Person", "name": person.name, "sameAs": f"https://www.rottentomatoes.com/{person.celebrity}"}
 
 

@@ -9,15 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from xml.sax.saxutils import escape
 
-from moviecrawler.replica import (
-    bulk,
-    imdb,
-    imdb_series,
-    metacritic,
-    metacritic_series,
-    rottentomatoes,
-    rottentomatoes_series,
-)
+from moviecrawler.replica import imdb, markup, metacritic, rottentomatoes, rottentomatoes_lists
 from moviecrawler.replica.bodies import Body
 from moviecrawler.replica.datasets import TABLES, Dataset
 
@@ -25,20 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from moviecrawler.items import Site
-    from moviecrawler.replica.movies import Catalogue, SlugSite
+    from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.titles import SlugSite
 
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 _XML = "application/xml"
 SITEMAP_PART = 5_000
 """Titles in one part of a sitemap."""
-_SERIES, _SEASONS = "/sitemaps/tv-series_", "/sitemaps/tv-seasons_"
 _SITEMAPS: dict[str, tuple[SlugSite, str]] = {
     "/movies/": ("metacritic", "/movie/{}/"),
     "/tvshows/": ("metacritic", "/tv/{}/"),
     "/sitemaps/movie_": ("rottentomatoes", "/m/{}"),
-    _SERIES: ("rottentomatoes", "/tv/{}"),
-    _SEASONS: ("rottentomatoes", "/tv/{}"),
+    "/sitemaps/tv-series_": ("rottentomatoes", "/tv/{}"),
+    "/sitemaps/tv-seasons_": ("rottentomatoes", "/tv/{}"),
 }
 """The site of each sitemap, and the paths in it, by what the paths of its parts begin with."""
 
@@ -69,43 +61,36 @@ class Generated:
 
     def __init__(self, catalogue: Catalogue, *, light: bool = False) -> None:
         self._catalogue = catalogue
-        self._imdb = imdb.Pages(catalogue, light=light)
-        self._imdb_series = imdb_series.SeriesPages(catalogue, light=light)
+        of_imdb = imdb.Pages(catalogue, light=light)
         self._metacritic = metacritic.Pages(catalogue, light=light)
-        self._shows = metacritic_series.SeriesPages(catalogue, light=light)
         self._rottentomatoes = rottentomatoes.Pages(catalogue, light=light)
-        self._tv = rottentomatoes_series.SeriesPages(catalogue, light=light)
-        self._datasets = {name: Dataset(catalogue, name) for name in TABLES}
+        self._browse = rottentomatoes_lists.Lists(catalogue, light=light)
+        datasets = {name: Dataset(catalogue, name) for name in TABLES}
         routes: dict[Site, dict[str, Callable[..., Answer | Dataset | None]]] = {
             "imdb": {
-                r"/title/(tt\d+)/": lambda tt, *_: _page(self._imdb.title(tt) or self._imdb_series.title(tt)),
-                r"/title/(tt\d+)/episodes/": self._episodes,
-                r"(/title/tt\d+(?:/\w+)?)": _with_slash(308),
-                r"/chart/top/?": lambda *_: _page(self._imdb.top()),
-                r"/chart/moviemeter/?": lambda *_: _page(self._imdb.popular()),
-                r"/chart/boxoffice/?": lambda *_: _page(self._imdb.box_office()),
-                r"/chart/toptv/?": lambda *_: _page(self._imdb_series.top()),
-                r"/chart/tvmeter/?": lambda *_: _page(self._imdb_series.popular()),
-                r"/datasets/([\w.]+)": lambda name, *_: self._datasets.get(name),
+                r"/title/(tt\d+)/": lambda tt, *_: _page(of_imdb.title(tt)),
+                r"/title/(tt\d+)/episodes/": lambda tt, query, _: _page(of_imdb.episodes(tt, query.get("season"))),
+                r"(/title/tt\d+(?:/\w+)?)": partial(_with_slash, 308),
+                r"/chart/(top|moviemeter|boxoffice|toptv|tvmeter)/?": lambda name, *_: _page(of_imdb.chart(name)),
+                r"/datasets/([\w.]+)": lambda name, *_: datasets.get(name),
             },
             "metacritic": {
-                r"/movie/([^/]+)/": lambda slug, *_: _page(self._metacritic.title(slug)),
-                r"/tv/([^/]+)/": lambda slug, *_: _page(self._shows.title(slug)),
-                r"/tv/([^/]+)/(season-\d+|specials)/": lambda slug, season, *_: _page(self._shows.season(slug, season)),
-                r"/tv/([^/]+)/(season-\d+)/(episode-[^/]+)/": self._metacritic_episode,
-                r"(/(?:movie|tv)/[^/]+(?:/(?:season-\d+(?:/episode-[^/]+)?|specials))?)": _with_slash(301),
-                r"/movies\.xml": partial(self._sitemap_index, ["/movies/"]),
-                r"/tvshows\.xml": partial(self._sitemap_index, ["/tvshows/"]),
+                r"/(movie|tv)/([^/]+)/": self._of_metacritic,
+                r"/(tv)/([^/]+/(?:season-\d+(?:/episode-[^/]+)?|specials))/": self._of_metacritic,
+                r"(/(?:movie|tv)/[^/]+(?:/(?:season-\d+(?:/episode-[^/]+)?|specials))?)": partial(_with_slash, 301),
+                r"/(movies|tvshows)\.xml": lambda name, _, host: self._sitemap_index([f"/{name}/"], host),
                 r"(/(?:movies|tvshows)/)(\d+)\.xml": self._sitemap,
                 r"/composer/metacritic/pages/(movies|shows)/([^/]+)/web": self._composed,
                 r"/finder/metacritic/web": self._finder,
             },
             "rottentomatoes": {
-                r"/m/([^/]+)/?": self._tomatoes_movie,
-                r"/tv/([^/]+)(?:/s(\d+)(?:/e(\d+))?)?/?": self._tomatoes_series,
-                r"/browse/(.+?)/?": lambda name, *_: _page(self._rottentomatoes.browse(name)),
+                r"/(m)/([^/]+)/?": self._of_rottentomatoes,
+                r"/(tv)/([^/]+(?:/s\d{2,}(?:/e\d{2,})?)?)/?": self._of_rottentomatoes,
+                r"/browse/(.+?)/?": lambda name, *_: _page(self._browse.first_page(name)),
                 r"/cnapi/browse/(.+?)/?": self._browse_json,
-                r"/sitemaps/sitemap\.xml": partial(self._sitemap_index, ["/sitemaps/movie_", _SERIES, _SEASONS]),
+                r"/sitemaps/sitemap\.xml": lambda _, host: self._sitemap_index(
+                    [name for name in _SITEMAPS if name.startswith("/sitemaps/")], host
+                ),
                 r"(/sitemaps/(?:movie|tv-series|tv-seasons)_)(\d+)\.xml": self._sitemap,
             },
         }
@@ -122,77 +107,63 @@ class Generated:
                 return respond(*found.groups(), query, host)
         return None
 
-    def _episodes(self, imdb_id: str, query: Mapping[str, str], _: str) -> Answer | None:
-        return _page(self._imdb_series.episodes(imdb_id, query.get("season")))
+    def _of_metacritic(self, path: str, slug: str, *_: object) -> Answer | None:
+        return _page(self._metacritic.title(path, slug))
 
     def _composed(self, kind: str, slug: str, *_: object) -> Answer:
-        body = (self._metacritic if kind == "movies" else self._shows).composed(slug)
-        if body is None:
-            return Answer(Body(metacritic.NO_SUCH_PAGE), JSON, status=404)
-        return Answer(body, JSON)
-
-    def _metacritic_episode(self, slug: str, season: str, episode: str, *_: object) -> Answer | None:
-        return _page(self._shows.episode(slug, season, episode))
+        body = self._metacritic.composed(kind, slug)
+        return Answer(Body(metacritic.NO_SUCH_PAGE), JSON, status=404) if body is None else Answer(body, JSON)
 
     def _finder(self, query: Mapping[str, str], host: str) -> Answer | None:
-        pages = next(
-            (p for p in (self._metacritic, self._shows) if str(p.kind.finder_id) == query.get("mcoTypeId")), None
-        )
-        if pages is None:
+        kind = next((kind for kind in metacritic.KINDS if str(kind.finder_id) == query.get("mcoTypeId")), None)
+        if kind is None:
             return None
         limit, offset = int(query.get("limit", metacritic.FINDER_ROWS)), int(query.get("offset", 0))
         order = query.get("sortBy", "-metaScore")
-        body = pages.finder(order=order, limit=max(limit, 1), offset=max(offset, 0), host=host)
+        body = self._metacritic.finder(kind, order=order, limit=max(limit, 1), offset=max(offset, 0), host=host)
         return Answer(body, JSON)
 
-    def _tomatoes_movie(self, slug: str, *_: object) -> Answer | None:
-        canonical = self._rottentomatoes.canonical_slug(slug)
-        return _moved("m", canonical) if canonical not in {None, slug} else _page(self._rottentomatoes.movie(slug))
-
-    def _tomatoes_series(self, slug: str, season: str | None, episode: str | None, *_: object) -> Answer | None:
-        canonical = self._tv.canonical_slug(slug)
-        if canonical not in {None, slug}:
-            part = "".join(("" if season is None else f"/s{season}", "" if episode is None else f"/e{episode}"))
-            return _moved("tv", f"{canonical}{part}")
-        numbers = (None if number is None else int(number) for number in (season, episode))
-        return _page(self._tv.title(slug, *numbers))
+    def _of_rottentomatoes(self, section: str, slug: str, *_: object) -> Answer | None:
+        found = self._rottentomatoes.title(section, slug)
+        if isinstance(found, str):
+            return Answer(Body(b""), status=301, headers={"Location": f"/{section}/{found}"})
+        return _page(found)
 
     def _browse_json(self, name: str, query: Mapping[str, str], _: str) -> Answer | None:
         after = query.get("after")
-        return None if after is None else Answer(self._rottentomatoes.browse_json(name, after), JSON)
+        return None if after is None else Answer(self._browse.following(name, after), JSON)
 
     # --- Sitemaps -----------------------------------------------------------------------------------------------------
 
-    def _sitemap_index(self, names: list[str], _: Mapping[str, str], host: str) -> Answer:
+    def _sitemap_index(self, names: list[str], host: str) -> Answer:
         """Return the index of the sitemaps of these names, which have so many parts each."""
         parts = ((name, part) for name in names for part in range(-(-self._listed(name)[0] // SITEMAP_PART)))
         return Answer(_xml("sitemapindex", "sitemap", (f"{host}{name}{part}.xml" for name, part in parts)), _XML)
 
     def _sitemap(self, name: str, part: str, _: Mapping[str, str], host: str) -> Answer | None:
-        count, path_at = self._listed(name)
         first = int(part) * SITEMAP_PART
-        found = [host + path_at(place) for place in range(first, min(first + SITEMAP_PART, count))]
+        found = [host + path for path in self._listed(name)[1](first, first + SITEMAP_PART)]
         return Answer(_xml("urlset", "url", found), _XML) if found else None
 
-    def _listed(self, name: str) -> tuple[int, Callable[[int], str]]:
-        """Return how many titles a sitemap lists, and what gives the path of the one at a place."""
+    def _listed(self, name: str) -> tuple[int, Callable[[int, int], list[str]]]:
+        """Return how many titles a sitemap lists, and what gives the paths of those from one place up to another."""
         site, path = _SITEMAPS[name]
-        if path in {"/m/{}", "/movie/{}/"}:
-            at = self._catalogue.nth
-            return self._catalogue.count(site), lambda place: path.format(self._catalogue.slug(site, at(site, place)))
-        paths = self._series_paths(name)
-        return len(paths), paths.__getitem__
+        if path.startswith("/tv/"):
+            paths = self._series_paths(name)
+            return len(paths), lambda start, end: paths[start:end]
+        listed, slug = self._catalogue.listed[site], self._catalogue.slug
+        return len(listed), lambda start, end: [path.format(slug(site, index)) for index in listed.part(start, end)]
 
     @functools.cache  # noqa: B019 - as many as there are sitemaps
     def _series_paths(self, name: str) -> list[str]:
         """Return the paths of a sitemap of series or of seasons; Metacritic has both in one."""
         site, path = _SITEMAPS[name]
         series, found = self._catalogue.series, []
-        for number in series.numbers(site):
-            slug, numbers = series.slug(site, number), series.season_numbers(number)
-            if name != _SEASONS:
+        for index in series.listed[site].part(0, series.count):
+            slug, numbers = series.slug(site, index), series.season_numbers(index)
+            if "seasons" not in name:
                 found.append(path.format(slug))
-            if name == _SEASONS:
+            if "seasons" in name:
                 found += [path.format(f"{slug}/s{season:02}") for season in numbers]
             elif site == "metacritic":
                 found += [path.format(f"{slug}/{f'season-{season}' if season else 'specials'}") for season in numbers]
@@ -202,22 +173,15 @@ class Generated:
 def not_found(site: Site) -> Answer:
     """Return a site's own page for what it does not have."""
     text = b"<!DOCTYPE html><html><head><title>404 - Not Found</title></head><body><h1>404 - Not Found</h1>"
-    return Answer(Body(text + bulk.markup(3_000, f"not found on {site}") + b"</body></html>"), status=404)
+    return Answer(Body(text + markup.elements(3_000, f"not found on {site}") + b"</body></html>"), status=404)
 
 
 def _page(body: Body | None) -> Answer | None:
     return None if body is None else Answer(body)
 
 
-def _moved(section: str, slug: str | None) -> Answer:
-    return Answer(Body(b""), status=301, headers={"Location": f"/{section}/{slug}"})
-
-
-def _with_slash(status: int) -> Callable[..., Answer]:
-    def redirect(path: str, *_: object) -> Answer:
-        return Answer(Body(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
-
-    return redirect
+def _with_slash(status: int, path: str, *_: object) -> Answer:
+    return Answer(Body(f"{path}/".encode()), "text/plain", status, {"Location": f"{path}/"})
 
 
 def _xml(root: str, element: str, locations: Iterable[str]) -> Body:

@@ -1,4 +1,4 @@
-"""What the replica's title pages say of a movie beside its facts: made as the facts are, the same whenever it is asked for.
+"""What the replica's pages say of a title beside its facts: made as the facts are, the same whenever it is asked for.
 
 Every movie has one of `THEMES` themes. Movies of a theme share keywords and recommend one another, as far as they are near in popularity.
 """
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from moviecrawler.replica import words
-from moviecrawler.replica.facts import is_remake
-from moviecrawler.replica.movies import chance, pick
+from moviecrawler.replica.movies import chance, is_remake, pick
 
 if TYPE_CHECKING:
     from moviecrawler.items import OfferKind, ScoreKind
-    from moviecrawler.replica.facts import ReplicaMovie, RottenTomatoesFacts
-    from moviecrawler.replica.movies import Catalogue, SlugSite
+    from moviecrawler.replica.movies import Catalogue
+    from moviecrawler.replica.titles import RottenTomatoesFacts, SlugSite, Title
 
 THEMES: Final = 61
 _KEYWORDS_OF_THEME: Final = 5
@@ -24,11 +23,11 @@ _NEIGHBOURS: Final = (1, -1, 2, -2, 3, -3)
 _AWARDS: Final = ("Golden Lantern", "Harbour Prize", "Silver Reel")
 _CERTIFIED: Final = 75
 _ENOUGH_TOP_CRITICS: Final = 5
-_BARS: Final = 10
+_BARS: Final = range(1, 11)
 
 
 class Offered(NamedTuple):
-    """One way to watch a movie."""
+    """One way to watch a title."""
 
     provider: str
     affiliate: str
@@ -42,23 +41,23 @@ class Offered(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class Traits:
-    """What a movie is like."""
+    """What a title is like."""
 
     keywords: tuple[str, ...]
     interests: tuple[str, ...]
     tagline: str | None
-    awards: tuple[tuple[str, int, int], ...]
-    """Event, wins and nominations, the wins among them."""
-    similar: tuple[int, ...]
-    """Indexes of the movies that a site recommends, which may lack some."""
-    follows: tuple[str, int] | None
-    """What another movie is to this one, and its index."""
     offers: tuple[Offered, ...]
     consensus: str
     histogram: tuple[int, ...]
     """IMDb's votes for 1 to 10; all 0 when unrated."""
     user_reviews: int
     ems_id: str
+    awards: tuple[tuple[str, int, int], ...] = ()
+    """Event, wins and nominations, the wins among them; of movies only."""
+    similar: tuple[int, ...] = ()
+    """Indexes of the movies that a site recommends, which may lack some."""
+    follows: tuple[str, int] | None = None
+    """What another movie is to this one, and its index."""
 
     @property
     def critic_reviews(self) -> int:
@@ -66,9 +65,8 @@ class Traits:
         return self.user_reviews // 3
 
 
-@dataclass(slots=True, frozen=True)
-class Side:
-    """What critics or an audience make of a movie."""
+class Side(NamedTuple):
+    """What critics or an audience make of a title."""
 
     value: int
     liked: int
@@ -77,65 +75,58 @@ class Side:
     certified: bool
 
     @property
-    def count(self) -> int:
+    def ratings(self) -> int:
         """How many they are."""
         return self.liked + self.disliked
 
 
-def traits_of(catalogue: Catalogue, movie: ReplicaMovie) -> Traits:
-    """Return what a movie is like."""
-    index, basics = movie.index, movie.basics
+def traits_of(catalogue: Catalogue, title: Title) -> Traits:
+    """Return what a title is like."""
+    index, genres = title.index, title.basics.genres
+    histogram, user_reviews = _histogram(title), title.rating[1] // 150 if title.rating else 0
+    number = int(title.imdb_id[2:]) if title.is_series else index
+    ems_id = str(UUID(int=(catalogue.seed << 32 | number) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128)))
+    if title.is_series:
+        adjective = words.ADJECTIVES[index % len(words.ADJECTIVES)]
+        hero, deed = words.HEROES[index % len(words.HEROES)], words.DEEDS[index % len(words.DEEDS)]
+        return Traits(
+            keywords=(f"{adjective} secret".lower(), "set in a harbour"),
+            interests=(f"{adjective} {genres[0]}", *genres),
+            tagline=f"{hero} {deed} it all, weekly." if index % 2 else None,
+            offers=_offers(title, index % 8 / 8),
+            consensus=f"A {adjective.lower()} run of episodes",
+            histogram=histogram,
+            user_reviews=user_reviews,
+            ems_id=ems_id,
+        )
     rng = catalogue.random(index, 6)
     theme = index % THEMES
     own = [words.NOUNS[(theme * _KEYWORDS_OF_THEME + n) % len(words.NOUNS)] for n in range(_KEYWORDS_OF_THEME)]
     common = pick(rng, words.PLACES)
     keywords = [] if chance(rng, 0.03) else [*own[: 2 + int(3 * rng.random())], f"set in {common}"]
     wins = int(9 * rng.random() ** 4)
-    named = _AWARDS[index % len(_AWARDS)]
-    awards = ((named, wins, wins + int(3 * rng.random())),) if chance(rng, 0.4) else ()
+    nominations = wins + int(3 * rng.random()) if chance(rng, 0.4) else 0
     near = [index + step * THEMES for step in _NEIGHBOURS]
     base = catalogue.base(index)
     hero, deed, trouble = pick(rng, words.HEROES), pick(rng, words.DEEDS), pick(rng, words.TROUBLES)
     return Traits(
         keywords=tuple(keyword.lower() for keyword in keywords),
-        interests=tuple(dict.fromkeys((f"{words.ADJECTIVES[theme]} {basics.genres[0]}", *basics.genres))),
+        interests=tuple(dict.fromkeys((f"{words.ADJECTIVES[theme]} {genres[0]}", *genres))),
         tagline=f"{hero} {deed} it all." if chance(rng, 0.6) else None,
-        awards=tuple(award for award in awards if award[2]),
-        similar=tuple(other for other in near if 0 <= other < catalogue.titles),
+        awards=((_AWARDS[index % len(_AWARDS)], wins, nominations),) if nominations else (),
+        similar=tuple(other for other in near if 0 <= other < catalogue.count),
         follows=None if base == index else ("Remake of" if is_remake(index) else "Follows", base),
-        offers=() if basics.upcoming or chance(rng, 0.15) else _offers(movie, rng.random()),
+        offers=() if title.basics.upcoming or chance(rng, 0.15) else _offers(title, rng.random()),
         consensus=f"A {words.ADJECTIVES[theme].lower()} tale {trouble}",
-        histogram=_histogram(movie),
-        user_reviews=movie.rating[1] // 150 if movie.rating else 0,
-        ems_id=str(UUID(int=(catalogue.seed << 32 | index) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128))),
-    )
-
-
-def traits_of_series(catalogue: Catalogue, about: ReplicaMovie) -> Traits:
-    """Return what a series, a season or an episode is like; nothing recommends one, and nothing follows it."""
-    genre = about.basics.genres[0]
-    theme = words.ADJECTIVES[about.index % len(words.ADJECTIVES)]
-    hero, deed = words.HEROES[about.index % len(words.HEROES)], words.DEEDS[about.index % len(words.DEEDS)]
-    return Traits(
-        keywords=(f"{theme} secret".lower(), "set in a harbour"),
-        interests=(f"{theme} {genre}", *about.basics.genres),
-        tagline=f"{hero} {deed} it all, weekly." if about.index % 2 else None,
-        awards=(),
-        similar=(),
-        follows=None,
-        offers=_offers(about, about.index % 8 / 8),
-        consensus=f"A {theme.lower()} run of episodes",
-        histogram=_histogram(about),
-        user_reviews=about.rating[1] // 150 if about.rating else 0,
-        ems_id=str(
-            UUID(int=(catalogue.seed << 32 | int(about.imdb_id[2:])) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128))
-        ),
+        histogram=histogram,
+        user_reviews=user_reviews,
+        ems_id=ems_id,
     )
 
 
 def recommended(catalogue: Catalogue, site: SlugSite, traits: Traits) -> list[int]:
     """Return the indexes of the movies that a site recommends, which it has all."""
-    return [index for index in traits.similar if catalogue.has(site, index)]
+    return [index for index in traits.similar if index in catalogue.listed[site]]
 
 
 def has_consensus(facts: RottenTomatoesFacts) -> bool:
@@ -144,7 +135,7 @@ def has_consensus(facts: RottenTomatoesFacts) -> bool:
 
 
 def sides_of(facts: RottenTomatoesFacts) -> dict[ScoreKind, Side]:
-    """Return what each side of Rotten Tomatoes makes of a movie; a side without a score is left out."""
+    """Return what each side of Rotten Tomatoes makes of a title; a side without a score is left out."""
     found: dict[ScoreKind, Side] = {}
     if facts.tomatometer is not None:
         found["tomatometer"] = _side(facts.tomatometer, facts.critic_reviews, 10)
@@ -167,22 +158,22 @@ def _side(value: int, count: int, scale: int) -> Side:
     return Side(value, liked, count - liked, round(scale * value / 100, 1), value >= _CERTIFIED)
 
 
-def _offers(movie: ReplicaMovie, luck: float) -> tuple[Offered, ...]:
-    address = f"https://{{}}.example/title/{movie.imdb_id}"
-    found = [
-        Offered("Open Reel", "open-reel", "free", None, "SD", address.format("openreel")),
-        Offered("Kiosk TV", "kiosk-tv", "ads", None, "HD", address.format("kiosk")),
-        Offered("Lantern Plus", "lantern-plus", "subscription", None, "4K", address.format("lantern")),
-        Offered("Harbour Rentals", "harbour-rentals", "rent", 3.99, "HD", address.format("harbour")),
-        Offered("Harbour Rentals", "harbour-rentals", "buy", 9.99, "HD", address.format("harbour")),
-    ]
-    return tuple(found[int(4 * luck) :])
+def _offers(title: Title, luck: float) -> tuple[Offered, ...]:
+    path = f"example/title/{title.imdb_id}"
+    found = (
+        Offered("Open Reel", "open-reel", "free", None, "SD", f"https://openreel.{path}"),
+        Offered("Kiosk TV", "kiosk-tv", "ads", None, "HD", f"https://kiosk.{path}"),
+        Offered("Lantern Plus", "lantern-plus", "subscription", None, "4K", f"https://lantern.{path}"),
+        Offered("Harbour Rentals", "harbour-rentals", "rent", 3.99, "HD", f"https://harbour.{path}"),
+        Offered("Harbour Rentals", "harbour-rentals", "buy", 9.99, "HD", f"https://harbour.{path}"),
+    )
+    return found[int(4 * luck) :]
 
 
-def _histogram(movie: ReplicaMovie) -> tuple[int, ...]:
+def _histogram(title: Title) -> tuple[int, ...]:
     """Return how the votes are spread: most of them next to the mean."""
-    rating, votes = movie.rating or (1.0, 0)
-    weights = [1 / (1 + (bar - rating) ** 2) for bar in range(1, _BARS + 1)]
+    rating, votes = title.rating or (1.0, 0)
+    weights = [1 / (1 + (bar - rating) ** 2) for bar in _BARS]
     bars = [int(votes * weight / sum(weights)) for weight in weights]
     bars[round(rating) - 1] += votes - sum(bars)
     return tuple(bars)

@@ -64,7 +64,7 @@ def main() -> None:
         with closing(boto3.session.Session().client("s3", endpoint_url=s3.url)) as client:
             client.create_bucket(Bucket=BUCKET)
         ids = Path(name) / "ids"
-        ids.write_text("\n".join(Catalogue(1, pages).movie(index).imdb_id for index in range(pages)))
+        ids.write_text("\n".join(Catalogue(1, pages).title(index).imdb_id for index in range(pages)))
         alone = crawl(ids, replica)
         slow_mongo.latency = s3.latency = STORE_LATENCY
         both = crawl(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.replica.process import ReplicaProcess
-    from moviecrawler.replica.series_facts import Season
+    from moviecrawler.replica.titles import Season
 
 TITLES = 20
 """Movies beside the series, whose people they share."""
@@ -49,9 +49,9 @@ class SeriesCrawl:
         crosswalk = self.folder / "wikidata.csv"
         lines = ["imdb,rottentomatoes,metacritic"]
         for number in range(0, self.catalogue.series.count, 2):
-            about = self.catalogue.series.series(number).about
-            slugs = (f"tv/{facts.slug}" if facts else "" for facts in (about.rottentomatoes, about.metacritic))
-            lines.append(",".join([about.imdb_id, *slugs]))
+            series = self.catalogue.series.title(number)
+            slugs = (f"tv/{facts.slug}" if facts else "" for facts in (series.rottentomatoes, series.metacritic))
+            lines.append(",".join([series.imdb_id, *slugs]))
         crosswalk.write_text("\n".join([*lines, ""]), "utf-8")
         for arguments in (["imdb", "--kinds", "series"], ["episodes"], ["wikidata", "--from", str(crosswalk)]):
             self._run(["catalogue", "import", *arguments], 1)
@@ -124,20 +124,20 @@ class SeriesCrawl:
         }
         wrong = []
         for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.series(number)
+            whole = self.catalogue.series.title(number)
             places: list[tuple[Season | None, int | None]] = [
                 (None, None),
                 *((each, each.number) for each in whole.seasons),
             ]
             for site in ("metacritic", "rottentomatoes"):
-                facts = whole.about.metacritic if site == "metacritic" else whole.about.rottentomatoes
+                facts = whole.facts(site)
                 if facts is None:
                     continue
                 for season, place in places:
                     site_id = season_id(site, season) if season else f"tv/{facts.slug}"
                     found = stored.get((site, str(site_id)))
-                    if found != (whole.about.imdb_id, place):
-                        wrong.append(f"{site} {site_id}: is of {found}, not of {whole.about.imdb_id}, season {place}")
+                    if found != (whole.imdb_id, place):
+                        wrong.append(f"{site} {site_id}: is of {found}, not of {whole.imdb_id}, season {place}")
         return wrong
 
     def _views(self) -> list[str]:
@@ -152,20 +152,20 @@ class SeriesCrawl:
         }
         wrong = []
         for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.series(number)
+            whole = self.catalogue.series.title(number)
             for season in whole.numbered:
                 rated = [each.rating for each in season.episodes if each.rating is not None]
                 votes = sum(votes for _, votes in rated)
                 mean = sum(value * votes for value, votes in rated) / votes if votes else None
                 metacritic, tomatoes = season.metacritic, season.rottentomatoes
                 critics = [metacritic.metascore if metacritic else None, tomatoes.tomatometer if tomatoes else None]
-                found = stored.get((whole.about.imdb_id, season.number))
+                found = stored.get((whole.imdb_id, season.number))
                 close = found is not None and (
                     found[0] is None if mean is None else found[0] is not None and abs(found[0] - mean) < 0.006  # type: ignore[operator]
                 )
                 if not close or found is None or found[1:] != [mean is not None, votes or None, len(rated), *critics]:
                     wrong.append(
-                        f"season_scores {whole.about.imdb_id} {season.number}: {found}, not {mean}, {votes}, {critics}"
+                        f"season_scores {whole.imdb_id} {season.number}: {found}, not {mean}, {votes}, {critics}"
                     )
         return wrong
 
@@ -179,9 +179,9 @@ class SeriesCrawl:
         }
         wrong = []
         for number in range(self.catalogue.series.count):
-            whole = self.catalogue.series.series(number)
+            whole = self.catalogue.series.title(number)
             for each in whole.episodes:
-                true = (whole.about.imdb_id, each.season, each.number, list(each.rating or (None, None)))
+                true = (whole.imdb_id, each.season, each.number, list(each.rating or (None, None)))
                 found = stored.pop(each.imdb_id, None)
                 if found != true:
                     wrong.append(f"episode {each.imdb_id}: {found} is stored, {true} is true")

@@ -73,7 +73,7 @@ def write_crosswalk(path: Path, catalogue: Catalogue) -> None:
     """Write what Wikidata would have: titles in other scripts, which no slug tells, and of the rest every third."""
     lines = ["imdb,rottentomatoes,metacritic,tmdb"]
     for index in range(TITLES):
-        movie = catalogue.movie(index)
+        movie = catalogue.title(index)
         if not movie.basics.title.isascii() or index % 3 == 0:
             if movie.rottentomatoes is not None:
                 # As Wikidata often has it: in the spelling that redirects to today's.
@@ -104,8 +104,8 @@ def test_from_an_empty_database_to_a_scoreboard_that_is_right(
         row = expected(catalogue, index)
         assert board[row["imdb_id"]] == row
     for site, has in (
-        ("metacritic", catalogue.count("metacritic")),
-        ("rottentomatoes", catalogue.count("rottentomatoes")),
+        ("metacritic", len(catalogue.listed["metacritic"])),
+        ("rottentomatoes", len(catalogue.listed["rottentomatoes"])),
     ):
         found = states(database_url, site)  # what no source names is never asked for
         assert found.pop("ok") == has

@@ -200,7 +200,7 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
         redis_client.hset(Keys("metacritic", "default").circuit, "until", 1)
         assert patient.wait() == [0], patient.log
     read = [movie.site_id for movie in (*workers.movies, *patient.movies) if movie.source == "page"]
-    assert len(read) == len(set(read)) == CATALOGUE.count("metacritic")
+    assert len(read) == len(set(read)) == len(CATALOGUE.listed["metacritic"])
     assert not redis_client.exists("{metacritic}:circuit")
 
 

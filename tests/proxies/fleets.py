@@ -25,7 +25,7 @@ def write_pools(folder: Path, **pools: list[ForwardProxy]) -> str:
 def write_ids(folder: Path, titles: int, of: int = TITLES) -> str:
     """Write the ids of a replica's first titles to a file; return the argument that names it."""
     path = folder / "ids"
-    path.write_text("\n".join(Catalogue(1, of).movie(n).imdb_id for n in range(titles)))
+    path.write_text("\n".join(Catalogue(1, of).title(n).imdb_id for n in range(titles)))
     return f"file={path}"
 
 

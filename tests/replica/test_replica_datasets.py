@@ -10,8 +10,7 @@ from moviecrawler.datasets.joining import dataset_names, read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.extract.datasets import Damage
 from moviecrawler.replica.datasets import TABLES, Dataset
-from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.options import MOST_TITLES
+from moviecrawler.replica.movies import MOST_TITLES, Catalogue
 from moviecrawler.replica.series import MOST_SERIES
 from tests.replica.client import TITLES, ask
 
@@ -52,8 +51,8 @@ def test_ratings_leave_out_the_unrated() -> None:
     found = {row["tconst"]: (float(row["averageRating"]), int(row["numVotes"])) for row in rows("title.ratings.tsv.gz")}
     rated = {CATALOGUE.imdb_id(index): CATALOGUE.rating(index) for index in range(TITLES)}
     for number in range(CATALOGUE.series.count):
-        series = CATALOGUE.series.series(number)
-        rated[series.about.imdb_id] = series.about.rating
+        series = CATALOGUE.series.title(number)
+        rated[series.imdb_id] = series.rating
         rated |= {episode.imdb_id: episode.rating for episode in series.episodes}
     assert found == {imdb_id: rating for imdb_id, rating in rated.items() if rating is not None}
     assert len(found) < len(rated)

@@ -5,10 +5,9 @@ from typing import get_args
 
 import pytest
 
-from moviecrawler.replica.facts import slugify
-from moviecrawler.replica.movies import Catalogue, SlugSite
-from moviecrawler.replica.options import MOST_TITLES
+from moviecrawler.replica.movies import MOST_TITLES, Catalogue
 from moviecrawler.replica.people import people, people_of
+from moviecrawler.replica.titles import SlugSite, slugify
 
 LARGE = Catalogue(1, 1_000_000)
 SAMPLE = [*range(200), *range(200, 1_000_000, 4_999)]
@@ -17,19 +16,19 @@ SAMPLE = [*range(200), *range(200, 1_000_000, 4_999)]
 def test_a_movie_is_the_same_in_every_catalogue_that_has_it() -> None:
     small, again = Catalogue(1, 250), Catalogue(1, 250)
     for index in range(250):
-        assert small.movie(index) == again.movie(index) == LARGE.movie(index)
+        assert small.title(index) == again.title(index) == LARGE.title(index)
 
 
 def test_another_seed_makes_other_movies() -> None:
     first, second = Catalogue(1, 50), Catalogue(2, 50)
-    assert [first.movie(n).basics.title for n in range(50)] != [second.movie(n).basics.title for n in range(50)]
+    assert [first.title(n).basics.title for n in range(50)] != [second.title(n).basics.title for n in range(50)]
     assert {first.imdb_id(n) for n in range(50)} != {second.imdb_id(n) for n in range(50)}
 
 
 @pytest.mark.parametrize("index", [-1, 250])
 def test_there_are_no_more_movies_than_asked_for(index: int) -> None:
     with pytest.raises(IndexError):
-        Catalogue(1, 250).movie(index)
+        Catalogue(1, 250).title(index)
 
 
 @pytest.mark.parametrize(("seed", "titles"), [(1, 0), (1, MOST_TITLES + 1), (-1, 5)])
@@ -40,7 +39,7 @@ def test_impossible_catalogues_are_refused(seed: int, titles: int) -> None:
 
 def test_ids_lead_back_to_their_movies() -> None:
     for catalogue in (LARGE, Catalogue(77, 1_000_000), Catalogue(1, MOST_TITLES)):
-        for index in [*SAMPLE, catalogue.titles - 1]:
+        for index in [*SAMPLE, catalogue.count - 1]:
             assert catalogue.index_of_imdb_id(catalogue.imdb_id(index)) == index
 
 
@@ -61,7 +60,7 @@ def test_an_id_beyond_the_last_title_leads_nowhere() -> None:
 @pytest.mark.parametrize("site", get_args(SlugSite))
 def test_slugs_lead_back_to_their_movies(site: SlugSite) -> None:
     for index in SAMPLE:
-        movie = LARGE.movie(index)
+        movie = LARGE.title(index)
         facts = movie.metacritic if site == "metacritic" else movie.rottentomatoes
         if facts is not None:
             assert LARGE.index_of_slug(site, facts.slug) == index
@@ -72,8 +71,11 @@ def test_slugs_lead_back_to_their_movies(site: SlugSite) -> None:
 @pytest.mark.parametrize("site", get_args(SlugSite))
 def test_the_movies_of_a_site_are_counted_without_listing_them(site: SlugSite, titles: int) -> None:
     catalogue = Catalogue(3, titles)
-    listed = [catalogue.nth(site, place) for place in range(catalogue.count(site))]
-    assert listed == [index for index in range(titles) if catalogue.has(site, index)]
+    listed = catalogue.listed[site]
+    indexes = listed.part(0, titles)
+    assert indexes == [index for index in range(titles) if index in listed]
+    assert len(listed) == len(indexes)
+    assert listed.part(3, 5) == indexes[3:5]
 
 
 @pytest.mark.parametrize("titles", [1, 2, 250, 10_000, 10_001, 25_003])
@@ -94,7 +96,7 @@ def test_the_top_has_250_places_or_all_titles(titles: int, places: int) -> None:
 
 
 def test_the_movies_are_as_uneven_as_the_sites() -> None:
-    movies = [LARGE.movie(index) for index in range(3_000)]
+    movies = [LARGE.title(index) for index in range(3_000)]
     titles = [movie.basics.title for movie in movies]
     assert len(set(titles)) < len(titles), "remakes share a title"
     assert any(movie.rating is None for movie in movies)
@@ -107,7 +109,7 @@ def test_the_movies_are_as_uneven_as_the_sites() -> None:
         == {True, False}
     )
     on_metacritic = [movie for movie in movies if movie.metacritic]
-    assert any(m.metacritic and m.metacritic.year != m.basics.year for m in on_metacritic)
+    assert any(m.metacritic and m.metacritic.release.year != m.basics.year for m in on_metacritic)
     assert any(m.metacritic and m.metacritic.metascore is None for m in on_metacritic)
     assert any(m.rottentomatoes and m.rottentomatoes.tomatometer is None for m in movies)
     for movie in movies:

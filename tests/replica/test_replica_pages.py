@@ -30,7 +30,7 @@ def listing_at(replica: ReplicaProcess, site: Site, path: str) -> Listing:
 
 
 def imdb_entry(index: int, **changes: object) -> Entry:
-    movie = CATALOGUE.movie(index)
+    movie = CATALOGUE.title(index)
     scores = [] if movie.rating is None else [Score(kind="imdb", value=movie.rating[0], count=movie.rating[1])]
     entry = Entry(
         site_id=movie.imdb_id,
@@ -123,10 +123,10 @@ def test_the_box_office_gives_neither_years_nor_ranks(replica: ReplicaProcess) -
 def test_the_finder_lists_every_movie(replica: ReplicaProcess, order: str) -> None:
     found: list[Entry] = []
     repeated = 0
-    for offset in range(0, CATALOGUE.count("metacritic"), 24):
+    for offset in range(0, len(CATALOGUE.listed["metacritic"]), 24):
         path = f"/finder/metacritic/web?mcoTypeId=2&sortBy={order}&limit=24&offset={offset}"
         listing = listing_at(replica, "metacritic", path)
-        assert listing.total == CATALOGUE.count("metacritic")
+        assert listing.total == len(CATALOGUE.listed["metacritic"])
         assert (listing.next is None) == (offset + 24 >= listing.total)
         repeated += max(len(listing.entries) - 24, 0)
         found += listing.entries[:24]

@@ -123,7 +123,7 @@ def assert_as_the_replica_has_them(rows: list[ScoreboardRow]) -> None:
     """Compare seasons with the truth: each once, beside that of the same number of the same series, with the scores of series' pages."""
     truth = [
         (whole, season)
-        for whole in map(Catalogue(1, TITLES, SERIES).series.series, range(SERIES))
+        for whole in map(Catalogue(1, TITLES, SERIES).series.title, range(SERIES))
         for season in whole.seasons
     ]
     sites: tuple[Site, ...] = ("metacritic", "rottentomatoes")

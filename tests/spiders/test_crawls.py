@@ -86,7 +86,7 @@ def test_spider_stores_every_title_of_its_site_as_it_is(spider: str, replica: Re
 
 RENAMED = next(
     movie.rottentomatoes.slug
-    for movie in map(CATALOGUE.movie, range(TITLES))
+    for movie in map(CATALOGUE.title, range(TITLES))
     if movie.rottentomatoes and "_" in movie.rottentomatoes.slug
 )
 
@@ -226,7 +226,7 @@ def test_closed_pages_are_replaced_by_datasets_with_one_warning(replica: Replica
     assert len(finished.movies) > TITLES / 2
     assert all(movie.list_computed and movie.source == "dataset" for movie in finished.movies)
     for movie in finished.movies:
-        rating = CATALOGUE.movie(IDS.index(str(movie.site_id))).rating
+        rating = CATALOGUE.title(IDS.index(str(movie.site_id))).rating
         assert [(score.value, score.count) for score in movie.scores] == [rating]
 
     # Datasets that are as before are not fetched again; a title that none has is absent.

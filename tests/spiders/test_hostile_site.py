@@ -27,7 +27,7 @@ SETTINGS = {
 
 def titles(count: int) -> list[str]:
     catalogue = Catalogue(1, count)
-    return [catalogue.movie(index).imdb_id for index in range(count)]
+    return [catalogue.title(index).imdb_id for index in range(count)]
 
 
 def bad_ones(copies: int) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tests.crawling import FAST, Finished, scrapy
 from tests.middlewares.sites import Site, Told
 
 CATALOGUE = Catalogue(1, 40)
-SLUGS = [CATALOGUE.slug("metacritic", CATALOGUE.nth("metacritic", place)) for place in range(2)]
+SLUGS = [CATALOGUE.slug("metacritic", index) for index in CATALOGUE.listed["metacritic"].part(0, 2)]
 COMPOSED = "/composer/metacritic/pages/movies/{}/web"
 PAGE = "/movie/{}/"
 
@@ -72,7 +72,7 @@ def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_
 def test_host_without_titles_takes_no_more_than_the_budget(
     status: int, per_day: int, at_host: int, database_url: str, tmp_path: Path
 ) -> None:
-    places = [CATALOGUE.nth("metacritic", place) for place in range(20)]
+    places = CATALOGUE.listed["metacritic"].part(0, 20)
     rows = [
         ImportRow(
             imdb_id=CATALOGUE.imdb_id(place),

@@ -17,7 +17,7 @@ from moviecrawler.items import Site
 from moviecrawler.replica.metacritic import FINDER_ROWS
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.rottentomatoes import BROWSE_ROWS
+from moviecrawler.replica.rottentomatoes_lists import BROWSE_ROWS
 from moviecrawler.replica.sources import SITEMAP_PART
 from tests.crawling import counts, crawl, reset
 from tests.frontier.workers import Workers
@@ -80,7 +80,7 @@ def test_finder_is_queued_whole_when_its_first_page_is_read(
 ) -> None:
     crawl_pages(1, "metacritic", "list=new", data=tmp_path, replica=replica, url=redis_url)
     assert counts(replica, "metacritic")["requests"] == 1
-    total = CATALOGUE.count("metacritic")
+    total = len(CATALOGUE.listed["metacritic"])
     lists = queued(redis_client, "metacritic", LISTS)
     assert [page["offset"] for page in lists] == list(range(FINDER_ROWS, total, FINDER_ROWS))
     titles = queued(redis_client, "metacritic", TITLES)

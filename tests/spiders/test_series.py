@@ -21,7 +21,7 @@ from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.warc import Answer
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.series_facts import SHAPES
+from moviecrawler.replica.series import SHAPES
 from moviecrawler.replica.sources import Answer as Served
 from moviecrawler.replica.sources import Generated
 from moviecrawler.settings import ITEM_PIPELINES
@@ -31,15 +31,8 @@ from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
 from tests.frontier.workers import Workers
-from tests.replica.series_truth import (
-    Scores,
-    every_title,
-    metacritic_episode_truth,
-    scores_of,
-    season_id,
-    season_scores,
-    series_truth,
-)
+from tests.replica.series_truth import Scores, every_title, scores_of, season_id
+from tests.replica.truth import truth_of
 from tests.spiders.dying import MARK
 from tests.spiders.test_endless import spider_of
 
@@ -71,23 +64,17 @@ def stored(finished: Finished) -> dict[str, tuple[str, Scores]]:
     return {movie.site_id or "": (movie.kind, scores_of(movie)) for movie in finished.movies}
 
 
-def of_lists(site: Site) -> dict[str, tuple[str, Scores]]:
-    """Return what a crawl stores that fetches series' pages alone."""
-    found: dict[str, tuple[str, Scores]] = {}
-    for number in range(SERIES.count):
-        movie = series_truth(CATALOGUE, site, number)
-        if movie is not None:
-            found[movie.site_id or ""] = ("series", shown(scores_of(movie)))
-            for season in SERIES.series(number).seasons:
-                found[season_id(site, season) or ""] = ("season", shown(season_scores(site, season, listed=True)))
-    return found
+def shown_of(site: Site, *, listed: bool = False) -> dict[str, tuple[str, Scores]]:
+    """Return what a crawl stores that fetches all pages, or series' pages alone."""
+    true = every_title(CATALOGUE, site, listed=listed)
+    return {site_id: (kind, shown(scores)) for site_id, (kind, scores) in true.items()}
 
 
 @pytest.mark.parametrize("site", ["metacritic", "rottentomatoes"])
 def test_a_list_of_series_gives_their_seasons_too(site: Site, replica: ReplicaProcess, tmp_path: Path) -> None:
     finished = crawl(site, f"list={LISTS[site]}", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
-    expected = of_lists(site)
+    expected = shown_of(site, listed=True)
     assert stored(finished) == expected
     series = [site_id for site_id, (kind, _) in expected.items() if kind == "series"]
     assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(series)
@@ -105,7 +92,7 @@ def test_every_season_has_the_scores_of_its_own_page(site: Site, replica: Replic
     change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
     finished = crawl(site, f"list={LISTS[site]}", "seasons=pages", data=tmp_path, replica=replica, RETRY_TIMES="9")
     assert finished.code == 0, finished.log
-    expected = {site_id: (kind, shown(scores)) for site_id, (kind, scores) in every_title(CATALOGUE, site).items()}
+    expected = shown_of(site)
     assert stored(finished) == expected
     assert not finished.misses
     assert finished.stat("titles/asked") == finished.stat("titles/stored") == len(expected)
@@ -120,7 +107,7 @@ def test_the_limit_counts_series_and_not_their_seasons(replica: ReplicaProcess, 
         "rottentomatoes", "list=tv_series_browse", "seasons=pages", "limit=3", data=tmp_path, replica=replica
     )
     kinds = [movie.kind for movie in finished.movies]
-    seasons = sum(len(SERIES.series(number).seasons) for number in range(3))
+    seasons = sum(len(SERIES.title(number).seasons) for number in range(3))
     assert (kinds.count("series"), kinds.count("season")) == (3, seasons)
     assert finished.stat("titles/asked") == 3 + seasons
 
@@ -137,9 +124,8 @@ def test_sitemaps_list_series_or_seasons(
 ) -> None:
     finished = crawl(site, f"list={name}", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
-    expected = of_lists(site) if "series" in kinds else every_title(CATALOGUE, site)
-    wanted = {site_id: (kind, shown(scores)) for site_id, (kind, scores) in expected.items() if kind in kinds}
-    assert stored(finished) == wanted
+    expected = shown_of(site, listed="series" in kinds)
+    assert stored(finished) == {site_id: found for site_id, found in expected.items() if found[0] in kinds}
 
 
 def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: ReplicaProcess, tmp_path: Path) -> None:
@@ -155,12 +141,9 @@ def test_series_seasons_and_episodes_are_asked_for_by_id_or_address(replica: Rep
 
 
 def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp_path: Path) -> None:
-    whole = SERIES.series(1)
-    true = [
-        metacritic_episode_truth(CATALOGUE, whole, season, one)
-        for season in whole.seasons
-        for one in season.episodes[:3]
-    ]
+    whole = SERIES.title(1)
+    episodes = [SERIES.episode(whole, one) for season in whole.seasons for one in season.episodes[:3]]
+    true = [movie for one in episodes if (movie := truth_of(CATALOGUE, "metacritic", one))]
     assert {bool(movie.scores) for movie in true} == {True, False}
     change(replica, faults={"500": 0.1, "truncated": 0.05, "reset": 0.05, "redirect": 0.05})
     nowhere = f"{true[0].series_id}/season-1/episode-1-nowhere"
@@ -175,7 +158,7 @@ def test_metacritic_gives_episodes_from_their_pages(replica: ReplicaProcess, tmp
 
 
 def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path) -> None:
-    episodes = [episode.imdb_id for number in (0, 2) for episode in SERIES.series(number).episodes]
+    episodes = [episode.imdb_id for number in (0, 2) for episode in SERIES.title(number).episodes]
     (tmp_path / "episodes.txt").write_text("\n".join(episodes), encoding="utf-8")
     finished = crawl("imdb", "list=toptv", "file=episodes.txt", data=tmp_path, replica=replica)
     assert finished.code == 0, finished.log
@@ -193,7 +176,7 @@ def test_imdb_gives_series_and_episodes(replica: ReplicaProcess, tmp_path: Path)
     for movies in (finished.movies, of_datasets.movies):
         places = {movie.site_id: (movie.series_id, movie.season, movie.episode) for movie in movies}
         for number in (0, 2):
-            for one in SERIES.series(number).episodes:
+            for one in SERIES.title(number).episodes:
                 assert places[one.imdb_id] == (SERIES.imdb_id(number), one.season, one.number)
 
 
@@ -231,7 +214,7 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     number = next(number for number, shape in enumerate(SHAPES) if len(shape.episodes) > 4 and shape.split is None)
-    (tmp_path / MARK).write_text(season_id("rottentomatoes", SERIES.series(number).seasons[2]) or "")
+    (tmp_path / MARK).write_text(season_id("rottentomatoes", SERIES.title(number).seasons[2]) or "")
     pipelines = json.dumps({**ITEM_PIPELINES, "tests.spiders.dying.DyingPipeline": 400})
     # Each item is stored before the next one comes.
     settings: dict[str, Any] = {"ITEM_PIPELINES": pipelines, "STORE_BATCH_ITEMS": "1", "CONCURRENT_ITEMS": "1"}
@@ -288,6 +271,6 @@ def test_a_replay_gives_a_series_with_its_seasons_and_asks_for_nothing(tmp_path:
     items = list(spider.items(archived))
     assert [item.site_id for item in items] == [
         f"tv/{slug}",
-        *(season_id("rottentomatoes", season) for season in reversed(SERIES.series(0).seasons)),
+        *(season_id("rottentomatoes", season) for season in reversed(SERIES.title(0).seasons)),
     ]
     assert {item.scraped_at for item in items} == {archived.fetched_at}
