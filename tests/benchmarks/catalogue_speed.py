@@ -9,13 +9,9 @@ takes the first.
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -27,8 +23,8 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
-from moviecrawler.replica.datasets import Dataset
 from moviecrawler.replica.movies import Catalogue
+from tests.benchmarks.harness import numbers, run, seconds, write_datasets
 from tests.services.postgres import PostgresServer, execute, new_database
 
 BATCH = 100
@@ -57,27 +53,6 @@ with gzip.open(sys.argv[1], "rt", newline="") as file, connection, connection.cu
 """
 
 
-def measure(command: list[str], **variables: str) -> tuple[float, float, float]:
-    """Return a command's wall time and own processor time in seconds, and its peak of memory in MB."""
-    started = time.monotonic()
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", **variables}
-    process = subprocess.Popen(command, env=environment)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, command
-    return time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def best(run: Callable[[], object], times: int = 10) -> tuple[float, float]:
-    """Return the median and the slowest of some runs, in ms."""
-    taken = []
-    for _ in range(times):
-        started = time.perf_counter()
-        run()
-        taken.append(1000 * (time.perf_counter() - started))
-    return statistics.median(taken), max(taken)
-
-
 def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
     terms: dict[str, Any] = {"lease": timedelta(hours=2), "round_robin": DeficitRoundRobin(), "now": utc_now()}
     claims = store.claim(site, BATCH, worker=worker, **terms)
@@ -85,29 +60,24 @@ def claim(store: CatalogueStore, site: Any, worker: str = "w") -> list[int]:
 
 
 def main() -> None:
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    (titles,) = numbers(1_000_000)
     with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
-        for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz"):
-            dataset = Dataset(Catalogue(1, titles), name)
-            with (Path(folder) / name).open("wb") as file:
-                file.writelines(dataset.read(0, dataset.size))
-            print(f"{name}: {dataset.size / 1e6:.1f} MB", flush=True)
+        write_datasets(Path(folder), Catalogue(1, titles), ("title.basics", "title.ratings"))
         url = new_database(server.url)
-        command = [sys.executable, "-m", "scrapy", "catalogue", "import", "imdb", "--from", folder]
+        command = ("-m", "scrapy", "catalogue", "import", "imdb", "--from", folder)
         variables = {"DATABASE_URL": url, "DATA_DIR": folder}
-        seconds, processor, peak = measure(command, **variables)
+        first = run(*command, **variables)
         ((known,),) = execute(url, "SELECT count(*) FROM titles")
-        print(f"import of {known:,} titles: {seconds:.1f} s, {processor:.1f} s of processor, {peak:.0f} MB")
-        seconds_again, _, _ = measure(command, **variables)
-        print(f"the same again, unchanged: {seconds_again:.1f} s")
+        print(f"import of {known:,} titles: {first.wall:.1f} s, {first.cpu:.1f} s of processor, {first.peak:.0f} MB")
+        print(f"the same again, unchanged: {run(*command, **variables).wall:.1f} s")
         few = 20_000
         files = [str(Path(folder) / name) for name in ("title.basics.tsv.gz", "title.ratings.tsv.gz")]
         other = new_database(server.url)
         open_catalogue(Settings({"DATABASE_URL": other})).paused("imdb", utc_now())  # makes the tables
-        plain, _, plain_peak = measure([sys.executable, "-c", PLAIN_IMPORT, *files, other, str(few)])
+        plain = run("-c", PLAIN_IMPORT, *files, other, str(few))
         print(
-            f"row by row, {few:,} titles: {plain:.1f} s, {plain_peak:.0f} MB;"
-            f" a title takes {plain / few / (seconds / int(str(known))):.1f} times as long"
+            f"row by row, {few:,} titles: {plain.wall:.1f} s, {plain.peak:.0f} MB;"
+            f" a title takes {plain.wall / few / (first.wall / int(str(known))):.1f} times as long"
         )
 
         # As if all ids were known, and half of Metacritic's titles had been fetched.
@@ -126,10 +96,11 @@ def main() -> None:
         execute(url, "VACUUM ANALYZE title_sites")
         with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as store:
             for site in ("imdb", "metacritic", "rottentomatoes"):
-                median, slowest = best(lambda site=site: claim(store, site))  # type: ignore[misc]
-                print(f"claiming {BATCH} on {site}: {median:.1f} ms (the slowest of 10: {slowest:.1f})")
-        plain_median, _ = best(lambda: execute(url, PLAIN_CLAIM), times=3)
-        print(f"the plain way: {plain_median:.0f} ms, {plain_median / median:.0f} times as long")
+                taken = seconds(lambda site=site: claim(store, site), 10)  # type: ignore[misc]
+                median = statistics.median(taken)
+                print(f"claiming {BATCH} on {site}: {1e3 * median:.1f} ms (the slowest of 10: {1e3 * max(taken):.1f})")
+        plain_median = statistics.median(seconds(lambda: execute(url, PLAIN_CLAIM), 3))
+        print(f"the plain way: {1e3 * plain_median:.0f} ms, {plain_median / median:.0f} times as long")
 
         def work(number: int) -> list[int]:
             with closing(open_catalogue(Settings({"DATABASE_URL": url}))) as own:

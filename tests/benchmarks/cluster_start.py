@@ -14,15 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from moviecrawler.cluster.jobs import Job, Outcome
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import seconds, write_ids
 from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
@@ -64,14 +63,12 @@ class StockNode(Node):
         return self
 
 
-def pages_per_second(running: Cluster, workers: int, seconds: float) -> float:
+def pages_per_second(running: Cluster, workers: int, span: float) -> float:
     """Return how many pages so many jobs of one crawl, each on a node of its own, store in a second."""
     node = running.nodes[0]
     run = f"with{workers}"
-    wanted = round(workers * _AT_ONCE * (seconds + 40) * 1000 / _LATENCY)
-    catalogue = Catalogue(1, wanted)
-    titles = Path(node.folder) / f"{run}.txt"
-    titles.write_text("\n".join(catalogue.imdb_id(index) for index in range(wanted)))
+    wanted = round(workers * _AT_ONCE * (span + 40) * 1000 / _LATENCY)
+    titles = write_ids(Path(node.folder), wanted)
     settings = {"FRONTIER_RUN": run, "CONCURRENT_REQUESTS": str(_AT_ONCE), "LOG_LEVEL": "WARNING"}
     jobs = [
         node.schedule("imdb", "moviecrawler", settings, file=str(titles), jobid=f"{run}-{number}")
@@ -84,7 +81,7 @@ def pages_per_second(running: Cluster, workers: int, seconds: float) -> float:
 
     wait_for(lambda: done() >= workers * _AT_ONCE * 4, 60)
     before, began = done(), time.monotonic()
-    time.sleep(seconds)
+    time.sleep(span)
     rate = (done() - before) / (time.monotonic() - began)
     for job in jobs:
         node.post("cancel.json", project="moviecrawler", job=job)
@@ -100,7 +97,7 @@ def drain(redis_url: str) -> tuple[float, float, float]:
         state.beat(info, [])
         for number in range(_QUEUED):
             state.schedule(Job(project="p", spider="s", id=str(number), arguments={"ids": "tt0111161"}))
-        listing = timed(lambda: len(state.pending()))
+        (listing,) = seconds(state.pending)
 
         def turn() -> None:
             for _ in range(500):
@@ -108,15 +105,8 @@ def drain(redis_url: str) -> tuple[float, float, float]:
                 if job is not None:
                     state.settle("n", job, "finished", Outcome(node="n", started_at=1, ended_at=2, reason="finished"))
 
-        turns = [timed(turn) for _ in range(_QUEUED // 500)]
+        turns = seconds(turn, _QUEUED // 500)
     return listing, turns[0], turns[-1]
-
-
-def timed(function: Callable[[], object]) -> float:
-    """Return the seconds that a call takes."""
-    began = time.perf_counter()
-    function()
-    return time.perf_counter() - began
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ for 15 times, one after the other.
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -31,6 +30,7 @@ from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Movie, Site
 from moviecrawler.monitors.alarm_store import open_alarm_store
 from moviecrawler.monitors.places import Seen
+from tests.benchmarks.harness import numbers, seconds
 from tests.cluster.nodes import cluster
 from tests.dashboard.filling import fill
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -133,9 +133,8 @@ def main(titles: int) -> None:
     with RedisServer() as server, PostgresServer() as postgres, tempfile.TemporaryDirectory() as folder:
         database_url = new_database(postgres.url)
         open_database(database_url).close()
-        began = time.monotonic()
-        fill(database_url, titles)
-        print(f"{titles:,} titles filled in within {time.monotonic() - began:.0f} s")
+        (took,) = seconds(lambda: fill(database_url, titles))
+        print(f"{titles:,} titles filled in within {took:.0f} s")
         options = {"REDIS_URL": server.url, "DATABASE_URL": database_url, "SCRAPYD_FINISHED_TO_KEEP": "20000"}
         with cluster(Path(folder), server.url, 1, **options, SCRAPYD_MAX_PROC="1") as running:
             [node] = running.nodes
@@ -154,25 +153,19 @@ def main(titles: int) -> None:
                 *("titles/1", f"titles/{titles // 2}", *(f"titles?q={quote(text)}" for text in searches)),
                 "titles?q=the&page=20",
             ):
-                times = []
-                for _ in range(TIMES):
-                    began = time.perf_counter()
-                    answer = node.get(path)
-                    times.append(1000 * (time.perf_counter() - began))
-                    assert answer.code == 200, (path, answer.text)
+                assert (answer := node.get(path)).code == 200, (path, answer.text)
+                times = [1000 * taken for taken in seconds(lambda path=path: node.get(path), TIMES)]  # type: ignore[misc]
                 slowest = max(slowest, statistics.median(times))
                 print(f"/{path:36} median {statistics.median(times):6.1f} ms, slowest {max(times):6.1f} ms")
             print(f"\nslowest median: {slowest:.0f} ms of {LIMIT:.0f}\n")
-            began = time.perf_counter()
+            (took,) = seconds(lambda: node.get("progress.json"))
             runs = len(node.get("progress.json").json["runs"])
-            took = 1000 * (time.perf_counter() - began)
-            print(f"without the list of current crawls: all {runs:,} crawls are read within {took:,.0f} ms")
+            print(f"without the list of current crawls: all {runs:,} crawls are read within {1000 * took:,.0f} ms")
         for name, query in PLAIN.items():
-            began = time.perf_counter()
-            execute(database_url, query)
-            print(f"without counters and indexes: {name}: {1000 * (time.perf_counter() - began):,.0f} ms")
+            (took,) = seconds(lambda query=query: execute(database_url, query))  # type: ignore[misc]
+            print(f"without counters and indexes: {name}: {1000 * took:,.0f} ms")
         assert slowest < LIMIT
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(*numbers(1_000_000))

@@ -10,13 +10,12 @@ which a hundredth has changed. The other way is run on a hundredth of the episod
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
 import tempfile
-import time
+from contextlib import ExitStack
 from pathlib import Path
 
+from moviecrawler.replica.datasets import TABLES
+from tests.benchmarks.harness import numbers, run
 from tests.services.postgres import PostgresServer, execute
 
 PER_SERIES = 50
@@ -42,16 +41,13 @@ with connection, connection.cursor() as cursor:
 
 def make_files(folder: Path, episodes: int, changed: int = 0) -> None:
     """Make the three files; every 100th rating is another one for another `changed`."""
-    with (
-        gzip.open(folder / "title.basics.tsv.gz", "wt", 1, encoding="utf-8", newline="") as basics,
-        gzip.open(folder / "title.ratings.tsv.gz", "wt", 1, encoding="utf-8", newline="") as ratings,
-        gzip.open(folder / "title.episode.tsv.gz", "wt", 1, encoding="utf-8", newline="") as places,
-    ):
-        basics.write(
-            "tconst\ttitleType\tprimaryTitle\toriginalTitle\tisAdult\tstartYear\tendYear\truntimeMinutes\tgenres\n"
+    with ExitStack() as stack:
+        basics, ratings, places = (
+            stack.enter_context(gzip.open(folder / f"title.{name}.tsv.gz", "wt", 1, encoding="utf-8", newline=""))
+            for name in ("basics", "ratings", "episode")
         )
-        ratings.write("tconst\taverageRating\tnumVotes\n")
-        places.write("tconst\tparentTconst\tseasonNumber\tepisodeNumber\n")
+        for name, file in (("basics", basics), ("ratings", ratings), ("episode", places)):
+            file.write(f"{TABLES[f'title.{name}.tsv.gz'].columns}\n")
         for number in range(episodes):
             site_id, (series, place) = f"tt{10_000_000 + number}", divmod(number, PER_SERIES)
             name = f"Episode {number} of it"
@@ -64,40 +60,30 @@ def make_files(folder: Path, episodes: int, changed: int = 0) -> None:
             places.write(f"{site_id}\ttt{9_000_000 + series}\t{1 + place // 10}\t{1 + place % 10}\n")
 
 
-def measure(command: list[str], url: str, folder: Path) -> tuple[float, float, float]:
-    """Return a program's time on the clock and on the processor (s), and its peak memory (MB)."""
-    began = time.monotonic()
-    environment = {**os.environ, "DATABASE_URL": url, "DATA_DIR": str(folder / "data")}
-    process = subprocess.Popen([sys.executable, *command], env=environment)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{command[0]} has failed with {status}")
-    return time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
 def main() -> None:
     """Measure, and print."""
-    episodes = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    (episodes,) = numbers(1_000_000)
     with tempfile.TemporaryDirectory() as place, PostgresServer() as server:
         folder = Path(place)
+        variables = {"DATABASE_URL": server.url, "DATA_DIR": str(folder / "data")}
         command = ["-m", "scrapy", "catalogue", "import", "episodes", "--from", place]
         make_files(folder, episodes)
         for what, changed in (("first", 0), ("the same files", 0), ("a hundredth changed", 7)):
             if changed:
                 make_files(folder, episodes, changed)
-            clock, processor, memory = measure(command, server.url, folder)
+            spent = run(*command, **variables)
             print(
-                f"{what}: {episodes / clock:,.0f} a second; {clock:.1f} s, {processor:.1f} s of it here, {memory:.0f} MB"
+                f"{what}: {episodes / spent.wall:,.0f} a second; {spent.wall:.1f} s, {spent.cpu:.1f} s of it here, {spent.peak:.0f} MB"
             )
             if what == "first":
-                speed = episodes / clock
+                speed = episodes / spent.wall
         ((stored,),) = execute(server.url, "SELECT count(*) FROM imdb_episodes")
         assert stored == episodes, stored
         execute(server.url, "TRUNCATE imdb_episodes")
         make_files(folder, episodes // 100)
-        clock, processor, memory = measure(["-c", ROW_BY_ROW, place], server.url, folder)
-        other = episodes // 100 / clock
-        print(f"csv, dictionaries, a row at a time, on a hundredth: {other:,.0f} a second, {memory:.0f} MB")
+        spent = run("-c", ROW_BY_ROW, place, **variables)
+        other = episodes // 100 / spent.wall
+        print(f"csv, dictionaries, a row at a time, on a hundredth: {other:,.0f} a second, {spent.peak:.0f} MB")
         print(f"ratio of speeds: {speed / other:.1f}")
 
 

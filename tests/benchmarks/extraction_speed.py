@@ -15,6 +15,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -23,6 +24,7 @@ from parsel import Selector
 from moviecrawler.extract import imdb
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import table
 
 ROUNDS = 7
 SAVED_PAGES = Path(__file__).parents[2].parent / "shared" / "pages" / "imdb" / "title"
@@ -32,21 +34,16 @@ def with_parsel(body: bytes) -> object:
     return json.loads(Selector(text=body.decode()).css("script#__NEXT_DATA__::text").get() or "")
 
 
-def with_beautiful_soup(body: bytes) -> object:
-    script = BeautifulSoup(body, "html.parser").find("script", id="__NEXT_DATA__")
-    return json.loads(script.string or "") if script else None
-
-
-def with_beautiful_soup_lxml(body: bytes) -> object:
-    script = BeautifulSoup(body, "lxml").find("script", id="__NEXT_DATA__")
+def with_beautiful_soup(body: bytes, parser: str) -> object:
+    script = BeautifulSoup(body, parser).find("script", id="__NEXT_DATA__")
     return json.loads(script.string or "") if script else None
 
 
 WAYS: dict[str, Callable[[bytes], object]] = {
     "moviecrawler (whole item)": lambda body: imdb.title(body, None),
     "parsel + json": with_parsel,
-    "BeautifulSoup (html.parser) + json": with_beautiful_soup,
-    "BeautifulSoup (lxml) + json": with_beautiful_soup_lxml,
+    "BeautifulSoup (html.parser) + json": partial(with_beautiful_soup, parser="html.parser"),
+    "BeautifulSoup (lxml) + json": partial(with_beautiful_soup, parser="lxml"),
 }
 
 
@@ -80,9 +77,8 @@ def main() -> None:
         for name, way in WAYS.items()
     }
     ours = next(iter(medians.values()))
-    print(f"{'':36} {'median':>10} {'times ours':>12}")
-    for name, median in medians.items():
-        print(f"{name:36} {median:7.2f} ms {median / ours:12.1f}")
+    rows = [(name, f"{median:.2f} ms", f"{median / ours:.1f}") for name, median in medians.items()]
+    table(("", "median", "times ours"), rows)
 
 
 if __name__ == "__main__":

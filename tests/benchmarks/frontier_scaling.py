@@ -9,7 +9,6 @@ have work: start-up is not part of it. Takes a minute and a half.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -17,8 +16,8 @@ import time
 from pathlib import Path
 
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import numbers, unhindered, write_ids
 from tests.crawling import counts
 from tests.frontier.workers import Workers
 from tests.services.redis import RedisServer
@@ -38,26 +37,22 @@ def pages_per_second(workers: int, concurrent: int, seconds: float) -> float:
         tempfile.TemporaryDirectory() as name,
         RedisServer() as server,
         ReplicaProcess(titles=titles, light=True, latency=LATENCY * 1000) as replica,
-    ):
-        ids = Path(name) / "ids"
-        ids.write_text("\n".join(Catalogue(1, titles).imdb_id(index) for index in range(titles)))
-        with Workers(
-            *("imdb", f"file={ids}"),
+        Workers(
+            *("imdb", f"file={write_ids(Path(name), titles)}"),
             data=Path(name),
             replica=replica,
             redis_url=server.url,
-            CONCURRENT_REQUESTS=str(concurrent),
-            DOWNLOAD_SLOTS=json.dumps({"127.0.0.1": {"delay": 0.0, "concurrency": concurrent}}),
-            CSV_ENABLED="0",
-            FRONTIER_LEASE="30",
-        ) as running:
-            running.start(workers)
-            leases = Keys("imdb", "default").leases("*")
-            wait_for(lambda: len(server.client.keys(leases)) == workers, STARTING)
-            time.sleep(1)  # until their first pages are here
-            before, began = counts(replica)["requests"], time.monotonic()
-            time.sleep(seconds)
-            after, ended = counts(replica)["requests"], time.monotonic()
+            environment=None,
+            **unhindered(concurrent) | {"CSV_ENABLED": "0", "FRONTIER_LEASE": "30"},
+        ) as running,
+    ):
+        running.start(workers)
+        leases = Keys("imdb", "default").leases("*")
+        wait_for(lambda: len(server.client.keys(leases)) == workers, STARTING)
+        time.sleep(1)  # until their first pages are here
+        before, began = counts(replica)["requests"], time.monotonic()
+        time.sleep(seconds)
+        after, ended = counts(replica)["requests"], time.monotonic()
     if after >= titles:
         sys.exit(f"the workers ran out of titles: there are {titles}")
     return float(after - before) / (ended - began)
@@ -65,8 +60,7 @@ def pages_per_second(workers: int, concurrent: int, seconds: float) -> float:
 
 def main() -> None:
     """Print the speed of each number of workers beside that of one."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
-    concurrent = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    seconds, concurrent = numbers(15.0, 2)
     one = 0.0
     print(f"{concurrent} requests in flight each, so at most {concurrent / LATENCY:.0f} pages a second and worker")
     print(f"{'workers':>8}{'pages/s':>10}{'of linear':>11}   (at least {LEAST:.0%}){'load':>8}")

@@ -16,7 +16,6 @@ import json
 import multiprocessing
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,18 +31,11 @@ from scrapy import Request
 from scrapy.http import Response
 
 from moviecrawler.spiders.imdb import ImdbSpider
+from tests.benchmarks.harness import SCRAPY_REDIS, numbers, options, run, table
 from tests.services.proxy import Proxy
 from tests.services.redis import RedisServer
 
-WAYS: dict[str, dict[str, str]] = {
-    "this frontier": {},
-    "scrapy-redis": {
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "SPIDER_MIDDLEWARES": "{}",
-        "REDIS_PARAMS": "{}",  # which it can't read when it is empty
-    },
-}
+WAYS: dict[str, dict[str, str]] = {"this frontier": {}, "scrapy-redis": SCRAPY_REDIS}
 SLOW = 0.002
 """Seconds that each answer of Redis takes longer."""
 LEAST_RATIO, LEAST_KEPT, MOST_ROUND_TRIPS = 1.3, 0.9, 0.2
@@ -104,7 +96,7 @@ def serve(port: Connection) -> None:
 
 def crawl(folder: Path, site: str, redis: Proxy, pages: int, settings: dict[str, str]) -> Crawl:
     """Crawl all pages once."""
-    options = {
+    settings = {
         "IMDB_URL": site,
         "REDIS_URL": f"redis://{redis.address}/0",
         "PAGES": str(pages),
@@ -115,12 +107,9 @@ def crawl(folder: Path, site: str, redis: Proxy, pages: int, settings: dict[str,
         "ROBOTSTXT_OBEY": "0",
         **settings,
     }
-    command = [sys.executable, "-m", "scrapy", "runspider", __file__]
-    command += [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings", "PYTHONWARNINGS": "ignore"}
     before = redis.answers
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
-    figures = json.loads(ended.stdout)
+    ended = run("-m", "scrapy", "runspider", __file__, *options(settings), PYTHONWARNINGS="ignore")
+    figures = json.loads(ended.printed)
     if figures["pages"] != pages:
         sys.exit(f"{figures['pages']} of {pages} pages were crawled")
     return Crawl(pages / figures["seconds"], figures["cpu"] / pages, (redis.answers - before) / pages)
@@ -153,22 +142,21 @@ def measure(pages: int, rounds: int) -> dict[tuple[str, float], list[Crawl]]:
 
 def main() -> None:
     """Print both ways' figures."""
-    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    pages, rounds = numbers(3000, 3)
     results = measure(pages, rounds)
 
     def median(way: str, delay: float, figure: str) -> float:
         return statistics.median(float(getattr(crawl, figure)) for crawl in results[way, delay])
 
     print(f"{pages:,} pages, median of {rounds}; load of the machine {os.getloadavg()[0]:.1f}")
-    print(f"{'':16}{'pages/s':>9}{'with 2 ms':>11}{'share kept':>12}{'processor a page':>18}{'round trips a page':>20}")
-    speed, cpu = {}, {}
+    speed, cpu, rows = {}, {}, []
     for way in WAYS:
         near, far = (median(way, delay, "per_second") for delay in (0.0, SLOW))
         trips = median(way, 0.0, "round_trips")
         speed[way], cpu[way] = near, median(way, 0.0, "cpu")
-        print(f"{way:16}{near:9.0f}{far:11.0f}{far / near:12.0%}{cpu[way] * 1e3:15.2f} ms{trips:20.3f}")
-    print(f"{'wanted':16}{'':20}{f'at least {LEAST_KEPT:.0%}':>12}{'':18}{f'at most {MOST_ROUND_TRIPS}':>20}")
+        rows.append((way, f"{near:.0f}", f"{far:.0f}", f"{far / near:.0%}", f"{cpu[way] * 1e3:.2f} ms", f"{trips:.3f}"))
+    rows.append(("wanted", "", "", f"at least {LEAST_KEPT:.0%}", "", f"at most {MOST_ROUND_TRIPS}"))
+    table(("", "pages/s", "with 2 ms", "share kept", "processor a page", "round trips a page"), rows)
     ours, theirs = WAYS
     print(
         f"{ours} over {theirs}: {speed[ours] / speed[theirs]:.2f} times the pages a second (at least {LEAST_RATIO}), "

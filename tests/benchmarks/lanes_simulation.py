@@ -9,10 +9,10 @@ it promises is counted from what was asked for when.
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import timedelta
 
+from tests.benchmarks.harness import numbers, table
 from tests.catalogue.simulated import Figures, Scenario, simulate
 
 
@@ -47,16 +47,13 @@ def rows(budget: int, seen: Figures) -> dict[str, str]:
 
 
 def main() -> None:
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    days = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    titles, days = numbers(100_000, 30)
     scenario = Scenario(titles=titles, days=days)
     began = time.monotonic()
     seen = simulate(scenario)
     print(f"{titles:,} titles, {days} days, in {time.monotonic() - began:.1f} s\n")
     columns = [rows(scenario.budgets[site], of) for site, of in seen.items()]
-    print(" " * 50 + "".join(f"{site:>18}" for site in seen))
-    for name in columns[0]:
-        print(f"{name:50}" + "".join(f"{column[name]:>18}" for column in columns))
+    table(["", *seen], [(name, *(column[name] for column in columns)) for name in columns[0]])
 
 
 if __name__ == "__main__":

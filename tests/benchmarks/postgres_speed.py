@@ -12,8 +12,6 @@ settings, unless DATABASE_URL names another.
 from __future__ import annotations
 
 import random
-import sys
-import time
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 
@@ -22,10 +20,9 @@ import psycopg2
 from moviecrawler.items import Credit, Movie, Score, Site
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.urls import title_url
-from tests.pipelines.runs import record_of
+from tests.benchmarks.harness import numbers, seconds, table, write_movies
 from tests.services.postgres import GIVEN_URL, PostgresServer, execute, new_database
 
-BATCH = 500
 TURN = 1_000
 RUNS: tuple[tuple[Site, int], ...] = (("imdb", 0), ("imdb", 1), ("rottentomatoes", 0))
 CREDITS = 15
@@ -114,15 +111,6 @@ def make_movies(site: Site, first: int, count: int, scrape: int = 0) -> list[Mov
     return movies
 
 
-def store_seconds(store: PostgresStore, movies: list[Movie]) -> float:
-    """Store movies and return how long it took."""
-    records = [record_of(movie) for movie in movies]
-    started = time.perf_counter()
-    for first in range(0, len(records), BATCH):
-        store.write(records[first : first + BATCH])
-    return time.perf_counter() - started
-
-
 def fill(url: str, titles: int) -> None:
     """Make the tables, and fill them with titles."""
     with closing(PostgresStore(url)) as store:
@@ -131,7 +119,7 @@ def fill(url: str, titles: int) -> None:
             connection.autocommit = True
             for statement in FILL.split(";\n")[:-1]:
                 cursor.execute(statement, {"titles": titles, "new": PEOPLE_A_TITLE, "credits": CREDITS})
-        store_seconds(store, make_movies("rottentomatoes", 5_000_000, titles // 50))
+        write_movies(store, make_movies("rottentomatoes", 5_000_000, titles // 50))
     execute(url, "VACUUM ANALYZE")
     execute(url, "CHECKPOINT")
 
@@ -151,8 +139,8 @@ def measure(urls: list[str], count: int) -> list[list[float]]:
             spent = [0.0] * len(stores)
             for first in range(0, count, TURN):
                 for number, store in enumerate(stores):
-                    spent[number] += store_seconds(store, movies[first : first + TURN])
-            rates.append([count / seconds for seconds in spent])
+                    spent[number] += write_movies(store, movies[first : first + TURN])
+            rates.append([count / taken for taken in spent])
     for url in urls:
         ((joined,),) = execute(
             url, "SELECT count(*) FROM scoreboard WHERE imdb_id IS NOT NULL AND rottentomatoes_id IS NOT NULL"
@@ -163,19 +151,21 @@ def measure(urls: list[str], count: int) -> list[list[float]]:
 
 def main() -> None:
     """Print the table."""
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    movies = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    titles, movies = numbers(20_000, 10_000)
     with ExitStack() as stack:
         home = GIVEN_URL or stack.enter_context(PostgresServer()).url
         empty, full = new_database(home), new_database(home)
-        started = time.perf_counter()
-        fill(full, titles)
-        print(f"filled with {titles:,} titles in {time.perf_counter() - started:.0f} s", flush=True)
+        (took,) = seconds(lambda: fill(full, titles))
+        print(f"filled with {titles:,} titles in {took:.0f} s", flush=True)
         rates = measure([empty, full], movies)
-    print(f"\n{'movies a second':24}{'new':>12}{'again':>12}{'other site':>12}")
-    print(f"{'into empty tables':24}" + "".join(f"{empty:12,.0f}" for empty, _ in rates))
-    print(f"{f'into {titles:,} titles':24}" + "".join(f"{full:12,.0f}" for _, full in rates))
-    print(f"{'ratio':24}" + "".join(f"{full / empty:12.2f}" for empty, full in rates))
+    table(
+        ("movies a second", "new", "again", "other site"),
+        [
+            ("into empty tables", *(f"{empty:,.0f}" for empty, _ in rates)),
+            (f"into {titles:,} titles", *(f"{full:,.0f}" for _, full in rates)),
+            ("ratio", *(f"{full / empty:.2f}" for empty, full in rates)),
+        ],
+    )
     if min(map(min, rates)) < TARGET:
         print(f"below {TARGET:,} a second")
     if min(full / empty for empty, full in rates) < TARGET_RATIO:

@@ -22,7 +22,8 @@ from moviecrawler.database.titles import SETTLE_BESIDE_OTHERS, WRITE_ALONE, WRIT
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.benchmarks.postgres_speed import BATCH, fill, make_movies
+from tests.benchmarks.harness import BATCH
+from tests.benchmarks.postgres_speed import fill, make_movies
 from tests.pipelines.runs import record_of
 from tests.services.postgres import GIVEN_URL, PostgresServer, new_database
 

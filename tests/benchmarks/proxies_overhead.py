@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
+from tests.benchmarks.harness import numbers, table
 from tests.proxies.chain import Chain
 
 LIMIT = 0.15
@@ -59,8 +59,7 @@ async def _answer(request: Request) -> Response:
 
 
 async def main() -> None:
-    requests = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    requests, rounds = numbers(4000, 7)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         logging.basicConfig(filename=folder / "log", level=logging.INFO, force=True)
@@ -77,11 +76,12 @@ async def main() -> None:
             for label, load in loads.items():
                 costs[label].append(await load.run(requests))
     base = statistics.median(costs["none"])
-    print(f"{'':16} {'a request':>12} {'over none':>12} {'ratio':>7}")
+    rows = []
     for label, spent in costs.items():
         over = statistics.median(one - none for one, none in zip(spent, costs["none"], strict=True))
         median = statistics.median(spent)
-        print(f"{label:16} {median:9.4f} ms {over:9.4f} ms {median / base:7.2f}")
+        rows.append((label, f"{median:.4f} ms", f"{over:.4f} ms", f"{median / base:.2f}"))
+    table(("", "a request", "over none", "ratio"), rows)
     print(f"limit: {LIMIT} ms over none")
 
 

@@ -19,6 +19,7 @@ from moviecrawler.replica.app import SITES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.urls import title_url
+from tests.benchmarks.harness import table
 from tests.replica.truth import truth
 
 if TYPE_CHECKING:
@@ -69,15 +70,16 @@ def plain_size(site: Site) -> int:
 
 def main() -> None:
     """Print the table."""
-    print(f"{'site':<16}{'pages/s':>9}{'CPU ms/page':>13}{'kB':>8}{'kB sent':>9}")
+    rows = []
     for site in SITES:
         # What starting costs is in both runs, and so in neither difference.
         _, cpu_of_few, _ = serve(site, CONNECTIONS)
         elapsed, cpu, sent = serve(site, PAGES)
         rate, cpu_each = PAGES / elapsed, (cpu - cpu_of_few) / (PAGES - CONNECTIONS) * 1000
-        verdict = "" if rate >= TARGET else f"  below {TARGET}"
         size = plain_size(site) / 1000
-        print(f"{site:<16}{rate:>9.0f}{cpu_each:>13.2f}{size:>8.0f}{sent / PAGES / 1000:>9.0f}{verdict}")
+        verdict = "" if rate >= TARGET else f"below {TARGET}"
+        rows.append((site, f"{rate:.0f}", f"{cpu_each:.2f}", f"{size:.0f}", f"{sent / PAGES / 1000:.0f}", verdict))
+    table(("site", "pages/s", "CPU ms/page", "kB", "kB sent", ""), rows)
 
 
 if __name__ == "__main__":

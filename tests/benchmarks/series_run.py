@@ -15,6 +15,7 @@ from pathlib import Path
 
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import numbers
 from tests.catalogue.series_crawl import TITLES, SeriesCrawl
 from tests.crawling import reset
 from tests.services.postgres import PostgresServer, execute, new_database
@@ -24,7 +25,7 @@ SHOWN = 20
 
 
 def main() -> int:
-    series = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+    (series,) = numbers(1_000)
     with (
         tempfile.TemporaryDirectory() as folder,
         PostgresServer() as postgres,

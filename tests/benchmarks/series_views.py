@@ -1,24 +1,20 @@
 """How long the views of seasons and episodes take for one series, among very many episodes, beside a look at one row.
 
-    python tests/benchmarks/series_views.py [--series 10000] [--episodes 100]
+usage: python tests/benchmarks/series_views.py [SERIES] [EPISODES]
 
-Of a million episodes it prints milliseconds, and the ratio to reading one title by its id in the same run.
+Of 10,000 series with 100 episodes each, if not told otherwise, it prints milliseconds, and the ratio to reading one title by its id in the same run.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
-import time
 from contextlib import closing
-from pathlib import Path
+from functools import partial
 
 import psycopg2
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from moviecrawler.database.connection import open_database
+from tests.benchmarks.harness import numbers, seconds, table
 from tests.services.postgres import PostgresServer, new_database
 
 _FILL = """
@@ -47,31 +43,25 @@ _TIMES = 30
 
 def main() -> None:
     """Fill a database, and print a line for each query."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--series", type=int, default=10_000)
-    parser.add_argument("--episodes", type=int, default=100, help="of each series")
-    options = parser.parse_args()
+    series, episodes = numbers(10_000, 100)
     with PostgresServer() as server:
         url = new_database(server.url)
         open_database(url).close()
         with closing(psycopg2.connect(url)) as connection:
             with connection, connection.cursor() as cursor:
-                cursor.execute(_FILL, vars(options))
+                cursor.execute(_FILL, {"series": series, "episodes": episodes})
             connection.autocommit = True
             with connection.cursor() as cursor:
                 cursor.execute("VACUUM ANALYZE")
-                print(f"{options.series * options.episodes:,} episodes of {options.series:,} series, in ms:")
-                baseline = None
+                print(f"{series * episodes:,} episodes of {series:,} series")
+                medians, counts = {}, {}
                 for name, query in _QUERIES.items():
-                    took = []
-                    for number in range(_TIMES):
-                        began = time.perf_counter()
-                        cursor.execute(query, (1 + number * (options.series // _TIMES),))
-                        rows = len(cursor.fetchall())
-                        took.append(time.perf_counter() - began)
-                    median = statistics.median(took)
-                    baseline = baseline or median
-                    print(f"{name:28} {rows:4} rows {median * 1e3:8.2f} ms, {median / baseline:6.1f} times one title")
+                    each = (partial(cursor.execute, query, (number,)) for number in range(1, series, series // _TIMES))
+                    medians[name] = statistics.median(taken for one in each for taken in seconds(one))
+                    counts[name] = cursor.rowcount
+    base = next(iter(medians.values()))
+    rows = [(name, counts[name], f"{took * 1e3:.2f}", f"{took / base:.1f}") for name, took in medians.items()]
+    table(("", "rows", "ms", "times one title"), rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,12 +22,15 @@ import psycopg2
 
 from moviecrawler.items import Credit, Movie, RelatedTitle
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import record_of
+from tests.benchmarks.harness import numbers, write_movies
 from tests.services.postgres import PostgresServer, execute, new_database
 
 SUBJECTS = 300
 RECOMMENDED = 12
 FIRST = 50
+RANKING = """
+SELECT t.imdb_id FROM similar_titles((SELECT title_id FROM titles WHERE imdb_id = %s), %s, false) s JOIN titles t USING (title_id)
+"""
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -89,51 +91,43 @@ def world(titles: int, luck: random.Random) -> Iterator[Movie]:
 
 
 def main() -> None:
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    asked = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    titles, asked = numbers(20_000, 200)
     luck = random.Random(1)  # noqa: S311 - repeatable
     movies = list(world(titles, luck))
     with PostgresServer() as server:
         url = new_database(server.url)
         with closing(PostgresStore(url)) as store:
             store.open()
-            for begin in range(0, titles, 1000):
-                store.write([record_of(movie) for movie in movies[begin : begin + 1000]])
+            write_movies(store, movies)
         execute(url, "VACUUM ANALYZE")
-        shares: dict[str, list[float]] = {
-            "similar_titles": [],
-            "the same, without other titles' recommendations": [],
-            "popularity alone": [],
-        }
-        seconds = []
+        ours, alone, popularity = (
+            "similar_titles",
+            "the same, without other titles' recommendations",
+            "popularity alone",
+        )
+        shares: dict[str, list[float]] = {ours: [], alone: [], popularity: []}
+        taken = []
         popular = {movie.site_id for movie in movies[: FIRST + 1]}
         with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
-            for movie in luck.sample(movies, asked):
-                wanted = {other.site_id for other in movie.related}
-                began = time.perf_counter()
-                cursor.execute(
-                    "SELECT t.imdb_id, s.shared FROM similar_titles((SELECT title_id FROM titles WHERE imdb_id = %s), %s, false) s"
-                    " JOIN titles t USING (title_id) ORDER BY s.points DESC",
-                    (movie.site_id, FIRST),
-                )
-                found = {imdb_id for imdb_id, _ in cursor.fetchall()}
-                seconds.append(time.perf_counter() - began)
-                shares["similar_titles"].append(len(found & wanted) / len(wanted))
-                shares["popularity alone"].append(len(popular - {movie.site_id} & wanted) / len(wanted))
+
+            def ask(way: str) -> None:
+                for movie in luck.sample(movies, asked):
+                    wanted = {other.site_id for other in movie.related}
+                    began = time.perf_counter()
+                    cursor.execute(RANKING, (movie.site_id, FIRST))
+                    found = {imdb_id for (imdb_id,) in cursor.fetchall()}
+                    shares[way].append(len(found & wanted) / len(wanted))
+                    if way == ours:
+                        taken.append(time.perf_counter() - began)
+                        shares[popularity].append(len(popular - {movie.site_id} & wanted) / len(wanted))
+
+            ask(ours)
             cursor.execute("UPDATE records SET related = '[]'")
-            for movie in luck.sample(movies, asked):
-                wanted = {other.site_id for other in movie.related}
-                cursor.execute(
-                    "SELECT t.imdb_id FROM similar_titles((SELECT title_id FROM titles WHERE imdb_id = %s), %s, false) s"
-                    " JOIN titles t USING (title_id)",
-                    (movie.site_id, FIRST),
-                )
-                found = {imdb_id for (imdb_id,) in cursor.fetchall()}
-                shares["the same, without other titles' recommendations"].append(len(found & wanted) / len(wanted))
+            ask(alone)
     print(f"{titles:,} titles; of the {RECOMMENDED} recommendations of {asked} of them, among the first {FIRST}:")
     for label, share in shares.items():
         print(f"  {label:50} {statistics.mean(share):7.1%}")
-    print(f"a ranking takes {1000 * statistics.median(seconds):.0f} ms, {1000 * max(seconds):.0f} ms at most")
+    print(f"a ranking takes {1000 * statistics.median(taken):.0f} ms, {1000 * max(taken):.0f} ms at most")
 
 
 if __name__ == "__main__":

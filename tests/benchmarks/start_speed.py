@@ -11,14 +11,12 @@ without PYTHONDONTWRITEBYTECODE.
 from __future__ import annotations
 
 import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import Command, numbers
 from tests.crawling import environment, scrapy
 
 _FIVE_LINES = """
@@ -30,19 +28,9 @@ class Five(scrapy.Spider):
 """
 
 
-def _seconds(arguments: list[str], folder: Path, env: dict[str, str]) -> float:
-    """Run a command; return the processor time that it took, and what it started, in seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=env, check=True, capture_output=True, timeout=120
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def main() -> None:
     """Print the medians and the ratios."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    (rounds,) = numbers(7)
     with tempfile.TemporaryDirectory() as name, ReplicaProcess(titles=10) as replica:
         folder = Path(name)
         ours = environment(folder / "data", replica)
@@ -60,7 +48,7 @@ def main() -> None:
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(rounds):
             for way, (arguments, env) in ways.items():
-                taken[way].append(_seconds(arguments, folder, env))
+                taken[way].append(Command(arguments, folder, env).run().cpu)
     medians = {way: statistics.median(values) for way, values in taken.items()}
     for way, values in taken.items():
         print(f"{way:28} {medians[way]:.2f} s of processor time ({min(values):.2f} to {max(values):.2f})")

@@ -8,23 +8,19 @@ alone, once into MongoDB and S3 as well, which answer after 20 ms. Each store is
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 import time
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import boto3
-
-from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from tests.benchmarks.harness import numbers, options, unhindered, write_ids
 from tests.crawling import scrapy
 from tests.services.mongo import MongoServer, mongo_movies
 from tests.services.proxy import Proxy
-from tests.services.s3 import CREDENTIALS, S3Server, s3_movies
+from tests.services.s3 import CREDENTIALS, S3Server, s3_client, s3_movies
 
 PAGE_LATENCY = 100  # milliseconds
 STORE_LATENCY = 0.02  # seconds
@@ -35,16 +31,11 @@ TARGET = 15.0
 
 def crawl(ids: Path, replica: ReplicaProcess, **stores: str) -> float:
     """Return the seconds of a crawl of all titles."""
-    slot = {"127.0.0.1": {"delay": 0, "concurrency": CONCURRENT}}
-    options = {
-        "CONCURRENT_REQUESTS": str(CONCURRENT),
-        "DOWNLOAD_SLOTS": json.dumps(slot),
-        "LOG_LEVEL": "WARNING",
-    }
-    given = [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
     data = Path(tempfile.mkdtemp(dir=ids.parent))
     started = time.perf_counter()
-    ended = scrapy("crawl", "imdb", "-a", f"file={ids}", *given, data=data, replica=replica, **stores)
+    ended = scrapy(
+        "crawl", "imdb", "-a", f"file={ids}", *options(unhindered(CONCURRENT)), data=data, replica=replica, **stores
+    )
     if ended.code:
         sys.exit(ended.log)
     return time.perf_counter() - started
@@ -52,7 +43,7 @@ def crawl(ids: Path, replica: ReplicaProcess, **stores: str) -> float:
 
 def main() -> None:
     """Print how long each crawl took."""
-    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 2_100
+    (pages,) = numbers(2_100)
     os.environ.update(CREDENTIALS)
     with (
         tempfile.TemporaryDirectory() as name,
@@ -61,10 +52,8 @@ def main() -> None:
         MongoServer() as mongo,
         Proxy("127.0.0.1", urlsplit(mongo.url).port or 0) as slow_mongo,
     ):
-        with closing(boto3.session.Session().client("s3", endpoint_url=s3.url)) as client:
-            client.create_bucket(Bucket=BUCKET)
-        ids = Path(name) / "ids"
-        ids.write_text("\n".join(Catalogue(1, pages).title(index).imdb_id for index in range(pages)))
+        s3_client(s3.url).create_bucket(Bucket=BUCKET)
+        ids = write_ids(Path(name), pages)
         alone = crawl(ids, replica)
         slow_mongo.latency = s3.latency = STORE_LATENCY
         both = crawl(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -27,7 +26,7 @@ from moviecrawler.catalogue.stored import document_of_movie, encode_movie
 from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score, Site
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.pipelines.runs import record_of
+from tests.benchmarks.harness import numbers, table, write_movies
 from tests.services.postgres import PostgresServer, execute, new_database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -110,19 +109,17 @@ def sizes(made: list[Movie], server: PostgresServer) -> dict[str, float]:
     """Return bytes a title by store."""
     found: dict[str, float] = {}
     url = new_database(server.url)
-    empty: Any = execute(url, "SELECT pg_database_size(current_database())")
     with closing(PostgresStore(url)) as store:
         store.open()
-        empty = execute(url, "SELECT pg_database_size(current_database())")
-        for begin in range(0, len(made), 1000):
-            store.write([record_of(movie) for movie in made[begin : begin + 1000]])
+        empty: Any = execute(url, "SELECT pg_database_size(current_database())")
+        write_movies(store, made)
     execute(url, "VACUUM FULL")
     full: Any = execute(url, "SELECT pg_database_size(current_database())")
     found["Postgres"] = full[0][0] - empty[0][0]
     with tempfile.TemporaryDirectory() as name:
         with closing(CsvStore(Path(name))) as csv:
             csv.open()
-            csv.write([record_of(movie) for movie in made])
+            write_movies(csv, made)
         with closing(sqlite3.connect(Path(name) / "movies.sqlite3")) as connection:
             connection.execute("VACUUM")
         found["CSV"] = sum(path.stat().st_size for path in Path(name).iterdir())
@@ -132,14 +129,17 @@ def sizes(made: list[Movie], server: PostgresServer) -> dict[str, float]:
 
 
 def main() -> None:
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000
+    (titles,) = numbers(3_000)
     made = list(movies(titles, random.Random(1)))  # noqa: S311 - repeatable
     with PostgresServer() as server:
         without = sizes([movie for movie, _ in made], server)
         with_all = sizes([replace(movie, **more) for movie, more in made], server)
-    print(f"{titles:,} titles, bytes a title\n{'':10} {'facts':>9} {'with all':>9} {'ratio':>6}")
-    for store, size in without.items():
-        print(f"{store:10} {size:9,.0f} {with_all[store]:9,.0f} {with_all[store] / size:6.2f}")
+    print(f"{titles:,} titles, bytes a title")
+    rows = [
+        (store, f"{size:,.0f}", f"{with_all[store]:,.0f}", f"{with_all[store] / size:.2f}")
+        for store, size in without.items()
+    ]
+    table(("", "facts", "with all", "ratio"), rows)
 
 
 if __name__ == "__main__":
