@@ -24,6 +24,8 @@ _LONGEST_MESSAGE = 10_000
 _LONGEST_TRACEBACK = 50_000
 _CLIENTS = ("boto3", "botocore", "pymongo", "redis", "s3transfer", "urllib3")
 """Loggers of libraries that write many records of level DEBUG for their authors."""
+_our_levels: dict[str, int] = {}
+"""The level that a crawl of this process has given to a client's logger; the next one's LOG_LEVEL may be another."""
 
 
 class ShortRecord(logging.LogRecord):
@@ -51,8 +53,11 @@ def _skip_unread() -> None:
     least = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
     for name in _CLIENTS:
         client = logging.getLogger(name)
-        if client.level == logging.NOTSET and all(isinstance(each, logging.NullHandler) for each in client.handlers):
+        if client.level == _our_levels.get(name, logging.NOTSET) and all(
+            isinstance(each, logging.NullHandler) for each in client.handlers
+        ):
             client.setLevel(least)
+            _our_levels[name] = least
 
 
 class TerseLogFormatter(LogFormatter):

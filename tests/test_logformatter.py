@@ -39,9 +39,9 @@ def made() -> Iterator[list[str]]:
         logger.setLevel(level)
 
 
-def begin(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin a crawl with LOG_LEVEL=WARNING, and note from then on what is made."""
-    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(logging.WARNING)])
+def begin(made: list[str], monkeypatch: pytest.MonkeyPatch, level: int = logging.WARNING) -> None:
+    """Begin a crawl with that LOG_LEVEL, and note from then on what is made."""
+    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(level)])
     crawler = get_crawler(settings_dict={"MEMUSAGE_ENABLED": False})
     _formatter = TerseLogFormatter.from_crawler(crawler)
 
@@ -52,26 +52,24 @@ def begin(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
     crawler.signals.send_catch_log(signals.engine_started)
     logging.setLogRecordFactory(note)
+    made.clear()
 
 
-def test_clients_of_services_make_no_record_below_the_log_level(
+def test_clients_of_services_make_no_record_below_the_log_level_of_this_crawl(
     made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin(made, monkeypatch)
-    logging.getLogger(f"{CLIENT}.hooks").info("nobody reads this")
-    logging.getLogger(f"{CLIENT}.hooks").warning("somebody reads this")
-    assert made == ["somebody reads this"]
+    for level, read in ((logging.WARNING, ["warning"]), (logging.INFO, ["info", "warning"]), (logging.ERROR, [])):
+        begin(made, monkeypatch, level)
+        logging.getLogger(f"{CLIENT}.hooks").info("info")
+        logging.getLogger(f"{CLIENT}.hooks").warning("warning")
+        assert made == read
 
 
 def test_loggers_that_somebody_has_set_up_and_handlers_of_ones_own_get_all_records(
     made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scrapy, client, mine, kept = (
-        logging.getLogger("scrapy"),
-        logging.getLogger(CLIENT),
-        logging.getLogger("mine"),
-        Kept(),
-    )
+    scrapy, client, mine = (logging.getLogger(name) for name in ("scrapy", CLIENT, "mine"))
+    kept = Kept()
     scrapy.setLevel(logging.ERROR)  # as Scrapy's documentation advises
     client.setLevel(logging.DEBUG)
     mine.addHandler(kept)

@@ -7,20 +7,20 @@ import json
 import logging
 import sys
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
 
 from moviecrawler.extensions.outcomes import OUTCOMES
 from moviecrawler.frontier.runs import Rate, details_of, line_of, name_of
 from moviecrawler.frontier.shared import shared_scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Self
 
     from scrapy import Spider
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_REDRAW_SECONDS = 0.2  # seconds between two looks at the figures
-_REPORT_POLL_SECONDS = 1.0  # seconds between two looks at those of all workers
+_REDRAW_SECONDS = 0.2
+_REPORT_POLL_SECONDS = 1.0
+"""Between two questions to Redis for the figures of all workers."""
 
 
 class Progress:
@@ -72,7 +73,9 @@ class Progress:
         """Begin to show."""
         self.started = time.monotonic()
         if self.mode == "bar":
-            self.stack.enter_context(_log_above_the_bar())
+            level = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
+            self.stack.enter_context(logging_redirect_tqdm())
+            logging.root.handlers[-1].setLevel(level)  # tqdm's handler takes over all but that
             self.bar = self.stack.enter_context(
                 tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
             )
@@ -151,29 +154,3 @@ def _here(figures: dict[str, int]) -> str:
     """Return what became of this worker's own titles."""
     ended = ", ".join(f"{figures[outcome]:,} {outcome}" for outcome in OUTCOMES if figures[outcome])
     return f"here: {ended or 'nothing yet'}"
-
-
-class _AboveTheBar:
-    """A stream that writes to standard error without breaking the bar that stands there."""
-
-    def write(self, text: str) -> None:
-        tqdm.write(text, file=sys.stderr, end="")
-
-    def flush(self) -> None:
-        sys.stderr.flush()
-
-
-@contextmanager
-def _log_above_the_bar() -> Iterator[None]:
-    handlers = [
-        handler
-        for handler in logging.root.handlers
-        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr
-    ]
-    for handler in handlers:
-        handler.setStream(_AboveTheBar())
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.setStream(sys.stderr)
