@@ -53,7 +53,7 @@ def _skip_unread() -> None:
     least = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
     for name in _CLIENTS:
         client = logging.getLogger(name)
-        if client.level == _our_levels.get(name, logging.NOTSET) and all(
+        if client.level in {logging.NOTSET, _our_levels.get(name)} and all(
             isinstance(each, logging.NullHandler) for each in client.handlers
         ):
             client.setLevel(least)

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -40,14 +40,20 @@ class Job(NamedTuple):
 JOB = Job()
 
 
-def is_http_url(text: str) -> bool:
-    """Return whether a text is a URL by http or https, with a host."""
+def split_url(text: str) -> SplitResult | None:
+    """Return the parts of a URL; None for a text that can't be one."""
     try:
         parts = urlsplit(text)
         _ = parts.port  # raises ValueError when it is not one
     except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+        return None
+    return parts
+
+
+def is_http_url(text: str) -> bool:
+    """Return whether a text is a URL by http or https, with a host."""
+    parts = split_url(text)
+    return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _is_base_url(text: str) -> bool:
@@ -56,15 +62,12 @@ def _is_base_url(text: str) -> bool:
 
 def is_redis_url(text: str) -> bool:
     """Return whether a text is a URL that redis-py takes."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises ValueError when it is not one
-    except ValueError:
+    parts = split_url(text)
+    if parts is None or parts.scheme not in {"redis", "rediss", "unix"}:
         return False
     # An "@" after the host is the end of a password with a sign in it that ends the host: a part of it would be shown in messages.
     after = parts.path + parts.query.partition("=")[0] + parts.fragment
-    is_cut = "@" in after and bool(parts.netloc)  # a socket's path may have one, too
-    return parts.scheme in {"redis", "rediss", "unix"} and not is_cut
+    return not ("@" in after and parts.netloc)  # a socket's path may have one, too
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]

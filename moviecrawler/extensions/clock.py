@@ -7,7 +7,7 @@ import logging
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -16,11 +16,11 @@ from moviecrawler import clock
 from moviecrawler.errors import MovieCrawlerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -55,23 +55,19 @@ class ClockWatch:
     async def spider_opened(self) -> None:
         """Compare, before the first request; where nobody can be asked, wait for the site's answers."""
         settings = self._crawler.settings
-        asked: list[tuple[str, Callable[[str], Any]]] = [
-            ("REDIS_URL", self._ask_redis),
-            ("DATABASE_URL", _ask_postgres),
-        ]
-        for name, ask in asked:
+        for name, server, ask in (("REDIS_URL", "Redis", _ask_redis), ("DATABASE_URL", "Postgres", _ask_postgres)):
             if settings.get(name):
                 try:
                     before = datetime.now(UTC)
                     async with asyncio.timeout(_TIMEOUT_SECONDS):
-                        theirs = await ask(settings[name])
+                        theirs = await ask(settings)
                     after = datetime.now(UTC)
                 except (MovieCrawlerError, OSError, TimeoutError) as error:
                     logger.debug("%s can't be asked for the time: %s", name, error)
                     continue
                 ahead = before + (after - before) / 2 - theirs
                 if abs(ahead) >= clock.TOLERANCE:
-                    self._correct(ahead, "that of Redis" if name == "REDIS_URL" else "that of Postgres")
+                    self._correct(ahead, server)
                 return
         self._crawler.signals.connect(self.response_received, signals.response_received)
 
@@ -82,7 +78,7 @@ class ClockWatch:
             return
         self._differences.append(ahead)
         if len(self._differences) == 1 and abs(ahead) >= clock.TOLERANCE:
-            self._correct(ahead, f"that of {response.url.split('/')[2]}")
+            self._correct(ahead, response.url.split("/")[2])
         if self._corrected and abs(ahead - self._differences[0]) >= clock.TOLERANCE:
             logger.warning(
                 "The site's answers contradict each other in their dates, so this machine's clock is believed"
@@ -97,26 +93,20 @@ class ClockWatch:
         self._corrected = True
         clock.correct(datetime.now(UTC) - ahead)
         self._crawler.stats.set_value("clock/ahead", round(ahead.total_seconds(), 1))
-        message = "The clock of this machine is %s %s %s: what is stored gets the time of the latter. Set this machine's clock (NTP)"
+        message = "The clock of this machine is %s %s that of %s: what is stored gets the time of the latter. Set this machine's clock (NTP)"
         logger.error(message, _in_words(abs(ahead)), "ahead of" if ahead > timedelta() else "behind", whose)
 
-    async def _ask_redis(self, url: str) -> datetime:
-        import redis.exceptions  # noqa: PLC0415 - only a crawl with a Redis needs its client
 
-        from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - as above
+async def _ask_redis(settings: BaseSettings) -> datetime:
+    from moviecrawler.frontier.report import asking  # noqa: PLC0415 - imports Redis' client
 
-        client = connect(url, **redis_parameters(self._crawler.settings))
-        try:
-            seconds, microseconds = await client.time()
-        except redis.exceptions.RedisError as error:
-            raise OSError(str(error)) from error
-        finally:
-            await client.aclose()
-        return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
+    async with asking(settings) as client:
+        seconds, microseconds = await client.time()
+    return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
 
 
-async def _ask_postgres(url: str) -> datetime:
-    return await asyncio.to_thread(_postgres_time, url)
+async def _ask_postgres(settings: BaseSettings) -> datetime:
+    return await asyncio.to_thread(_postgres_time, settings["DATABASE_URL"])
 
 
 def _postgres_time(url: str) -> datetime:

@@ -22,7 +22,6 @@ from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss, Site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -153,7 +152,7 @@ class Summary:
 def _titles(site: str, stats: dict[str, Any], seconds: float, reason: str) -> str:
     counts = {outcome: stats.get(f"titles/{outcome}", 0) for outcome in OUTCOMES}
     counts["not accounted for"] = max(0, stats.get("titles/asked", 0) - sum(counts.values()))
-    ended = _listed(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing found"
+    ended = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing found"
     return f"{site}: {stats.get('titles/asked', 0)} titles asked for: {ended}; in {seconds:.1f} s ({reason})"
 
 
@@ -163,7 +162,7 @@ def _stores(stats: dict[str, Any]) -> str:
     for store in stores:
         counts = {what: stats.get(f"store/{store}/{what}", 0) for what in ("durable", "rejected", "spooled", "lost")}
         batches, retries = stats.get(f"store/{store}/batches", 0), stats.get(f"store/{store}/retries", 0)
-        kept = _listed(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
+        kept = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "durable")
         shown.append(f"{store} {kept} in {batches:,} batches" + (f" and {retries:,} retries" if retries else ""))
     return "; ".join(shown) or "none"
 
@@ -180,7 +179,7 @@ def _blocks(site: str, stats: dict[str, Any]) -> str:
         for name, value in stats.items()
         if name.startswith(f"blocks/{site}/") and isinstance(value, int)
     }
-    shown = _listed(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
+    shown = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "none"
     stopped = stats.get(f"blocks/{site}/stopped")
     return f"{shown}; {stopped}" if stopped else shown
 
@@ -208,7 +207,3 @@ def _times(stats: dict[str, Any], seconds: float) -> str:
     return (
         f"{seconds:,.1f} s, {pages:,} title pages read, {rate:,.0f} a minute, {answers:,} answers, {retries:,} retries"
     )
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.option_types import split_url
 
 if TYPE_CHECKING:
     from typing import Self
@@ -81,19 +82,15 @@ class MailServer:
     @classmethod
     def from_url(cls, url: str) -> Self:
         """Read ALARM_SMTP_URL. Raises ConfigurationError, whose text does not repeat the URL."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in _SMTP_PORTS or not parts.hostname:
+        parts = split_url(url)
+        if parts is None or parts.scheme not in _SMTP_PORTS or not parts.hostname:
             raise ConfigurationError(
                 "ALARM_SMTP_URL is not of the form smtp://user:password@host:587; use smtps:// for TLS from the start, and "
                 "write signs such as @ and / in a password as %40 and %2F"
             )
         return cls(
             host=parts.hostname,
-            port=port or _SMTP_PORTS[parts.scheme],
+            port=parts.port or _SMTP_PORTS[parts.scheme],
             is_tls=parts.scheme == "smtps",
             user=unquote(parts.username) if parts.username else None,
             password=unquote(parts.password) if parts.password else None,

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 
@@ -19,6 +19,7 @@ from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
+from moviecrawler.option_types import split_url
 from moviecrawler.options import ProxyOptions, TorOptions, node_of
 from moviecrawler.proxies.pools import DirectPool, ListedPool, Proxy, ProxyPool, Route, basic_authorization
 
@@ -41,7 +42,6 @@ _SITES: tuple[Site, ...] = get_args(Site)
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
 _POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
 _POOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_PORTS = range(1, 65_536)
 _MAX_FILE_BYTES = 8 * 1024 * 1024
 """Some 100,000 proxies."""
 
@@ -206,19 +206,15 @@ def _listed_pool(name: str, entry: _PoolEntry) -> ProxyPool:
 
 def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
     """Return the route to a proxy, and its user's name."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise ConfigurationError(
-            f"PROXY_POOLS: {label} is no URL; give it the form http://user:password@host:port"
-        ) from None
+    parts = split_url(url)
+    if parts is None:
+        raise ConfigurationError(f"PROXY_POOLS: {label} is no URL; give it the form http://user:password@host:port")
     if parts.scheme != "http":
         raise ConfigurationError(
             f"PROXY_POOLS: {label} does not begin with http://, and Scrapy can't use SOCKS; give the proxy's HTTP port, which "
             "forwards https all the same"
         )
-    if not parts.hostname or port not in _PORTS or parts.path not in {"", "/"} or parts.query or parts.fragment:
+    if not parts.hostname or not parts.port or parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise ConfigurationError(f"PROXY_POOLS: {label} is not of the form http://user:password@host:port")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     if not re.fullmatch(r"[\x21-\x7e]+", host):
@@ -229,7 +225,7 @@ def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
             f"PROXY_POOLS: the user of {label} has a colon in it, which no proxy can tell from the password's"
         )
     authorization = basic_authorization(user, password) if user or password else None
-    return Route(f"http://{host}:{port}", authorization), user
+    return Route(f"http://{host}:{parts.port}", authorization), user
 
 
 def _tor_pool(name: str, entry: _PoolEntry, settings: BaseSettings) -> ProxyPool:

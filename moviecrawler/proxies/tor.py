@@ -23,6 +23,7 @@ import stem.connection
 import stem.socket
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.option_types import split_url
 from moviecrawler.proxies.pools import Proxy, ProxyPool, ProxyPoolError, Route, basic_authorization
 
 if TYPE_CHECKING:
@@ -105,12 +106,10 @@ def _parse_control(text: str) -> Address:
 
 
 def _parse_host_and_port(text: str) -> Address | None:
-    try:
-        parts = urlsplit(f"//{text}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
+    parts = split_url(f"//{text}")
+    if parts is None or not parts.hostname or not parts.port or not parts.hostname.isascii() or parts.netloc != text:
         return None
-    return Address(host, port) if host and port and host.isascii() and parts.netloc == text else None
+    return Address(parts.hostname, parts.port)
 
 
 class TorPool(ProxyPool):
