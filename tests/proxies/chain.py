@@ -21,7 +21,7 @@ from moviecrawler.proxies.middleware import ProxyMiddleware
 from moviecrawler.spiders.imdb import ImdbSpider
 
 T = TypeVar("T")
-Answer = Callable[[Request], Awaitable[Response]]
+Answer = Callable[[Request], Response | Awaitable[Response]]
 URL = "https://www.imdb.com/title/tt0111161/"
 PAGE = b"<html>" + b"x" * 5000 + b"</html>"
 
@@ -45,7 +45,7 @@ def page(request: Request, status: int = 200, body: bytes = PAGE, headers: dict[
 class Chain:
     """Requests of IMDb's spider through so many proxies; 0 for no rotation.
 
-    Each is answered with a page, with a status where `answer` is a number, or by a coroutine.
+    Each is answered with a page, with a status where `answer` is a number, or by what it returns.
     """
 
     def __init__(self, proxies: int, folder: Path, answer: Answer | int = 200, **settings: Any) -> None:
@@ -91,7 +91,8 @@ class Chain:
         meta, headers = request.meta, request.headers
         exit_ = meta.get("exit", "direct")
         self.sent.append(Sent(exit_, dict(meta), headers.get(b"Proxy-Authorization"), headers.get(b"Cookie")))
-        return page(request, self.answer) if isinstance(self.answer, int) else await self.answer(request)
+        answer = page(request, self.answer) if isinstance(self.answer, int) else self.answer(request)
+        return answer if isinstance(answer, Response) else await answer
 
     async def run(self, *urls: str) -> list[Response]:
         """Send requests for pages one after the other, and return their answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,8 @@ async def test_credentials_are_on_a_request_only_while_it_is_on_its_way(tmp_path
 
 
 async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        return page(request, 202, b"", headers={"x-amzn-waf-action": "challenge"})
-
-    chain = Chain(2, tmp_path, answer, PROXY_ORDER='{"metacritic": "datacenter"}')
+    challenge = partial(page, status=202, body=b"", headers={"x-amzn-waf-action": "challenge"})
+    chain = Chain(2, tmp_path, challenge, PROXY_ORDER='{"metacritic": "datacenter"}')
     for _ in range(2):
         with pytest.raises(SiteStopped, match=r"imdb refused us \(x-amzn-waf-action: challenge\); ask again in 24 h"):
             await chain.run(URL)
@@ -64,7 +63,7 @@ async def test_a_site_without_an_order_is_asked_directly_and_a_block_stops_it(tm
 async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def answer(request: Request) -> Response:
+    def answer(request: Request) -> Response:
         return page(request, body=b"<html></html>" if request.meta["exit"] == "datacenter:1" else PAGE)
 
     with caplog.at_level(logging.INFO):
@@ -117,7 +116,7 @@ async def test_requests_wait_for_a_proxy_rather_than_crowd_it(tmp_path: Path) ->
 
 @pytest.mark.parametrize("error", [IgnoreRequest("not now"), ValueError("a mistake")])
 async def test_what_is_nobodys_fault_passes_and_frees_the_proxy(error: Exception, tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
+    def answer(request: Request) -> Response:
         if "tt0000001" in request.url:
             raise error
         return page(request)
@@ -236,12 +235,8 @@ async def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_to
 
 async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:
     sizes = iter(range(10, 100))
-
-    async def answer(request: Request) -> Response:
-        return Response(request.url, body=b"x" * next(sizes), request=request)
-
     for proxies in (0, 5):
-        chain = Chain(proxies, tmp_path, answer)
+        chain = Chain(proxies, tmp_path, lambda request: page(request, body=b"x" * next(sizes)))
         with pytest.raises(IgnoreRequest):
             await chain.run(URL)
         stats = chain.crawler.stats.get_stats()
@@ -252,12 +247,10 @@ async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Pat
 
 @pytest.mark.parametrize("status", [202, 403, 429])
 async def test_a_refusal_with_an_empty_body_that_says_gzip_is_one(status: int, tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        return page(request, status, b"", headers={"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"})
-
+    headers = {"Content-Encoding": "gzip", "X-Amzn-Waf-Action": "challenge"}
     for proxies in (0, 2):
         with pytest.raises(SiteStopped):
-            await Chain(proxies, tmp_path, answer).run(URL)
+            await Chain(proxies, tmp_path, partial(page, status=status, body=b"", headers=headers)).run(URL)
 
 
 async def test_proxies_that_die_are_not_taken_for_refused_because_one_was_refused_before(tmp_path: Path) -> None:
