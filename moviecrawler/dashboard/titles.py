@@ -81,6 +81,7 @@ class Titles(Page):
     def do_boost(self, request: PageRequest) -> tuple[str, str]:
         title_id = _title_id(request)
         with self.node.database.transaction(write=True) as cursor:
+            cursor.execute("SELECT lock_titles()")  # stores lock the same rows in another order
             cursor.execute("SELECT boost_title_ids(ARRAY[%s]::bigint[], 1, %s)", (title_id, utc_now()))
             known = cursor.fetchone()[0]
         return f"/titles/{title_id}", "boosted" if known else "no-title"

@@ -7,9 +7,12 @@ import json
 import re
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import msgspec
+import psycopg2
 import pytest
 
 from moviecrawler.extensions.crawl_keys import CrawlKeys
@@ -485,6 +488,22 @@ def test_title_is_boosted(world: Operated) -> None:
     assert boosted == [(site, True, True) for site in ("imdb", "metacritic", "rottentomatoes")]
     assert "boosted, from" in text_of(world.page("/titles/900002"))
     assert world.sent("/titles/77777777", action="boost").endswith("no-title")
+
+
+def test_boost_waits_for_whoever_writes_titles(world: Operated) -> None:
+    """A store locks the rows of sites before the title's, and would wait for the boost while that waits for the store."""
+    with (
+        closing(psycopg2.connect(world.database_url)) as writing,
+        writing.cursor() as cursor,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        cursor.execute("SELECT lock_titles(); UPDATE title_sites SET boost = boost WHERE title_id = 900001")
+        boosting = thread.submit(world.sent, "/titles/900001", action="boost")
+        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        wait_for(lambda: world.ask(waits))
+        cursor.execute("UPDATE titles SET popularity = popularity WHERE title_id = 900001")
+        writing.commit()
+        assert boosting.result() == "/titles/900001?notice=boosted"
 
 
 def test_new_normal_ends_an_alarm(world: Operated) -> None:
