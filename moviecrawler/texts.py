@@ -27,6 +27,11 @@ def on_one_line(text: str) -> str:
     return _BREAKS.sub(" ", _CONTROLS.sub("", text))
 
 
+def fold(text: str) -> str:
+    """Return a text with every run of white space as one space, and none at its ends."""
+    return " ".join(text.split())
+
+
 def shortened(text: str, most: int) -> str:
     """Return a text of at most `most` characters and a few: a longer one is cut in the middle.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, decode_json
+from moviecrawler.extract.embedded import decode_json
+from moviecrawler.extract.findings import ShapeError
 
 _SPECIAL: Final[dict[int, Any]] = {-1: None, -2: None, -3: math.nan, -4: math.inf, -5: -math.inf, -6: -0.0}
 """References that are no elements: undefined, a hole in an array, NaN, Infinity, -Infinity and -0."""

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import msgspec
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.findings import ABSENT
+from moviecrawler.extract.findings import ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from moviecrawler.extract.findings import NoValue
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -65,23 +64,12 @@ _DIVS_FOR_ONE_LEFT_OPEN = 40
 """The most that whole pages were seen to leave open, and of so many one; lists and tables they close."""
 _DEEPEST = 100
 """How deep decoded data may nest; the sites' deepest is about 30."""
-_MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
-"""More than anyone has ever counted of votes, and more than any picture is wide."""
 _ONE = {"@type", "aggregateRating", "image"}
 """What JSON-LD has one of that is of use here; of several, the first."""
 _NUMBERS = {"ratingValue", "ratingCount", "reviewCount", "position"}
 _PLAIN_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _PEOPLE = {"actor", "actors", "director", "author", "creator"}
 _OFTEN_EMPTY = {"datePublished", "dateCreated", "duration", "contentRating"}
-
-
-class ShapeError(ValueError):
-    """Data is there, but not in the shape that its reader knows. `field` is where."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
 
 
 def reader(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -309,126 +297,3 @@ def _plain(data: Any, key: str = "") -> Any:
 
 def _as_whole(number: float) -> float | int:
     return int(number) if math.isfinite(number) and number == int(number) else number
-
-
-# --- Reading decoded JSON -------------------------------------------------------------------------------------------
-# Each takes the data and the path to a value in it. A key that is missing or null on the way gives None: the page has
-# no such value. Anything of another type than expected is a ShapeError: the page has one that we can't read.
-
-
-def dig(data: Any, *path: str | int) -> Any:
-    """Return what stands at `path`, or None when a step of it is missing or null."""
-    for depth, step in enumerate(path):
-        if data is None:
-            return None
-        if isinstance(step, int):
-            if not isinstance(data, list):
-                raise ShapeError(_name(path[: depth + 1]), f"expected a list, not {_brief(data)}")
-            data = data[step] if -len(data) <= step < len(data) else None
-        else:
-            if not isinstance(data, dict):
-                raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
-            data = data.get(step)
-    return data
-
-
-def dig_text(data: Any, *path: str | int) -> str | None:
-    """Return the text at `path`, white space folded and HTML entities resolved; None when it is empty."""
-    value = dig(data, *path)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ShapeError(_name(path), f"expected text, not {_brief(value)}")
-    return fold(html.unescape(value)) or None
-
-
-def dig_integer(data: Any, *path: str | int) -> int | None:
-    """Return the whole number at `path`."""
-    value = dig(data, *path)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
-        raise ShapeError(_name(path), f"expected a whole number, not {_brief(value)}")
-    return int(value)
-
-
-def dig_number(data: Any, *path: str | int) -> float | None:
-    """Return the number at `path`."""
-    value = dig(data, *path)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ShapeError(_name(path), f"expected a number, not {_brief(value)}")
-    return float(value)
-
-
-def dig_list(data: Any, *path: str | int) -> list[Any]:
-    """Return the list at `path`, without its nulls; empty when there is none."""
-    value = dig(data, *path)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ShapeError(_name(path), f"expected a list, not {_brief(value)}")
-    return [item for item in value if item is not None]
-
-
-def dig_size(data: Any, *path: str | int) -> int | None:
-    """Return the number of something at `path`, 0 and up."""
-    number = dig_integer(data, *path)
-    if number is not None and not 0 <= number <= _MOST_COUNTED:
-        raise ShapeError(_name(path), f"{number} of something")
-    return number
-
-
-def dig_pixels(data: Any, *path: str | int) -> int | None:
-    """Return the width or height at `path`; 0 is none."""
-    pixels = dig_size(data, *path)
-    if pixels is not None and pixels > _MOST_PIXELS:
-        raise ShapeError(_name(path), f"{pixels} pixels")
-    return pixels or None
-
-
-def read_at(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
-    """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
-
-    `read` is one of the functions above. Raises ShapeError where a value has another type than expected.
-    """
-    for depth, step in enumerate(path):
-        if data is None:
-            return ABSENT if depth else None
-        if not isinstance(data, dict):
-            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
-        if step not in data:
-            return None
-        data = data[step]
-    if data is None:
-        return ABSENT if path else None
-    found = read(data)
-    return ABSENT if data == found == [] else found
-
-
-def read_first(read: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
-    """Return the first value that one of the keys has in one of the objects; else ABSENT where one of them is null. Others are passed by."""
-    absent: NoValue = None
-    for source in sources:
-        for key in keys if isinstance(source, dict) else ():
-            if key in source:
-                found = None if source[key] is None else read(source[key])
-                if found is not None and found is not ABSENT:
-                    return found
-                absent = ABSENT if source[key] is None or found is ABSENT else absent
-    return absent
-
-
-def fold(text: str) -> str:
-    """Return a text with every run of white space as one space, and none at its ends."""
-    return " ".join(text.split())
-
-
-def _name(path: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, path)) or "page"
-
-
-def _brief(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004 - a length that fits a log line

@@ -37,6 +37,15 @@ _T = TypeVar("_T")
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 
 
+class ShapeError(ValueError):
+    """Data is there, but not in the shape that its reader knows. `field` is where."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
 class Findings:
     """A title while its page is read. `movie` has its identity and gets its fields one by one."""
 

@@ -15,19 +15,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from moviecrawler.extract.embedded import (
-    ShapeError,
-    decode_json,
-    dig,
-    dig_integer,
-    dig_list,
-    dig_text,
-    json_ld,
-    reader,
-    script,
-    stated_addresses,
-)
-from moviecrawler.extract.findings import NoValue, attempt
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_json, json_ld, reader, script, stated_addresses
+from moviecrawler.extract.findings import NoValue, ShapeError, attempt
 from moviecrawler.extract.imdb_objects import (
     brief_genres,
     check_rank,
@@ -221,14 +211,14 @@ def episodes(body: bytes, url: str | None = None) -> Page:
     props = page_props(body)
     if props is None:
         return imdb_lists.episodes(body, url)
-    section = dig(props, "contentData", "section")
-    found = dig(section, "episodes")
+    section = dig.at(props, "contentData", "section")
+    found = dig.at(section, "episodes")
     entries = []
     for row in _rows(found, "items"):
-        rating = {"aggregateRating": dig(row, "aggregateRating"), "voteCount": _rating(row, "voteCount")}
+        rating = {"aggregateRating": dig.at(row, "aggregateRating"), "voteCount": _rating(row, "voteCount")}
         entries.append(read_entry(row, rating))
     # The cursor is there on the last page too.
-    after = dig_text(found, "endCursor") if dig(found, "hasNextPage") else None
+    after = dig.text(found, "endCursor") if dig.at(found, "hasNextPage") else None
     listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
     series = _read_entity(props, looks={"season_count": lambda: seasons_shown(section)})
     return Page(site="imdb", kind="episodes", movie=series, listing=listing)
@@ -238,15 +228,15 @@ def episodes(body: bytes, url: str | None = None) -> Page:
 def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
     """Read an answer of IMDb's GraphQL API about one title, or to a search (`mainSearch`)."""
     answer = decode_json(body)
-    found = dig(answer, "data", "mainSearch")
+    found = dig.at(answer, "data", "mainSearch")
     if found is None:
-        about = dig(answer, "data", "title")
+        about = dig.at(answer, "data", "title")
         if not isinstance(about, dict):
             raise ShapeError("page", "the answer has neither a title nor a mainSearch")
         return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]).done())
-    entities = (dig(edge, "node", "entity") for edge in _rows(found, "edges"))
+    entities = (dig.at(edge, "node", "entity") for edge in _rows(found, "edges"))
     titles = (entity for entity in entities if _required_text(entity, "__typename") == "Title")
-    entries = [read_entry(entity, dig(entity, "ratingsSummary")) for entity in titles]
+    entries = [read_entry(entity, dig.at(entity, "ratingsSummary")) for entity in titles]
     return Page(site="imdb", kind="graphql", listing=Listing(site="imdb", entries=entries))
 
 
@@ -290,29 +280,31 @@ def _list_page(kind: str, read: Callable[[PageProps], Listing]) -> Callable[[byt
 
 def _chart(props: PageProps) -> Listing:
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks."""
-    releases = dig(props.get("pageData"), "topGrossingReleases")
+    releases = dig.at(props.get("pageData"), "topGrossingReleases")
     if releases is not None:
         # A release that is not bound to a title yet has none.
-        nodes = (dig(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges"))
+        nodes = (dig.at(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges"))
         ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
     else:
-        edges = _rows(dig(props.get("pageData"), "chartTitles"), "edges")
-        ranked = [(dig(edge, "node"), attempt(partial(_rank, edge))) for edge in edges if dig(edge, "node") is not None]
+        edges = _rows(dig.at(props.get("pageData"), "chartTitles"), "edges")
+        ranked = [
+            (dig.at(edge, "node"), attempt(partial(_rank, edge))) for edge in edges if dig.at(edge, "node") is not None
+        ]
     entries = [read_entry(node, _rating(node, "ratingsSummary"), rank) for node, rank in ranked]
     return Listing(site="imdb", entries=entries)
 
 
 def _search(props: PageProps) -> Listing:
     """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
-    found = dig(props.get("searchResults"), "titleResults")
+    found = dig.at(props.get("searchResults"), "titleResults")
     entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
-    return Listing(site="imdb", entries=entries, total=_total(found), next=dig_text(found, "endCursor"))
+    return Listing(site="imdb", entries=entries, total=_total(found), next=dig.text(found, "endCursor"))
 
 
 def _find(props: PageProps) -> Listing:
     found = props.get("titleResults")
     entries = [_search_entry(row) for row in _rows(found, "results")]
-    return Listing(site="imdb", entries=entries, next=dig_text(found, "nextCursor"))
+    return Listing(site="imdb", entries=entries, next=dig.text(found, "nextCursor"))
 
 
 def _calendar(props: PageProps) -> Listing:
@@ -322,7 +314,7 @@ def _calendar(props: PageProps) -> Listing:
 
 
 def _rank(edge: Any) -> int | None:
-    return check_rank(dig_integer(edge, "currentRank"))
+    return check_rank(dig.integer(edge, "currentRank"))
 
 
 chart = _list_page("chart", _chart)
@@ -345,21 +337,21 @@ def suggestion(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - r
 
 
 def _rows(data: Any, key: str) -> list[Any]:
-    if dig(data, key) is None:
+    if dig.at(data, key) is None:
         raise ShapeError("entries", f"the page has no {key}")
-    return dig_list(data, key)
+    return dig.items(data, key)
 
 
 def _required_text(row: Any, key: str) -> str:
     """Return the text that says what a row is. Raises ShapeError when it has none: left out, it would be a row that is not there."""
-    text = dig_text(row, key)
+    text = dig.text(row, key)
     if text is None:
         raise ShapeError("entries", f"a row without {key}")
     return text
 
 
 def _total(data: Any) -> int | None:
-    total = dig_integer(data, "total")
+    total = dig.integer(data, "total")
     if total is not None and total < 0:
         raise ShapeError("total", f"a list of {total}")
     return total
@@ -370,14 +362,14 @@ def _rating(row: Any, key: str) -> Any:
 
 
 def _search_entry(row: Any) -> Entry:
-    item = dig(row, "listItem")
+    item = dig.at(row, "listItem")
     if item is None:
         item = row
-    shown = dig_text(item, "titleNameText")
+    shown = dig.text(item, "titleNameText")
     if shown is None:
         return read_entry(item, _rating(item, "ratingSummary"))
     # The results of 2022 to 2025 are texts such as "1997-2001", without ratings.
-    released = dig_text(item, "titleReleaseText")
+    released = dig.text(item, "titleReleaseText")
     # A title in development has a word instead.
     year = attempt(lambda: parse_year(released)) if released else None
     return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)

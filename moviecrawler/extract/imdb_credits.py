@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, NoValue, one_of_each
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, one_of_each
 from moviecrawler.items import Credit
 
 if TYPE_CHECKING:
@@ -48,28 +48,28 @@ def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
         page_title = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}.get(role)
         if page_title:
-            yield partial(read_at, partial(_of_groups, role), source, page_title)
+            yield partial(dig.read, partial(_of_groups, role), source, page_title)
 
 
 def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
     """Read a list of departments, in which each has its own section."""
-    for category in dig_list(source, "categories"):
-        if _ROLES.get(dig_text(category, "id")) == role:
-            return read_at(partial(_credits, role), category, "section", "items")
+    for category in dig.items(source, "categories"):
+        if _ROLES.get(dig.text(category, "id")) == role:
+            return dig.read(partial(_credits, role), category, "section", "items")
     return None
 
 
 def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:
     if role != "cast":
-        return read_at(partial(_of_groups, role), source, f"{role}s")
-    edges = read_at(dig_list, source, "cast", "edges")
+        return dig.read(partial(_of_groups, role), source, f"{role}s")
+    edges = dig.read(dig.items, source, "cast", "edges")
     if edges is None:
         return None
-    listed = [] if edges is ABSENT else [dig(edge, "node") for edge in edges]
+    listed = [] if edges is ABSENT else [dig.at(edge, "node") for edge in edges]
     if None in listed:
         raise ShapeError("credits", "a place in the cast without anybody")
     # Until 2022-03 the first four of the cast stood in principalCast alone.
-    four = read_at(dig_list, source, "principalCast")
+    four = dig.read(dig.items, source, "principalCast")
     if isinstance(four, list):
         listed = _in_groups(four) + listed
     return _credits(role, listed) if listed else ABSENT
@@ -82,11 +82,11 @@ def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool
     """
     if role == "cast" and not is_answer:
         return None
-    for group in dig_list(source, key):
-        named = dig_text(group, "category", "id") or dig_text(group, "grouping", "groupingId")
+    for group in dig.items(source, key):
+        named = dig.text(group, "category", "id") or dig.text(group, "grouping", "groupingId")
         if _ROLES.get(named) == role:
-            listed = dig_list(group, "credits")
-            total = dig_integer(group, "totalCredits")
+            listed = dig.items(group, "credits")
+            total = dig.integer(group, "totalCredits")
             # An answer of the API has what was asked for: no total, and not always ids.
             if total == len(listed) or (total is None and is_answer):
                 return _credits(role, listed, have_ids=not is_answer)
@@ -100,14 +100,14 @@ def _of_groups(role: Role, groups: Any) -> list[Credit] | None:
 
 
 def _in_groups(groups: Any) -> list[Any]:
-    listed = [credit for group in dig_list(groups) for credit in dig_list(group, "credits")]
+    listed = [credit for group in dig.items(groups) for credit in dig.items(group, "credits")]
     if groups and not listed:
         raise ShapeError("credits", "groups without credits")
     return listed
 
 
 def _of_cast_v2(source: Mapping[str, Any], *, is_whole: bool) -> list[Credit] | NoValue:
-    groups = read_at(dig_list, source, "castV2")
+    groups = dig.read(dig.items, source, "castV2")
     if not isinstance(groups, list):
         return groups
     listed = _in_groups(groups)
@@ -120,9 +120,9 @@ def _credits(role: Role, listed: list[Any], *, have_ids: bool = True) -> list[Cr
 
 def _credit(raw: Any, role: Role, *, has_id: bool) -> Credit:
     """Return one credit: an object of the API, in one of its two versions, or a row of a page of credits."""
-    row_title = dig_text(raw, "rowTitle")
-    person = {"id": dig(raw, "id"), "nameText": {"text": row_title}} if row_title else dig(raw, "name")
-    name, person_id = dig_text(person, "nameText", "text"), dig_text(person, "id")
+    row_title = dig.text(raw, "rowTitle")
+    person = {"id": dig.at(raw, "id"), "nameText": {"text": row_title}} if row_title else dig.at(raw, "name")
+    name, person_id = dig.text(person, "nameText", "text"), dig.text(person, "id")
     if name is None or not (PERSON_ID.fullmatch(person_id) if person_id else not has_id):
         raise ShapeError("credits", f"a {role} with the name {name!r} and the id {person_id!r}")
     if role == "cast" and has_id and not row_title and not {"characters", "creditedRoles"} & raw.keys():
@@ -139,17 +139,17 @@ def _credit(raw: Any, role: Role, *, has_id: bool) -> Credit:
 
 def _characters(raw: Any) -> Iterator[str]:
     """Yield whom a member of the cast plays. Raises ShapeError when it isn't said where it should be."""
-    for character in dig_list(raw, "characters"):
+    for character in dig.items(raw, "characters"):
         yield _name_of(character)
-    for edge in dig_list(raw, "creditedRoles", "edges"):
-        if read_at(dig, edge, "node", "characters") is None:
+    for edge in dig.items(raw, "creditedRoles", "edges"):
+        if dig.read(dig.at, edge, "node", "characters") is None:
             raise ShapeError("credits", "a role without a place for characters")
-        for character in dig_list(edge, "node", "characters", "edges"):
-            yield _name_of(dig(character, "node"))
+        for character in dig.items(edge, "node", "characters", "edges"):
+            yield _name_of(dig.at(character, "node"))
 
 
 def _name_of(character: Any) -> str:
-    name = dig_text(character) if isinstance(character, str) else dig_text(character, "name")
+    name = dig.text(character) if isinstance(character, str) else dig.text(character, "name")
     if name is None:
         raise ShapeError("credits", "a character without a name")
     return name

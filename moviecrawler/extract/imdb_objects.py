@@ -9,17 +9,18 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from moviecrawler.extract.embedded import (
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import (
+    ABSENT,
+    Findings,
+    NoValue,
     ShapeError,
-    dig,
-    dig_integer,
-    dig_number,
-    dig_pixels,
-    dig_size,
-    dig_text,
-    read_at,
+    attempt,
+    first,
+    new_score,
+    other_than,
+    scores_of,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, first, new_score, other_than, scores_of
 from moviecrawler.extract.imdb_credits import credit_places
 from moviecrawler.extract.imdb_series import numbers_of_row, series_places
 from moviecrawler.extract.imdb_traits import dig_address, read_histogram, texts_at, trait_places
@@ -81,22 +82,22 @@ def read_movie(sources: list[TitleData]) -> Findings:
 
     Raises ShapeError when they name no title, or several.
     """
-    ids = dict.fromkeys(_id(site_id) for source in sources if (site_id := dig_text(source, "id")))
+    ids = dict.fromkeys(_id(site_id) for source in sources if (site_id := dig.text(source, "id")))
     if len(ids) > 1:
         raise ShapeError("site_id", f"the page names {' and '.join(map(str, ids))}")
     site_id = next(iter(ids), None)
 
     def at(read: Callable[[Any], _T | NoValue], *path: str) -> _T | NoValue:
-        return first(*(partial(read_at, read, source, *path) for source in sources))
+        return first(*(partial(dig.read, read, source, *path) for source in sources))
 
     def value(read: Callable[[Any], _T | None], *path: str) -> _T | None:
         found_ = at(read, *path)
         return None if found_ is ABSENT else found_
 
-    name = value(dig_text, "titleText", "text")
+    name = value(dig.text, "titleText", "text")
     if name is None:
         raise ShapeError("title", "the page has no titleText")
-    title_type = value(dig_text, "titleType", "id")
+    title_type = value(dig.text, "titleType", "id")
     kind = TITLE_KINDS.get(title_type or "", "other")
     found = Findings(
         Movie(
@@ -109,7 +110,7 @@ def read_movie(sources: list[TitleData]) -> Findings:
         )
     )
     found.look("title_type", lambda: title_type)
-    found.look("original_title", lambda: other_than(name, at(dig_text, "originalTitleText", "text")))
+    found.look("original_title", lambda: other_than(name, at(dig.text, "originalTitleText", "text")))
     found.look("year", lambda: at(_year_of, "releaseYear", "year"))
     if kind == "series":
         found.look("end_year", lambda: at(_year_of, "releaseYear", "endYear"))
@@ -120,14 +121,14 @@ def read_movie(sources: list[TitleData]) -> Findings:
     for key in ("countriesDetails", "countriesOfOrigin"):
         found.look("countries", partial(at, texts_at("text"), key, "countries"))
     found.look("languages", lambda: at(texts_at("text"), "spokenLanguages", "spokenLanguages"))
-    found.look("certificate", lambda: at(dig_text, "certificate", "rating"))
-    found.look("plot", lambda: at(dig_text, "plot", "plotText", "plainText"))
+    found.look("certificate", lambda: at(dig.text, "certificate", "rating"))
+    found.look("plot", lambda: at(dig.text, "plot", "plotText", "plainText"))
     found.look("poster_url", lambda: at(dig_address, "primaryImage", "url"))
-    found.look("poster_width", lambda: at(dig_pixels, "primaryImage", "width"))
-    found.look("poster_height", lambda: at(dig_pixels, "primaryImage", "height"))
+    found.look("poster_width", lambda: at(dig.pixels, "primaryImage", "width"))
+    found.look("poster_height", lambda: at(dig.pixels, "primaryImage", "height"))
     found.look("scores.imdb", lambda: at(_imdb_score, "ratingsSummary"))
     facts = {
-        "reviews": lambda: at(dig_size, "reviews", "total"),
+        "reviews": lambda: at(dig.size, "reviews", "total"),
         "histogram": lambda: at(read_histogram, "aggregateRatingsBreakdown", "histogram", "histogramValues"),
     }
     found.look_beside("imdb", facts)
@@ -138,7 +139,7 @@ def read_movie(sources: list[TitleData]) -> Findings:
     found.look(rank_field, lambda: at(_top_place, "ratingsSummary", "topRanking"))
     found.look("popularity_rank", lambda: at(_rank, "meterRanking", "currentRank"))
     found.look(
-        "critic_review_count", lambda: at(lambda total: dig_size(total) or ABSENT, "criticReviewsTotal", "total")
+        "critic_review_count", lambda: at(lambda total: dig.size(total) or ABSENT, "criticReviewsTotal", "total")
     )
     for role in get_args(Role):
         found.look(f"credits.{role}", *credit_places(sources, role))
@@ -149,21 +150,21 @@ def read_movie(sources: list[TitleData]) -> Findings:
 
 def brief_genres(sources: list[TitleData]) -> list[str] | NoValue:
     """Return the genres of the list that is sometimes cut."""
-    return first(*(partial(read_at, texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
+    return first(*(partial(dig.read, texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
 
 
 def _year_of(value: Any) -> int | None:
-    year = dig_integer(value)
+    year = dig.integer(value)
     return None if year is None else check_year(year)
 
 
 def _rank(value: Any) -> int | None:
-    return check_rank(dig_integer(value))
+    return check_rank(dig.integer(value))
 
 
 def _top_place(ranking: Any) -> int | NoValue:
     """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
-    rank = read_at(_rank, ranking, "rank")
+    rank = dig.read(_rank, ranking, "rank")
     return ABSENT if isinstance(rank, int) and rank > _TOP_PLACES else rank
 
 
@@ -177,8 +178,8 @@ def _imdb_score(summary: Any) -> Score | NoValue:
     Some titles have a second summary with nothing but the rank in it.
     """
     value, votes = (
-        read_at(dig_number, summary, "aggregateRating"),
-        attempt(lambda: read_at(dig_integer, summary, "voteCount")),
+        dig.read(dig.number, summary, "aggregateRating"),
+        attempt(lambda: dig.read(dig.integer, summary, "voteCount")),
     )
     if value is None:
         return None
@@ -190,14 +191,14 @@ def _imdb_score(summary: Any) -> Score | NoValue:
 
 def _metascore(metascore: Any) -> Score | NoValue:
     value, reviews = (
-        read_at(dig_integer, metascore, "score"),
-        attempt(lambda: read_at(dig_integer, metascore, "reviewCount")),
+        dig.read(dig.integer, metascore, "score"),
+        attempt(lambda: dig.read(dig.integer, metascore, "reviewCount")),
     )
     return new_score("metascore", value, reviews) if isinstance(value, int) else value
 
 
 def _amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
-    amount, currency = read_at(dig_integer, sum_, "amount"), read_at(dig_text, sum_, "currency")
+    amount, currency = dig.read(dig.integer, sum_, "amount"), dig.read(dig.text, sum_, "currency")
     # 0 is what a release has earned that nobody has reported on.
     if amount is ABSENT or amount == 0:
         return ABSENT
@@ -215,11 +216,11 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
     `rating` is the row's ratingsSummary, None for lists without ratings; `rank` the place that the list gives it.
     What else can't be read of it is left out. Raises ShapeError when it has no id or title.
     """
-    site_id = _id(dig_text(row, "id") or dig_text(row, "titleId"))
-    name = dig_text(_value(row, "titleText", "text"))
+    site_id = _id(dig.text(row, "id") or dig.text(row, "titleId"))
+    name = dig.text(_value(row, "titleText", "text"))
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
-    title_type = attempt(lambda: dig_text(_value(row, "titleType", "id")) or dig_text(row, "type"))
+    title_type = attempt(lambda: dig.text(_value(row, "titleType", "id")) or dig.text(row, "type"))
     season, episode = numbers_of_row(row)
     return Entry(
         site_id=site_id,
@@ -244,8 +245,8 @@ def _scores_of_row(row: Any, rating: Any) -> list[Score]:
 
 
 def _value(row: Any, key: str, inner: str) -> Any:
-    value = dig(row, key)
-    return dig(value, inner) if isinstance(value, dict) else value
+    value = dig.at(row, key)
+    return dig.at(value, inner) if isinstance(value, dict) else value
 
 
 # --- Values ---------------------------------------------------------------------------------------------------------
@@ -266,7 +267,7 @@ def check_rank(rank: int | None) -> int | None:
 
 def _minutes(value: Any) -> int | None:
     """Return a runtime in minutes; 1 for the few titles of some seconds, as in IMDb's own datasets."""
-    seconds = dig_integer(value)
+    seconds = dig.integer(value)
     if seconds is None:
         return None
     return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
@@ -279,7 +280,7 @@ def _date(value: Any) -> str | NoValue:
     """
     if isinstance(value, str):
         return parse_date(re.sub(r"^[A-Z][a-z]{2}, ", "", value))
-    year, month, day = (read_at(dig_integer, value, part) for part in ("year", "month", "day"))
+    year, month, day = (dig.read(dig.integer, value, part) for part in ("year", "month", "day"))
     if isinstance(year, int) and month is ABSENT:
         return ABSENT
     if not isinstance(year, int) or not isinstance(month, int) or day is None:
@@ -288,5 +289,5 @@ def _date(value: Any) -> str | NoValue:
 
 
 def _stated_date(row: Any) -> str | None:
-    date = attempt(lambda: read_at(_date, row, "releaseDate"))
+    date = attempt(lambda: dig.read(_date, row, "releaseDate"))
     return date if isinstance(date, str) else None

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, cast
 
-from moviecrawler.extract.embedded import ShapeError, decode_json, dig, script, starts_with
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_json, script, starts_with
+from moviecrawler.extract.findings import ShapeError
 
 
 class Category(TypedDict, total=False):
@@ -137,7 +139,7 @@ def page_props(body: bytes) -> PageProps | None:
 
 def _odd_page_props(data: Any) -> PageProps | None:
     """Return what is of the expected type in a script of which something is not."""
-    found = dig(data, "props", "pageProps") or dig(data, "pageProps")
+    found = dig.at(data, "props", "pageProps") or dig.at(data, "pageProps")
     if not isinstance(found, dict):
         return None
     objects = ("aboveTheFoldData", "mainColumnData", "contentData")

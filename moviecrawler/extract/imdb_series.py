@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_size, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def series_places(sources: list[TitleData], kind: TitleKind) -> dict[str, list[C
     """Return where in the objects of a page stands what only a series or an episode has."""
 
     def at(read: Callable[[Any], Any], paths: _Paths) -> list[Callable[[], Any]]:
-        return [partial(read_at, read, source, *path) for path in paths for source in sources]
+        return [partial(dig.read, read, source, *path) for path in paths for source in sources]
 
     if kind == "episode":
         return {
             "series_id": at(_series_id, (("series", "series", "id"),)),
-            "series_title": at(dig_text, (("series", "series", "titleText", "text"),)),
+            "series_title": at(dig.text, (("series", "series", "titleText", "text"),)),
             "season": at(number_in_series, _SEASON),
             "episode": at(number_in_series, _EPISODE),
         }
@@ -58,7 +58,7 @@ def series_places(sources: list[TitleData], kind: TitleKind) -> dict[str, list[C
 
 
 def _series_id(value: Any) -> str | None:
-    series_id = dig_text(value)
+    series_id = dig.text(value)
     if series_id is not None and not IMDB_ID.fullmatch(series_id):
         raise ShapeError("series_id", f"{series_id!r} is not an id of a series")
     return series_id
@@ -66,14 +66,14 @@ def _series_id(value: Any) -> str | None:
 
 def seasons_shown(section: Any) -> int | NoValue:
     """Return how many seasons a page of episodes offers to choose from."""
-    return read_at(partial(_numbered, "value"), section, "seasons")
+    return dig.read(partial(_numbered, "value"), section, "seasons")
 
 
 def number_in_series(number: Any) -> int | NoValue:
     """Return the number of an episode or of its season: a number, or since 2023 a text to be displayed."""
     if isinstance(number, str):
         return int(number) if _is_number(number) else ABSENT if number == _UNKNOWN else None
-    value = dig_integer(number)
+    value = dig.integer(number)
     if value is not None and value < 0:
         raise ShapeError("episode", f"{value} is not a number of a season or an episode")
     return value
@@ -85,7 +85,7 @@ def numbers_of_row(row: Any) -> tuple[int | None, int | None]:
 
 
 def _number_at(row: Any, key: str) -> int | None:
-    number = number_in_series(dig(row, key))
+    number = number_in_series(dig.at(row, key))
     return number if isinstance(number, int) else None
 
 
@@ -102,16 +102,16 @@ def _count(numbers: Iterable[Any]) -> int | NoValue:
 
 
 def _numbered(key: str, seasons: Any) -> int | NoValue:
-    return _count(dig(season, key) for season in dig_list(seasons))
+    return _count(dig.at(season, key) for season in dig.items(seasons))
 
 
 def _displayed_seasons(seasons: Any) -> int | NoValue:
     """Return the number of seasons, if all of them stand there: one can be that of no number."""
-    edges = dig_list(seasons, "edges")
+    edges = dig.items(seasons, "edges")
     return (
-        _count(dig_text(edge, "node", "season") for edge in edges) if len(edges) == dig_size(seasons, "total") else None
+        _count(dig.text(edge, "node", "season") for edge in edges) if len(edges) == dig.size(seasons, "total") else None
     )
 
 
 def _positive(total: Any) -> int | NoValue:
-    return dig_size(total) or ABSENT
+    return dig.size(total) or ABSENT

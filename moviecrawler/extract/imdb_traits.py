@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_size, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, NoValue, one_of_each_title
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.items import HISTOGRAM_BARS, Award, Offer, RelatedTitle
 from moviecrawler.urls import IMDB_ID
@@ -32,7 +32,7 @@ def trait_places(sources: list[Any]) -> dict[str, list[Callable[[], Any]]]:
     """Return where each of these fields stands in the objects of a page."""
 
     def at(read: Callable[[Any], Any], *path: str) -> list[Callable[[], Any]]:
-        return [partial(read_at, read, source, *path) for source in sources if path[0] in source]
+        return [partial(dig.read, read, source, *path) for source in sources if path[0] in source]
 
     return {
         "keywords": at(_TEXTS, "keywords", "edges") + at(_TEXTS, "storylineKeywords", "edges"),
@@ -49,7 +49,7 @@ def texts_at(*leaf: str) -> Callable[[Any], list[str] | None]:
     """Return what reads the texts at `leaf` of the items of a list; None where an item has none: then it isn't that list."""
 
     def read(items: Any) -> list[str] | None:
-        texts = [dig_text(item, *leaf) for item in dig_list(items)]
+        texts = [dig.text(item, *leaf) for item in dig.items(items)]
         return None if None in texts else [text for text in texts if text]
 
     return read
@@ -60,15 +60,15 @@ _TEXTS: Final = texts_at("node", "text")
 
 def dig_address(value: Any, *path: str) -> str | None:
     """Return the address of the web at `path`."""
-    address = dig_text(value, *path)
+    address = dig.text(value, *path)
     return address if address and address.startswith(("https://", "http://")) else None
 
 
 def read_histogram(bars: Any) -> list[int] | NoValue:
     """Return the votes for 1, 2, … 10 of a histogram, whose bars stand in any order; a rating that nobody gave has none."""
     votes = [0] * HISTOGRAM_BARS
-    for bar in dig_list(bars):
-        rating, number = dig_integer(bar, "rating"), dig_size(bar, "voteCount")
+    for bar in dig.items(bars):
+        rating, number = dig.integer(bar, "rating"), dig.size(bar, "voteCount")
         if rating is None or number is None or not 1 <= rating <= HISTOGRAM_BARS:
             raise ShapeError("histogram", f"{number} votes for {rating}")
         votes[rating - 1] = number
@@ -77,22 +77,22 @@ def read_histogram(bars: Any) -> list[int] | NoValue:
 
 def _awards(source: Any) -> list[Award] | NoValue:
     """Return all awards together, and those that IMDb names first, such as Oscars. Until 2024 the nominations were called otherwise."""
-    wins = read_at(dig_size, source, "wins", "total")
+    wins = dig.read(dig.size, source, "wins", "total")
     others = [
-        read_at(dig_size, source, key, "total") for key in ("nominationsExcludeWins", "nominations") if key in source
+        dig.read(dig.size, source, key, "total") for key in ("nominationsExcludeWins", "nominations") if key in source
     ]
     if not isinstance(wins, int) or not others or not isinstance(others[0], int):
         return None
-    named = read_at(_prestigious, source, "prestigiousAwardSummary")
+    named = dig.read(_prestigious, source, "prestigiousAwardSummary")
     counted = [Award(event=None, wins=wins, nominations=others[0])] if wins or others[0] else []
     return [*counted, *([named] if isinstance(named, Award) else [])] or ABSENT
 
 
 def _prestigious(summary: Any) -> Award | None:
     event, wins, nominations = (
-        dig_text(summary, "award", "text"),
-        dig_size(summary, "wins"),
-        dig_size(summary, "nominations"),
+        dig.text(summary, "award", "text"),
+        dig.size(summary, "wins"),
+        dig.size(summary, "nominations"),
     )
     return (
         None
@@ -113,26 +113,26 @@ def _connections(edges: Any) -> list[RelatedTitle]:
             relation="connection",
             site_id=_id(other),
             title=_title(other),
-            connection=dig_text(node, "category", "text"),
+            connection=dig.text(node, "category", "text"),
         )
         for node in _nodes(edges)
-        for other in [dig(node, "associatedTitle")]
+        for other in [dig.at(node, "associatedTitle")]
     )
 
 
 def _nodes(edges: Any) -> Iterator[Any]:
-    return (dig(edge, "node") for edge in dig_list(edges))
+    return (dig.at(edge, "node") for edge in dig.items(edges))
 
 
 def _id(title: Any) -> str:
-    site_id = dig_text(title, "id")
+    site_id = dig.text(title, "id")
     if site_id is None or not IMDB_ID.fullmatch(site_id):
         raise ShapeError("related", f"{site_id!r} is no id of a title")
     return site_id
 
 
 def _title(title: Any) -> str:
-    name = dig_text(title, "titleText", "text")
+    name = dig.text(title, "titleText", "text")
     if name is None:
         raise ShapeError("related", "a title without its name")
     return name
@@ -141,11 +141,11 @@ def _title(title: Any) -> str:
 def _offers(categories: Any) -> list[Offer]:
     """Return the watch options of each category. An answer of the API has them; pages fetch them later."""
     return one_of_each_offer(
-        Offer(provider=provider, kind=kind, url=plain_address(dig_text(option, "link")))
-        for category in dig_list(categories)
-        for option in dig_list(category, "watchOptions")
-        for provider in [dig_text(option, "provider", "name", "value")]
-        for kind in _kinds_of(dig_text(category, "categoryName", "value") or "")
+        Offer(provider=provider, kind=kind, url=plain_address(dig.text(option, "link")))
+        for category in dig.items(categories)
+        for option in dig.items(category, "watchOptions")
+        for provider in [dig.text(option, "provider", "name", "value")]
+        for kind in _kinds_of(dig.text(category, "categoryName", "value") or "")
         if provider
     )
 

@@ -13,21 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from moviecrawler.extract import dig
 from moviecrawler.extract.devalue import Devalue
-from moviecrawler.extract.embedded import (
-    ShapeError,
-    decode_json,
-    dig,
-    dig_integer,
-    dig_list,
-    dig_text,
-    read_at,
-    reader,
-    script,
-    starts_with,
-    stated_addresses,
-)
-from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.embedded import decode_json, reader, script, starts_with, stated_addresses
+from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
@@ -127,8 +116,8 @@ def is_absent(body: bytes) -> bool:
         return False
     try:
         answer = decode_json(body)
-        failed = [answer, *(part for part in dig_list(answer, "components") if component_name(part) == "product")]
-        return any(dig_integer(error, "code") == NOT_FOUND for part in failed for error in dig_list(part, "errors"))
+        failed = [answer, *(part for part in dig.items(answer, "components") if component_name(part) == "product")]
+        return any(dig.integer(error, "code") == NOT_FOUND for part in failed for error in dig.items(part, "errors"))
     except ShapeError:
         return False
 
@@ -172,7 +161,7 @@ def detail(body: bytes, url: str | None = None) -> Page:
     """
     answer = decode_json(body)
     refuse_errors(answer, "page")
-    components = {attempt(partial(component_name, part)): part for part in dig_list(answer, "components")}
+    components = {attempt(partial(component_name, part)): part for part in dig.items(answer, "components")}
     found, asked = from_components(components), _ASKED_AT_HOST.search(url or "")
     if asked:
         prefix = "tv" if asked["kind"] == "shows" else "movie"
@@ -211,11 +200,11 @@ def _list_page(kind: str, older: Callable[[bytes, str | None], Listing]) -> Call
 @reader
 def _backend(body: bytes, url: str | None = None) -> Page:
     answer = decode_json(body)
-    components = dig_list(answer, "components")
+    components = dig.items(answer, "components")
     found = next((part for part in components if component_name(part) == "search"), None)
     if found is not None:
         return Page(site="metacritic", kind="backend", listing=_finder(found))
-    if components or dig(answer, "errors") is not None:
+    if components or dig.at(answer, "errors") is not None:
         return detail(body, url)
     return Page(site="metacritic", kind="backend", listing=_finder(answer))
 
@@ -289,29 +278,29 @@ def _composed_pages(payload: Devalue) -> Iterator[str]:
 
 def _finder(answer: Any) -> Listing:
     refuse_errors(answer, "page")
-    items = dig(answer, "data", "items")
+    items = dig.at(answer, "data", "items")
     if items is None:
         raise ShapeError("entries", "no items")
     return Listing(
         site="metacritic",
-        entries=[_row(item) for item in dig_list(items)],
-        total=dig_integer(answer, "data", "totalResults"),
-        next=dig_text(answer, "links", "next", "href"),
+        entries=[_row(item) for item in dig.items(items)],
+        total=dig.integer(answer, "data", "totalResults"),
+        next=dig.text(answer, "links", "next", "href"),
     )
 
 
 def _row(item: Any) -> Entry:
-    title = dig_text(item, "title") or dig_text(item, "name")
+    title = dig.text(item, "title") or dig.text(item, "name")
     if title is None:
         raise ShapeError("entries", "an item without a title")
-    item_type, slug = dig_text(item, "type"), dig_text(item, "slug")
+    item_type, slug = dig.text(item, "type"), dig.text(item, "slug")
     if item_type in _OTHER_TYPES and slug:
         return Entry(site_id=f"{item_type}/{slug}", title=title, kind="other")
     site_id = product_id(item, {})
-    day, year = attempt(lambda: read_at(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
+    day, year = attempt(lambda: dig.read(read_day, item, "releaseDate")), attempt(lambda: read_year(item))
     scores = scores_of(
-        lambda: read_at(partial(read_score, "metascore"), item, "criticScoreSummary"),
-        lambda: read_at(partial(read_score, "metacritic_user"), item, "userScore"),
+        lambda: dig.read(partial(read_score, "metascore"), item, "criticScoreSummary"),
+        lambda: dig.read(partial(read_score, "metacritic_user"), item, "userScore"),
     )
     return Entry(
         site_id=site_id,

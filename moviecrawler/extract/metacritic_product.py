@@ -5,17 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import (
-    ShapeError,
-    dig,
-    dig_integer,
-    dig_list,
-    dig_pixels,
-    dig_size,
-    dig_text,
-    read_at,
-)
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
 from moviecrawler.extract.metacritic_seasons import read_premiere, score_in_row, season_row
 from moviecrawler.extract.metacritic_traits import (
     SUMMARIES,
@@ -47,14 +38,14 @@ _SEASON_COUNTS: Final = ("seasonCount", "numberOfSeasons")
 
 def component_name(component: Any) -> str | None:
     """Return what a component says it is."""
-    return dig_text(component, "meta", "componentName")
+    return dig.text(component, "meta", "componentName")
 
 
 def refuse_errors(part: Any, field: str) -> None:
     """Raise ShapeError when the site says that it could not get a part of the page."""
-    errors = dig_list(part, "errors")
+    errors = dig.items(part, "errors")
     if errors:
-        codes = ", ".join(str(dig(error, "code")) for error in errors)
+        codes = ", ".join(str(dig.at(error, "code")) for error in errors)
         raise ShapeError(field, f"the site answers error {codes}")
 
 
@@ -65,37 +56,37 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
     """
     product_component = components.get("product")
     refuse_errors(product_component, "page")
-    product = dig(product_component, "data", "item")
+    product = dig.at(product_component, "data", "item")
     if product is None:
         raise ShapeError("page", "no product among the components")
-    title = dig_text(product, "title")
+    title = dig.text(product, "title")
     if title is None:
         raise ShapeError("title", "a product without one")
     found = Findings(new_movie(product_id(product, components, stated), title))
     site_id = found.movie.site_id or ""
     row = season_row(components, site_id)
     if found.movie.season is None:
-        found.look("imdb_id", lambda: read_at(_imdb_id, product, "imdbId"))
+        found.look("imdb_id", lambda: dig.read(_imdb_id, product, "imdbId"))
         # A film that is shown again has the year of its first release and the date of the last.
-        found.look("release_date", lambda: read_at(read_day, product, "releaseDate"))
+        found.look("release_date", lambda: dig.read(read_day, product, "releaseDate"))
         found.look("year", lambda: read_year(product))
     else:
-        found.look("year", lambda: read_at(read_premiere, row, "releaseYear"))
+        found.look("year", lambda: dig.read(read_premiere, row, "releaseYear"))
     if found.movie.kind == "series":
-        found.look("season_count", *(partial(read_at, _number, product, key) for key in _SEASON_COUNTS))
-    found.look("runtime_minutes", lambda: read_at(_minutes, product, "duration"))
-    found.look("genres", lambda: read_at(_genres, product, "genres"))
-    found.look("certificate", lambda: read_at(dig_text, product, "rating"))
-    found.look("plot", lambda: read_at(dig_text, product, "description"))
+        found.look("season_count", *(partial(dig.read, _number, product, key) for key in _SEASON_COUNTS))
+    found.look("runtime_minutes", lambda: dig.read(_minutes, product, "duration"))
+    found.look("genres", lambda: dig.read(_genres, product, "genres"))
+    found.look("certificate", lambda: dig.read(dig.text, product, "rating"))
+    found.look("plot", lambda: dig.read(dig.text, product, "description"))
     image = attempt(lambda: _image(product))
     found.look("poster_url", lambda: _poster(product, image))
-    found.look("poster_width", lambda: read_at(dig_pixels, image, "width"))
-    found.look("poster_height", lambda: read_at(dig_pixels, image, "height"))
+    found.look("poster_width", lambda: dig.read(dig.pixels, image, "width"))
+    found.look("poster_height", lambda: dig.read(dig.pixels, image, "height"))
     found.look("credits.director", partial(_crew, product, "director", "Directed By"))
     found.look("credits.writer", partial(_crew, product, "writer", "Written By"))
     if found.movie.kind == "series":
         found.look("credits.creator", lambda: _creators(product))
-    found.look("credits.cast", lambda: read_at(partial(_people, "cast"), product, "production", "cast"))
+    found.look("credits.cast", lambda: dig.read(partial(_people, "cast"), product, "production", "cast"))
     found.look(
         "scores.metascore",
         partial(_component_score, site_id, components, "metascore"),
@@ -110,23 +101,23 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
 
 def _component_score(site_id: str, components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
     component = components.get(SUMMARIES[kind])
-    if any(dig_integer(error, "code") == NOT_FOUND for error in dig_list(component, "errors")):
+    if any(dig.integer(error, "code") == NOT_FOUND for error in dig.items(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
-    if component is None or not is_own(site_id, attempt(lambda: dig(component, "data", "item"))):
+    if component is None or not is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
         return None
-    return read_at(partial(read_score, kind), component, "data", "item")
+    return dig.read(partial(read_score, kind), component, "data", "item")
 
 
 def _own_score(site_id: str, components: dict[str | None, Any]) -> Score | NoValue:
     """Return the Metascore that a product has beside its other facts."""
-    return read_at(partial(read_score, "metascore"), own_summary(site_id, components))
+    return dig.read(partial(read_score, "metascore"), own_summary(site_id, components))
 
 
 def product_id(product: Any, components: dict[str | None, Any], stated: str | None = None) -> str:
     """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
-    summaries = [attempt(partial(dig, components.get(name), "data", "item")) for name in SUMMARIES.values()]
-    own = attempt(lambda: dig(product, "criticScoreSummary"))
+    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    own = attempt(lambda: dig.at(product, "criticScoreSummary"))
     ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
     season = next(filter(partial(part_of_series, "metacritic"), ids), None)
     whole = ids[0] if ids else id_of_product(product)
@@ -135,12 +126,12 @@ def product_id(product: Any, components: dict[str | None, Any], stated: str | No
 
 
 def _id_of_summary(summary: Any) -> str | None:
-    return id_in(dig_text(summary, "url"))
+    return id_in(dig.text(summary, "url"))
 
 
 def _imdb_id(value: Any) -> str | None:
     # It is the site's own word, and sometimes that of a series' pilot or of a film's dub: joining checks the year.
-    imdb_id = dig_text(value)
+    imdb_id = dig.text(value)
     if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
         raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
     return imdb_id
@@ -148,51 +139,51 @@ def _imdb_id(value: Any) -> str | None:
 
 def read_day(value: Any) -> str | NoValue:
     """Return a date of release; ABSENT when no day is known yet."""
-    text = dig_text(value)
+    text = dig.text(value)
     day, _ = read_date(text)
     return day or (ABSENT if text and NO_DAY.match(text) else None)
 
 
 def read_year(product: Any) -> int | NoValue:
     """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
-    premiere = read_at(dig_integer, product, "premiereYear")
+    premiere = dig.read(dig.integer, product, "premiereYear")
     if premiere is ABSENT or premiere == 0:
-        return read_date(dig_text(product, "releaseDate"))[1] or ABSENT
+        return read_date(dig.text(product, "releaseDate"))[1] or ABSENT
     return None if premiere is None else check_year(premiere)
 
 
 def _number(value: Any) -> int | None:
-    return dig_size(value) or None
+    return dig.size(value) or None
 
 
 def _minutes(value: Any) -> int | NoValue:
-    minutes = dig_integer(value)
+    minutes = dig.integer(value)
     return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
 
 
 def _genres(items: Any) -> list[str] | None:
-    names = [dig_text(item, "name") for item in dig_list(items)]
+    names = [dig.text(item, "name") for item in dig.items(items)]
     return None if None in names else [name for name in names if name]
 
 
 def _image(product: Any) -> Any:
     """Return the first picture that a product has with a path; None without one."""
-    images = [read_at(dig, product, "image"), *dig_list(product, "images")]
-    return next((image for image in images if isinstance(image, dict) and dig_text(image, "bucketPath")), None)
+    images = [dig.read(dig.at, product, "image"), *dig.items(product, "images")]
+    return next((image for image in images if isinstance(image, dict) and dig.text(image, "bucketPath")), None)
 
 
 def _poster(product: Any, image: Any) -> str | NoValue:
     if image is not None:
-        return read_poster(_IMAGES + (dig_text(image, "bucketPath") or "")) or ABSENT
-    return ABSENT if read_at(dig, product, "image") is ABSENT and not dig_list(product, "images") else None
+        return read_poster(_IMAGES + (dig.text(image, "bucketPath") or "")) or ABSENT
+    return ABSENT if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images") else None
 
 
 def _crew(product: Any, role: Role, group: str) -> list[Credit] | NoValue:
     """Return those whom the crew has in a group, which is left out when nobody is in it."""
-    crew = read_at(dig_list, product, "production", "crew")
+    crew = dig.read(dig.items, product, "production", "crew")
     if not isinstance(crew, list):
         return crew
-    groups = [dig_text(person, "roleTypeGroupName") for person in crew]
+    groups = [dig.text(person, "roleTypeGroupName") for person in crew]
     if None in groups:
         raise ShapeError("credits", "a member of the crew without a group")
     return _people(role, [person for person, name in zip(crew, groups, strict=True) if name == group])
@@ -200,22 +191,22 @@ def _crew(product: Any, role: Role, group: str) -> list[Credit] | NoValue:
 
 def _creators(product: Any) -> list[Credit]:
     """Return a series' creators, who stand among its writers as "created by"."""
-    crew = dig_list(product, "production", "crew")
-    writers = [person for person in crew if dig(person, "roleTypeGroupName") == "Written By"]
-    return _people("creator", [person for person in writers if "created by" in dig_list(person, "roles")])
+    crew = dig.items(product, "production", "crew")
+    writers = [person for person in crew if dig.at(person, "roleTypeGroupName") == "Written By"]
+    return _people("creator", [person for person in writers if "created by" in dig.items(person, "roles")])
 
 
 def _people(role: Role, people: Any) -> list[Credit]:
-    return new_credits(role, (_person(role, person) for person in dig_list(people)))
+    return new_credits(role, (_person(role, person) for person in dig.items(people)))
 
 
 def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
-    name = dig_text(person, "name")
+    name = dig.text(person, "name")
     if name is None:
         raise ShapeError("credits", f"a {role} without a name")
-    address = read_at(dig_text, person, "entertainmentProduct", "url")
+    address = dig.read(dig.text, person, "entertainmentProduct", "url")
     if address is None or (role == "cast" and "roles" not in person):
         raise ShapeError("credits", f"a {role} without an address or roles")
     # Of a member of the cast these are the parts played, of all others what they did.
-    parts = map(dig_text, dig_list(person, "roles")) if role == "cast" else ()
+    parts = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
     return name, None if address is ABSENT else address, " / ".join(part for part in parts if part)

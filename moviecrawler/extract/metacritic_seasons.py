@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import dig, dig_integer, dig_list, dig_text, read_at
+from moviecrawler.extract import dig
 from moviecrawler.extract.findings import NoValue, attempt, scores_of
 from moviecrawler.extract.metacritic_traits import add_facts, is_own
 from moviecrawler.extract.metacritic_values import id_in, read_score, without_season
@@ -32,32 +32,33 @@ def seasons_of(series: Movie, components: dict[str | None, Any]) -> list[Movie]:
 def score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
     """Return a season's score in its row; None where the address of the score is its series' or another season's."""
     name = _SUMMARIES[kind]
-    if not is_own(site_id, attempt(lambda: dig(row, name))):
+    if not is_own(site_id, attempt(lambda: dig.at(row, name))):
         return None
-    return read_at(partial(read_score, kind), row, name)
+    return dig.read(partial(read_score, kind), row, name)
 
 
 def read_premiere(year: Any) -> int | None:
     """Return the year of a season."""
-    number = dig_integer(year)
+    number = dig.integer(year)
     return check_year(number) if number else None
 
 
 def _rows(components: dict[str | None, Any]) -> list[Any]:
-    data = attempt(partial(dig, components.get(SEASONS), "data"))
+    data = attempt(partial(dig.at, components.get(SEASONS), "data"))
     return next(
-        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig_list, data, *path)))), []
+        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig.items, data, *path)))),
+        [],
     )
 
 
 def _id_of(row: Any) -> str | None:
     """Return a season's id, by its own address or by that of its scores."""
-    addresses = (attempt(partial(dig_text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
+    addresses = (attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
     return next(filter(None, map(id_in, addresses)), None)
 
 
 def _season(series: Movie, row: Any) -> Movie | None:
-    site_id, title = _id_of(row), attempt(lambda: dig_text(row, "title"))
+    site_id, title = _id_of(row), attempt(lambda: dig.text(row, "title"))
     scores = scores_of(*(partial(score_in_row, kind, site_id or "", row) for kind in _SUMMARIES))
     for score in scores:
         add_facts(score, row[_SUMMARIES[score.kind]])

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.embedded import ShapeError, dig_integer, dig_number, dig_text, read_at
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score, one_of_each
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score, one_of_each
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import parse_date, parse_year
 from moviecrawler.items import SCORE_SCALES, Credit, Score
@@ -121,17 +121,17 @@ def read_certificate(text: str | None) -> str | None:
 def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     """Return the score in a summary, of a page or of a row of a list."""
     value, reviews = (
-        read_at(dig_number, summary, "score"),
-        attempt(lambda: read_at(dig_integer, summary, "reviewCount")),
+        dig.read(dig.number, summary, "score"),
+        attempt(lambda: dig.read(dig.integer, summary, "reviewCount")),
     )
     count = reviews if isinstance(reviews, int) else 0
     if value is ABSENT or value is None:
         # Reviews enough for a score are a score that stands elsewhere.
         return None if value is None or count >= _ENOUGH_REVIEWS else ABSENT
     # Lists have 0 where details have null, and so have titles with too few ratings: nobody has a word for that 0.
-    if value == 0 and dig_text(summary, "sentiment") is None:
+    if value == 0 and dig.text(summary, "sentiment") is None:
         return ABSENT if count < _ENOUGH_REVIEWS else None
-    scale = attempt(lambda: dig_integer(summary, "max"))
+    scale = attempt(lambda: dig.integer(summary, "max"))
     if scale not in {None, SCORE_SCALES[kind]}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)

@@ -19,23 +19,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import (
-    ShapeError,
     check_whole,
     decode_json,
     decode_text,
-    dig,
-    dig_size,
-    dig_text,
-    fold,
     json_ld,
-    read_at,
     reader,
     scripts,
     starts_with,
     stated_addresses,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, one_of_each
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, one_of_each
 from moviecrawler.extract.legacy.rottentomatoes_chart import chart
 from moviecrawler.extract.legacy.rottentomatoes_titles import (
     older_cast,
@@ -55,6 +50,7 @@ from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import parse_count, parse_date, parse_runtime, parse_year
 from moviecrawler.items import Amount, Credit, Movie, Page, Role, Score, ScoreKind
+from moviecrawler.texts import fold
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -130,18 +126,18 @@ def reviews(body: bytes, url: str | None = None) -> Page:
     """Read what a page of reviews since 2026 says of its title. Raises ExtractionError."""
     check_whole(body)
     props = next(scripts(body, b'data-json="props"'), None)
-    media = dig(decode_json(props), "media") if props else None
-    title = dig_text(media, "title")
+    media = dig.at(decode_json(props), "media") if props else None
+    title = dig.text(media, "title")
     if title is None:
         raise ShapeError("title", "no script of props with a media.title")
     found = Findings(_new_movie(site_id_of(url, None, [_canonical(body)]), title, {}))
-    found.look("year", lambda: _year_in(_text(dig(media, "releaseYear"))))
-    found.look("release_date", lambda: read_at(_release_date, media, "theaterReleaseDate"))
-    found.look("runtime_minutes", lambda: parse_runtime(dig_text(media, "runTime") or ""))
+    found.look("year", lambda: _year_in(_text(dig.at(media, "releaseYear"))))
+    found.look("release_date", lambda: dig.read(_release_date, media, "theaterReleaseDate"))
+    found.look("runtime_minutes", lambda: parse_runtime(dig.text(media, "runTime") or ""))
     found.look("genres", lambda: texts(media, "genres"))
-    found.look("certificate", lambda: _short(dig_text(media, "rating")))
+    found.look("certificate", lambda: _short(dig.text(media, "rating")))
     found.look("credits.director", lambda: _credits("director", ((n, None, None) for n in texts(media, "directors"))))
-    found.look("scores.tomatometer", lambda: score("tomatometer", dig(media, "tomatometerScore", "value") or None))
+    found.look("scores.tomatometer", lambda: score("tomatometer", dig.at(media, "tomatometerScore", "value") or None))
     return Page(site="rottentomatoes", kind="reviews", movie=found.done())
 
 
@@ -166,12 +162,12 @@ def shown_on(body: bytes, tree: Selector | None) -> Shown:
     """Return what the first known form of a page's head shows."""
     scorecard, hero = json_script(body, "media-scorecard-json"), json_script(body, "media-hero-json")
     if scorecard is not None or hero is not None:
-        return read_scorecard(scorecard, attempt(lambda: dig(hero, "content")))
+        return read_scorecard(scorecard, attempt(lambda: dig.at(hero, "content")))
     old = json_script(body, "score-details-json") or json_script(body, "scoreDetails")
-    board = attempt(lambda: dig(old, "scoreboard"))
+    board = attempt(lambda: dig.at(old, "scoreboard"))
     if isinstance(board, dict):
-        modal = attempt(lambda: dig(old, "modal"))
-        return read_scoreboard(board, modal, attempt(lambda: dig_text(old, "primaryImageUrl")))
+        modal = attempt(lambda: dig.at(old, "modal"))
+        return read_scoreboard(board, modal, attempt(lambda: dig.text(old, "primaryImageUrl")))
     if tree is None:
         return Shown()
     if element := tree.css("score-board, score-board-deprecated"):
@@ -197,7 +193,7 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     if details is None and tree is not None:
         details = attempt(lambda: older_details(tree))
     shown = shown_on(body, tree)
-    addresses = (dig_text(ld, "url"), attempt(lambda: dig_text(scorecard, "criticsScore", "reviewsPageUrl")))
+    addresses = (dig.text(ld, "url"), attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")))
     site_id = site_id_of(url, _ld_type(ld), [_canonical(body), *addresses])
     if site_id is None and kind != "movie-trimmed":
         raise ShapeError("site_id", "neither the page nor its URL names a title")
@@ -207,7 +203,7 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     title, year = _title_and_year(shown, ld, tag)
     found = Findings(_new_movie(site_id, title, ld))
     if found.movie.series_id:
-        found.look("series_title", lambda: dig_text(ld, "partOfSeries", "name"), lambda: _series_in(tag, title))
+        found.look("series_title", lambda: dig.text(ld, "partOfSeries", "name"), lambda: _series_in(tag, title))
     found.look("year", lambda: year)
     found.look("end_year", lambda: shown.end_year or (ABSENT if shown.is_running else None))
     for score_kind in _SCORES:
@@ -227,11 +223,11 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     found.look("offers", lambda: read_offers(body))
     found.look("related.similar", lambda: read_similar(body))
     found.look("external_ids", lambda: read_ids(body))
-    found.look("poster_url", lambda: _poster(shown, tree, None if details else dig_text(ld, "image")))
+    found.look("poster_url", lambda: _poster(shown, tree, None if details else dig.text(ld, "image")))
     if found.movie.kind == "series":
-        found.look("season_count", lambda: dig_size(ld, "numberOfSeasons") or None)
+        found.look("season_count", lambda: dig.size(ld, "numberOfSeasons") or None)
     if found.movie.kind == "season":
-        found.look("episode_count", lambda: dig_size(ld, "numberOfEpisodes") or None)
+        found.look("episode_count", lambda: dig.size(ld, "numberOfEpisodes") or None)
     read = found.done()
     seasons = seasons_of(read, body, tree, ld) if read.kind == "series" else []
     return Page(site="rottentomatoes", kind=kind, movie=read, seasons=seasons)
@@ -262,7 +258,7 @@ def _look_at_details(found: Findings, body: bytes, details: dict[str, Detail], s
     found.look(
         "year",
         lambda: _year_in(text("release_date")),
-        lambda: _year_in(_text(dig(json_script(body, "where-to-watch-json"), "releaseYear"))),
+        lambda: _year_in(_text(dig.at(json_script(body, "where-to-watch-json"), "releaseYear"))),
     )
     found.look("certificate", lambda: _short(text("certificate")), lambda: _short(shown.certificate))
     found.look("runtime_minutes", lambda: parse_runtime(text("runtime")), lambda: shown.runtime)
@@ -283,9 +279,9 @@ def _people_of(details: dict[str, Detail], role: Role) -> list[Credit]:
 
 def _look_in_json_ld(found: Findings, ld: dict[str, Any]) -> None:
     """Find what JSON-LD says of a page without details. Beside them it has genres, writers and certificates that the page doesn't show."""
-    found.look("certificate", lambda: _short(dig_text(ld, "contentRating")))
+    found.look("certificate", lambda: _short(dig.text(ld, "contentRating")))
     # JSON-LD's own duration, not that of its video, which is a trailer's.
-    found.look("runtime_minutes", lambda: parse_runtime(dig_text(ld, "duration") or ""))
+    found.look("runtime_minutes", lambda: parse_runtime(dig.text(ld, "duration") or ""))
     found.look("genres", lambda: texts(ld, "genre"))
     found.look("plot", lambda: _ld_plot(ld))
     found.look("credits.writer", lambda: _credits("writer", _ld_people(ld, "author")))
@@ -294,16 +290,16 @@ def _look_in_json_ld(found: Findings, ld: dict[str, Any]) -> None:
 
 
 def _ld_plot(ld: dict[str, Any]) -> str | None:
-    about = dig_text(ld, "description")
+    about = dig.text(ld, "description")
     return None if about and about.startswith(_BOILERPLATE) else about
 
 
 def _ld_score(ld: dict[str, Any]) -> Score | NoValue:
-    rating = dig(ld, "aggregateRating")
-    named = dig_text(rating, "name")
+    rating = dig.at(ld, "aggregateRating")
+    named = dig.text(rating, "name")
     if named not in {None, "Tomatometer"}:
         return None
-    return score("tomatometer", dig(rating, "ratingValue") or None, dig(rating, "reviewCount"))
+    return score("tomatometer", dig.at(rating, "ratingValue") or None, dig.at(rating, "reviewCount"))
 
 
 # --- People ---------------------------------------------------------------------------------------------------------
@@ -322,14 +318,14 @@ def _credits(role: Role, people: Iterable[Person]) -> list[Credit]:
 def _ld_cast(ld: dict[str, Any]) -> list[Person]:
     """Return the cast of JSON-LD; until 2022 their characters stood beside them, in a list of the same length."""
     people = _ld_people(ld, "actor") or _ld_people(ld, "actors")
-    characters = listed(dig(ld, "character"))
+    characters = listed(dig.at(ld, "character"))
     if len(characters) != len(people):
         return people
-    return [(name, link, dig_text(characters, place)) for place, (name, link, _) in enumerate(people)]
+    return [(name, link, dig.text(characters, place)) for place, (name, link, _) in enumerate(people)]
 
 
 def _ld_people(ld: dict[str, Any], key: str) -> list[Person]:
-    people: list[Person] = [(name_of(person), dig_text(person, "sameAs"), None) for person in listed(dig(ld, key))]
+    people: list[Person] = [(name_of(person), dig.text(person, "sameAs"), None) for person in listed(dig.at(ld, key))]
     if any(not name for name, _, _ in people):
         raise ShapeError(key, "a person without a name")
     return people
@@ -341,7 +337,7 @@ def _ld_people(ld: dict[str, Any], key: str) -> list[Person]:
 def _title_and_year(shown: Shown, ld: dict[str, Any], title_tag: str | None) -> tuple[str, int | None]:
     """Return the title without a year behind it ("Dune (2021)", as JSON-LD can write it), and the year."""
     tagged = _YEAR_BEHIND_TITLE.match(title_tag or "")
-    title = shown.title or dig_text(ld, "name") or title_tag
+    title = shown.title or dig.text(ld, "name") or title_tag
     if title is None:
         raise ShapeError("title", "none in a place that is known")
     year = shown.year or (int(tagged["year"]) if tagged else None)
@@ -372,7 +368,7 @@ def _poster(shown: Shown, tree: Selector | None, ld_image: str | None) -> str | 
 
 def _release_date(value: Any) -> str | NoValue:
     """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
-    text = dig_text(value)
+    text = dig.text(value)
     if text is None:
         return None
     return ABSENT if _NO_DATE.match(text) else parse_date(text)

@@ -9,8 +9,10 @@ import html
 import re
 from dataclasses import dataclass
 
-from moviecrawler.extract.embedded import ShapeError, decode_text, fold
+from moviecrawler.extract.embedded import decode_text
+from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.trees import text_of, tree_of
+from moviecrawler.texts import fold
 
 Person = tuple[str, str | None, str | None]
 """A name, the link that it has, and whom the person plays."""

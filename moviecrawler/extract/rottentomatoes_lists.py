@@ -6,17 +6,9 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import (
-    ShapeError,
-    check_whole,
-    decode_json,
-    dig,
-    dig_list,
-    dig_text,
-    reader,
-    script,
-)
-from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import check_whole, decode_json, reader, script
+from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date, parse_year
@@ -54,17 +46,17 @@ def browse_json(body: bytes, url: str | None = None) -> Page:
     """
     del url
     data = decode_json(body)
-    if not isinstance(dig(data, "grid", "list"), list):
+    if not isinstance(dig.at(data, "grid", "list"), list):
         raise ShapeError("entries", "browse JSON without grid.list")
     entries = []
-    for item in dig_list(data, "grid", "list"):
-        title, path = dig_text(item, "title"), dig_text(item, "mediaUrl")
+    for item in dig.items(data, "grid", "list"):
+        title, path = dig.text(item, "title"), dig.text(item, "mediaUrl")
         scores = scores_of(
             partial(_share, item, "tomatometer", "criticsScore"),
             partial(_share, item, "popcornmeter", "audienceScore"),
         )
-        entries.append(new_entry(path, title, scores, release_date=_opening(dig_text(item, "releaseDateText"))))
-    return list_page("browse-json", entries, _cursor(dig(data, "pageInfo")))
+        entries.append(new_entry(path, title, scores, release_date=_opening(dig.text(item, "releaseDateText"))))
+    return list_page("browse-json", entries, _cursor(dig.at(data, "pageInfo")))
 
 
 @reader
@@ -110,7 +102,7 @@ def _tile(tile: Selector) -> Entry:
 
 
 def _share(item: Any, kind: ScoreKind, key: str) -> Score | NoValue:
-    return score(kind, dig(item, key, "scorePercent"))
+    return score(kind, dig.at(item, key, "scorePercent"))
 
 
 def _opening(text: str | None) -> str | None:
@@ -121,4 +113,4 @@ def _opening(text: str | None) -> str | None:
 
 def _cursor(page_info: Any) -> str | None:
     # A last page can still name an endCursor; `hasNextPage` says whether anything stands behind it.
-    return None if dig(page_info, "hasNextPage") is False else dig_text(page_info, "endCursor")
+    return None if dig.at(page_info, "hasNextPage") is False else dig.text(page_info, "endCursor")

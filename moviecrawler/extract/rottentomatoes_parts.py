@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.extract.embedded import ShapeError, decode_json, dig, dig_text, script
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt, new_score
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_json, script
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score
 from moviecrawler.extract.values import check_year, parse_count, parse_runtime
 from moviecrawler.items import Entry, Listing, Page, Score, ScoreKind, TitleKind
 from moviecrawler.urls import id_in_url, part_of_series
@@ -66,12 +67,12 @@ def listed(value: Any) -> list[Any]:
 
 def name_of(item: Any) -> str:
     """Return the name of a person or genre: a text, or an object with a name; "" without one."""
-    return (dig_text([item], 0) if isinstance(item, str) else dig_text(item, "name")) or ""
+    return (dig.text([item], 0) if isinstance(item, str) else dig.text(item, "name")) or ""
 
 
 def texts(data: Any, key: str) -> list[str]:
     """Return the names of what stands at a key. Raises ShapeError where one has none."""
-    names = [name_of(item) for item in listed(dig(data, key))]
+    names = [name_of(item) for item in listed(dig.at(data, key))]
     if "" in names:
         raise ShapeError(key, "an item without a name")
     return names

@@ -9,8 +9,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_size, dig_text, read_at, read_first
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt, check_average, first
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, check_average, first
 from moviecrawler.extract.rottentomatoes_parts import (
     ENOUGH_REVIEWS,
     Shown,
@@ -42,11 +42,11 @@ _KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sent
 
 def read_scorecard(scorecard: Any, hero: Any) -> Shown:
     """Read the two scripts of pages since 2024, of which a piece of a page may have one only."""
-    critics = partial(read_at, partial(read_side, "tomatometer"), scorecard)
-    audience = partial(read_at, partial(read_side, "popcornmeter"), scorecard)
-    overlay = attempt(lambda: dig(scorecard, "overlay"))
-    finer = {kind: attempt(partial(dig, overlay, key)) for kind, key in _FINER.items()}
-    side = attempt(partial(dig, scorecard, "audienceScore"))
+    critics = partial(dig.read, partial(read_side, "tomatometer"), scorecard)
+    audience = partial(dig.read, partial(read_side, "popcornmeter"), scorecard)
+    overlay = attempt(lambda: dig.at(scorecard, "overlay"))
+    finer = {kind: attempt(partial(dig.at, overlay, key)) for kind, key in _FINER.items()}
+    side = attempt(partial(dig.at, scorecard, "audienceScore"))
     is_scored = isinstance(attempt(partial(read_side, "popcornmeter", side)), Score)
     shown = Shown(
         {
@@ -56,16 +56,16 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
         },
         sides={
             "tomatometer": [
-                attempt(partial(dig, scorecard, "criticsScore")),
-                attempt(partial(dig, overlay, "criticsAll")),
+                attempt(partial(dig.at, scorecard, "criticsScore")),
+                attempt(partial(dig.at, overlay, "criticsAll")),
             ],
             "popcornmeter": [side if is_scored else finer["popcornmeter_all"]],
             **{kind: [side] for kind, side in finer.items()},
         },
-        title=attempt(lambda: dig_text(hero, "title")),
+        title=attempt(lambda: dig.text(hero, "title")),
         genres=attempt(lambda: texts(hero, "metadataGenres")) or [],
-        plot=attempt(lambda: dig_text(scorecard, "description")),
-        poster=attempt(lambda: dig_text(scorecard, "primaryImageUrl")) or attempt(lambda: dig_text(hero, "posterSrc")),
+        plot=attempt(lambda: dig.text(scorecard, "description")),
+        poster=attempt(lambda: dig.text(scorecard, "primaryImageUrl")) or attempt(lambda: dig.text(hero, "posterSrc")),
     )
     for prop in attempt(lambda: texts(hero, "metadataProps")) or []:
         # Without labels, in any order and number: "PG-13", "2021" or "Released Oct 22, 2021", "2h 35m".
@@ -81,18 +81,18 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
 
 def finer_scores(sides: Mapping[ScoreKind, Any]) -> dict[ScoreKind, Callable[[], Score | NoValue]]:
     """Return where the scores stand that a page has beside those that it shows."""
-    return {kind: partial(read_at, partial(read_side, kind), side) for kind, side in sides.items() if side is not None}
+    return {kind: partial(dig.read, partial(read_side, kind), side) for kind, side in sides.items() if side is not None}
 
 
 def read_side(kind: ScoreKind, side: Any) -> Score | NoValue:
     """Return the score of one side. A side without a score is a title without one, unless it has counts: then its key is another."""
-    value = first(*(partial(read_at, dig, side, key) for key in ("score", "scorePercent", "value")))
+    value = first(*(partial(dig.read, dig.at, side, key) for key in ("score", "scorePercent", "value")))
     of_critics = kind.startswith("tomatometer")
     if value is None or value is ABSENT or value == "":
         keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
-        counted = [count_of(dig(side, key)) or 0 for key in keys]
-        is_scored = any(dig(side, key) for key in ("averageRating", "sentiment"))
-        counted.append(attempt(lambda: parse_count(dig_text(side, "bandedRatingCount") or "")[0]) or 0)
+        counted = [count_of(dig.at(side, key)) or 0 for key in keys]
+        is_scored = any(dig.at(side, key) for key in ("averageRating", "sentiment"))
+        counted.append(attempt(lambda: parse_count(dig.text(side, "bandedRatingCount") or "")[0]) or 0)
         if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
             return None
         return ABSENT
@@ -100,13 +100,13 @@ def read_side(kind: ScoreKind, side: Any) -> Score | NoValue:
 
 
 def _critics_count(side: Any) -> Any:
-    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig, side, key)))), None)
+    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.at, side, key)))), None)
 
 
 def _audience_count(side: Any) -> int | None:
     """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
-    rated = attempt(partial(dig_size, side, "ratingCount"))
-    liked, disliked = (attempt(partial(dig_size, side, key)) for key in ("likedCount", "notLikedCount"))
+    rated = attempt(partial(dig.size, side, "ratingCount"))
+    liked, disliked = (attempt(partial(dig.size, side, key)) for key in ("likedCount", "notLikedCount"))
     return rated or (None if liked is None or disliked is None else liked + disliked)
 
 
@@ -114,16 +114,16 @@ def facts_beside(kind: ScoreKind, sides: list[Any]) -> dict[str, Callable[[], An
     """Return where each of the facts stands that a score of that kind has beside its value. `sides`: the best one first."""
 
     def at(read: Callable[[Any], Any], *keys: str) -> Callable[[], Any]:
-        return partial(read_first, read, sides, *keys)
+        return partial(dig.first, read, sides, *keys)
 
     places = {
         "average": at(partial(_average, kind), "averageRating"),
-        "liked": at(dig_size, "likedCount"),
-        "disliked": at(dig_size, "notLikedCount"),
+        "liked": at(dig.size, "likedCount"),
+        "disliked": at(dig.size, "notLikedCount"),
         "certified": at(_certified, "certified", "state", "tomatometerState"),
-        "sentiment": at(dig_text, "sentiment", "scoreSentiment"),
+        "sentiment": at(dig.text, "sentiment", "scoreSentiment"),
     }
-    return places if kind.startswith("tomatometer") else {**places, "reviews": at(dig_size, "reviewCount")}
+    return places if kind.startswith("tomatometer") else {**places, "reviews": at(dig.size, "reviewCount")}
 
 
 def _average(kind: ScoreKind, average: Any) -> float | None:
@@ -141,6 +141,6 @@ def _certified(mark: Any) -> bool | None:
 
 def _all_of_audience(overlay: Any) -> Score | NoValue:
     """Return the score of the whole audience, where it is the one shown: no verified part of it has one."""
-    if "score" in (dig(overlay, "audienceVerified") or {"score": None}):
+    if "score" in (dig.at(overlay, "audienceVerified") or {"score": None}):
         return None
-    return read_at(partial(read_side, "popcornmeter"), overlay, "audienceAll")
+    return dig.read(partial(read_side, "popcornmeter"), overlay, "audienceAll")

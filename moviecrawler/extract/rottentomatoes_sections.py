@@ -10,12 +10,14 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from moviecrawler.extract.embedded import ShapeError, decode_text, dig, dig_text, fold
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt, one_of_each_title
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_text
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.rottentomatoes_parts import json_script
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Offer, RelatedTitle
+from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
@@ -126,10 +128,10 @@ def read_similar(body: bytes) -> list[RelatedTitle] | NoValue:
 def read_ids(body: bytes) -> dict[str, str] | None:
     """Return the title's id in the site's database, and the number that stands for it there."""
     curation, scorecard = json_script(body, "curation-json"), json_script(body, "media-scorecard-json")
-    stated, elsewhere = str(attempt(lambda: dig(curation, "rtId"))), _NUMBER.search(body)
+    stated, elsewhere = str(attempt(lambda: dig.at(curation, "rtId"))), _NUMBER.search(body)
     number = stated if _DIGITS.fullmatch(stated) else elsewhere[1].decode() if elsewhere else None
     texts = (
-        attempt(partial(dig_text, data, key)) for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
+        attempt(partial(dig.text, data, key)) for data, key in ((curation, "emsId"), (scorecard, "criticReviewHref"))
     )
     ems = next((found[0] for text in texts if (found := _EMS.search(text or ""))), None)
     return {namer: text for namer, text in (("ems", ems), ("rottentomatoes", number)) if text} or None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moviecrawler.extract.embedded import ShapeError
-from moviecrawler.extract.findings import first_of_each
+from moviecrawler.extract.findings import ShapeError, first_of_each
 from moviecrawler.fields import silent_beside
 from moviecrawler.items import Movie
 from moviecrawler.urls import part_of_series, title_url

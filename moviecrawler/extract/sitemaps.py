@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from moviecrawler.extract.embedded import ShapeError, reader
+from moviecrawler.extract.embedded import reader
+from moviecrawler.extract.findings import ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

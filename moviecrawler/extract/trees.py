@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from parsel import Selector, SelectorList
 
-from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_text, fold, outside_scripts
+from moviecrawler.extract.embedded import LARGEST_PAGE, decode_text, outside_scripts
+from moviecrawler.extract.findings import ShapeError
+from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

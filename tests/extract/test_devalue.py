@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviecrawler.extract.devalue import Devalue
-from moviecrawler.extract.embedded import ShapeError
+from moviecrawler.extract.findings import ShapeError
 from tests.extract.limits import processor_time
 
 

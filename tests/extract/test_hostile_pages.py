@@ -14,7 +14,8 @@ import pytest
 
 from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
-from moviecrawler.extract.embedded import LARGEST_PAGE, ShapeError, decode_json, reader, scripts, stated_addresses
+from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader, scripts, stated_addresses
+from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_details import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap

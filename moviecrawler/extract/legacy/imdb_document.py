@@ -6,11 +6,13 @@ import re
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.extract.embedded import ShapeError, check_whole, dig_text, fold, json_ld
-from moviecrawler.extract.findings import ABSENT, Findings, attempt, new_score, other_than
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import check_whole, json_ld
+from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_score, other_than
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
 from moviecrawler.items import Movie, Score
+from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url, title_url
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ class Document:
         stated = list(self._stated_addresses)
         page_ids = self.root.xpath("//meta[@property='pageId' or @property='imdb:pageConst']/@content").getall()
         stated += [f"/title/{page_id}" for page_id in page_ids]
-        stated.append(dig_text(self.title_data, "url") or "")
+        stated.append(dig.text(self.title_data, "url") or "")
         named = {title_id for address in stated if (title_id := id_in_url("imdb", address))}
         if not named:
             # A page of an error, fetched from a title's address, links to none of its pages.
@@ -127,7 +129,7 @@ class Document:
         title = next((text for css in _HEADINGS for heading in self.root.css(css) if (text := _heading(heading))), None)
         # JSON-LD's name is the original title, until 2021 without the one displayed.
         if title is None and self.linked_name:
-            title = dig_text(self.title_data, "alternateName") or self._head.title or self.linked_name
+            title = dig.text(self.title_data, "alternateName") or self._head.title or self.linked_name
         if title is None:
             raise ShapeError("title", "no heading that is known")
         return title
@@ -135,7 +137,7 @@ class Document:
     @property
     def linked_name(self) -> str | None:
         """The name in JSON-LD, which is the original title."""
-        return dig_text(self.title_data, "name")
+        return dig.text(self.title_data, "name")
 
     def _original_title(self) -> str | None:
         for element in self.root.xpath(f"//*[{of_class('originalTitle')}] | //*[{of_class('title-extra')}][i]"):

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_integer, dig_list, dig_text, fold, reader
-from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import reader
+from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.legacy.imdb_document import (
     LABELS,
     Document,
@@ -24,6 +25,7 @@ from moviecrawler.extract.legacy.imdb_document import (
 from moviecrawler.extract.legacy.imdb_series import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
 from moviecrawler.items import Entry, Listing, Page, Score
+from moviecrawler.texts import fold
 from moviecrawler.urls import HOMES, id_in_url
 
 if TYPE_CHECKING:
@@ -130,17 +132,17 @@ def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
     Its votes are exact, too; but only the markup has years.
     """
     linked: dict[str, Any] = next((data for data in document.linked_data if data.get("@type") == "ItemList"), {})
-    elements = dig_list(linked, "itemListElement")
+    elements = dig.items(linked, "itemListElement")
     if len(elements) < len(shown):
         return shown
     by_id = {entry.site_id: entry for entry in shown}
     entries = []
     for element in elements:
-        item = dig(element, "item")
-        entry = _entry(dig_text(item, "url") or "", dig_text(item, "alternateName") or dig_text(item, "name"))
+        item = dig.at(element, "item")
+        entry = _entry(dig.text(item, "url") or "", dig.text(item, "alternateName") or dig.text(item, "name"))
         entry = by_id.get(entry.site_id, entry)
-        entry.rank = dig_integer(element, "position")
-        rating = dig(item, "aggregateRating")
+        entry.rank = dig.integer(element, "position")
+        rating = dig.at(item, "aggregateRating")
         if rating is not None:
             entry.scores = scores_of(partial(_linked_score, rating))
         entries.append(entry)
@@ -148,7 +150,7 @@ def _with_linked(document: Document, shown: list[Entry]) -> list[Entry]:
 
 
 def _linked_score(rating: Any) -> Score:
-    return imdb_score(str(dig(rating, "ratingValue")), str(dig_integer(rating, "ratingCount") or ""))
+    return imdb_score(str(dig.at(rating, "ratingValue")), str(dig.integer(rating, "ratingCount") or ""))
 
 
 def _entry(href: str, title: str | None) -> Entry:

@@ -6,10 +6,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold
-from moviecrawler.extract.findings import one_of_each
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ShapeError, one_of_each
 from moviecrawler.extract.legacy.imdb_document import all_text, attribute, first_text, of_class, own_text, person_id
 from moviecrawler.items import Credit
+from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,9 +151,9 @@ def _linked_people(document: Document, role: Role, *, is_series: bool) -> list[C
     people = document.title_data.get(key) if key else None
     credits_ = []
     for person in people if isinstance(people, list) else [people]:
-        name = dig_text(person, "name")
-        if name and dig(person, "@type") == "Person":
-            linked = person_id(dig_text(person, "url") or "")
+        name = dig.text(person, "name")
+        if name and dig.at(person, "@type") == "Person":
+            linked = person_id(dig.text(person, "url") or "")
             if linked is None:
                 raise ShapeError("credits", f"a {role} without an id")
             credits_.append(Credit(name=name, role=role, position=0, person_id=linked))

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.embedded import ShapeError, dig
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.extract.legacy.imdb_document import (
     Document,
     all_text,
@@ -80,8 +80,8 @@ def _old_rating(root: Selector) -> Score | None:
 
 
 def _linked_rating(document: Document) -> Score | None:
-    linked = dig(document.title_data, "aggregateRating")
-    value, votes = dig(linked, "ratingValue"), dig(linked, "ratingCount")
+    linked = dig.at(document.title_data, "aggregateRating")
+    value, votes = dig.at(linked, "ratingValue"), dig.at(linked, "ratingCount")
     return None if value is None else _score(str(value), None if votes is None else str(votes))
 
 

@@ -11,14 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from moviecrawler.extract.embedded import ShapeError, dig_list, dig_text, fold, reader
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt, one_of_each_title
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import reader
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, one_of_each_title
 from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
 from moviecrawler.extract.legacy.imdb_people import look_for_people
 from moviecrawler.extract.legacy.imdb_scores import look_for_scores
 from moviecrawler.extract.legacy.imdb_series import look_for_series
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Page, RelatedTitle
+from moviecrawler.texts import fold
 from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     found.look("genres", *(partial(_genres_in, root, css) for css in _GENRES), partial(_brief_genres, document))
     found.look("countries", partial(_details, root, "country_of_origin=", "/country/", "/Sections/Countries/"))
     found.look("languages", partial(_details, root, "primary_language=", "/language/", "/Sections/Languages/"))
-    found.look("certificate", partial(_certificate, root), lambda: dig_text(data, "contentRating"))
+    found.look("certificate", partial(_certificate, root), lambda: dig.text(data, "contentRating"))
     found.look("release_date", partial(_release_date, root), partial(_stated_date, document))
     found.look(
         "runtime_minutes",
@@ -161,8 +163,8 @@ def _genres_in(root: Selector, css: str) -> list[str]:
 def _brief_genres(document: Document) -> list[str] | None:
     """Return the genres of the overview or of JSON-LD, if they can be all: there is room for three."""
     genre = document.title_data.get("genre")
-    listed = [genre] if isinstance(genre, str) else dig_list(document.title_data, "genre")
-    linked = [text for each in listed if (text := dig_text(each))]
+    listed = [genre] if isinstance(genre, str) else dig.items(document.title_data, "genre")
+    linked = [text for each in listed if (text := dig.text(each))]
     chips = list(dict.fromkeys(filter(None, map(all_text, document.root.css("[data-testid=genres] .ipc-chip__text")))))
     for genres in (_genres_in(document.root, ".infobar, .subtext"), linked, chips):
         if genres:
@@ -224,7 +226,7 @@ def _release_date(root: Selector) -> str | None:
 def _stated_date(document: Document) -> str | None:
     stated = document.root.xpath("//meta[@itemprop='datePublished']/@content").getall()
     # Until 2021 the date of JSON-LD is not that of the visitor's country, which the details show.
-    linked = None if document.root.css("#titleDetails") else dig_text(document.title_data, "datePublished")
+    linked = None if document.root.css("#titleDetails") else dig.text(document.title_data, "datePublished")
     for published in (linked or "", *stated):
         if "-" in published:
             return parse_date(published)
@@ -262,7 +264,7 @@ def _runtime_of_hero(root: Selector) -> int | None:
 
 
 def _linked_runtime(document: Document) -> int | None:
-    duration = dig_text(document.title_data, "duration")
+    duration = dig.text(document.title_data, "duration")
     return parse_runtime(duration) if duration else None
 
 
@@ -289,7 +291,7 @@ def _plot(root: Selector) -> str | NoValue:
 def _linked_plot(document: Document) -> str | None:
     """Return JSON-LD's plot; until 2021 a sentence of title and people was put in front: Salt is a movie starring Jo May."""
     data = document.title_data
-    text, name = dig_text(data, "description"), dig_text(data, "name")
+    text, name = dig.text(data, "description"), dig.text(data, "name")
     if text is None or name is None or not text.startswith((f"{name} is a ", f"{name} is an ")):
         return text
     # Names have full stops, too: the sentence ends behind one of the people that JSON-LD lists.
@@ -300,7 +302,7 @@ def _linked_plot(document: Document) -> str | None:
 
 def _people(data: dict[str, Any], key: str) -> list[str]:
     listed = data.get(key)
-    return [name for person in (listed if isinstance(listed, list) else [listed]) if (name := dig_text(person, "name"))]
+    return [name for person in (listed if isinstance(listed, list) else [listed]) if (name := dig.text(person, "name"))]
 
 
 def _poster(document: Document) -> str | None:
@@ -309,7 +311,7 @@ def _poster(document: Document) -> str | None:
         ".poster img, img.poster, #img_primary img, a[name=poster] img, .titlereference-primary-image,"
         " [data-testid=hero-media__poster] img"
     )
-    sources = [dig_text(document.title_data, "image") or "", *(attribute(image, "src") for image in shown)]
+    sources = [dig.text(document.title_data, "image") or "", *(attribute(image, "src") for image in shown)]
     if shown:
         # A page saved by a browser has local addresses in its images, but not in its head.
         sources += document.root.xpath("//meta[@property='og:image']/@content").getall()

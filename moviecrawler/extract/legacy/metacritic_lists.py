@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
-from moviecrawler.extract.embedded import ShapeError, fold
-from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.legacy.metacritic_titles import whole_tree, worded_score
 from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_integer
 from moviecrawler.items import Entry, Listing
+from moviecrawler.texts import fold
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:

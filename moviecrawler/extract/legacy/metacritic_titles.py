@@ -13,17 +13,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from moviecrawler.extract.embedded import (
-    ShapeError,
-    check_whole,
-    dig,
-    dig_list,
-    dig_text,
-    fold,
-    json_ld,
-    read_at,
-)
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, attempt, new_score
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import check_whole, json_ld
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
@@ -36,6 +28,7 @@ from moviecrawler.extract.metacritic_values import (
 )
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import check_runtime, parse_decimal, parse_integer, parse_runtime, parse_year
+from moviecrawler.texts import fold
 from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
@@ -83,28 +76,28 @@ def title(body: bytes, url: str | None, *, details: bool = False) -> Movie:
     if is_bare(body):
         if linked is None:
             raise ShapeError("page", "neither a payload nor JSON-LD nor markup of a title")
-        name = dig_text(linked, "name")
+        name = dig.text(linked, "name")
         if name is None:
             raise ShapeError("title", "JSON-LD without a name")
-        found = Findings(new_movie(_required_id(dig_text(linked, "url") or url), name))
+        found = Findings(new_movie(_required_id(dig.text(linked, "url") or url), name))
         _look_in_json_ld(found, linked, is_whole=True)
         return found.done()
     page = whole_tree(body)
     site_id = _required_id(_own_address(page, linked or {}, url))
-    if part_of_series("metacritic", site_id) and dig(linked, "@type") == "TVSeries":
+    if part_of_series("metacritic", site_id) and dig.at(linked, "@type") == "TVSeries":
         linked = None  # that of the season's series
     is_nuxt2 = bool(
         page.css(".c-movieDetails_sectionContainer, .c-productDetails_staff_directors, [data-testid=critic-score-info]")
     )
     # Nuxt 2 has "Reviews" behind the title in its head.
     title_ = _title(page, linked or {}, site_id)
-    of_episode = dig(linked, "@type") == "TVEpisode"
+    of_episode = dig.at(linked, "@type") == "TVEpisode"
     if is_nuxt2 or of_episode:
-        title_ = dig_text(linked, "name") or title_.removesuffix(" Reviews")
+        title_ = dig.text(linked, "name") or title_.removesuffix(" Reviews")
     found = Findings(new_movie(site_id, title_))
     facts = _labelled(page)
     if of_episode:
-        found.look("series_title", lambda: dig_text(linked, "partOfSeries", "name"))
+        found.look("series_title", lambda: dig.text(linked, "partOfSeries", "name"))
         _look_in_json_ld(found, linked or {}, is_whole=False)
     elif is_nuxt2:
         _look_in_nuxt2(found, page, linked or {})
@@ -127,7 +120,7 @@ def _title(page: Selector, linked: dict[str, Any], site_id: str) -> str:
     name = (
         page.css('meta[property="og:title"]::attr(content)').get()
         or next((text for heading in _HEADINGS if (text := text_of(page.css(heading)))), None)
-        or dig_text(linked, "name")
+        or dig.text(linked, "name")
     )
     if not name:
         raise ShapeError("title", "neither an og:title nor a heading nor JSON-LD with a name")
@@ -155,7 +148,7 @@ def _own_address(page: Selector, linked: dict[str, Any], url: str | None) -> str
     heading = page.css("h1.product_title > a, .product_page_title > a").attrib.get("href")
     own = page.css('meta[property="og:url"]::attr(content)').get()
     canonical = page.css('link[rel="canonical"]::attr(href)').get()
-    stated = (heading, own, canonical, attempt(lambda: dig_text(linked, "url")))
+    stated = (heading, own, canonical, attempt(lambda: dig.text(linked, "url")))
     found = next((address for address in stated if address and id_in(address)), None)
     if (
         found is None
@@ -180,14 +173,14 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
     """Find what JSON-LD says. Beside other sources (not `is_whole`) it has no characters, and counts of all platforms of a game."""
 
     def at(read: Callable[[Any], Any], *path: str) -> Any:
-        return read_at(read, linked, *path)
+        return dig.read(read, linked, *path)
 
     found.look("release_date", lambda: at(_day, "datePublished"))
     found.look("year", lambda: at(_year, "datePublished"))
     found.look("runtime_minutes", lambda: at(_json_ld_runtime, "duration"))
-    found.look("genres", lambda: [genre for genre in map(dig_text, _listed(linked, "genre")) if genre])
-    found.look("certificate", lambda: at(dig_text, "contentRating"))
-    found.look("plot", lambda: at(dig_text if is_whole else _whole_text, "description"))
+    found.look("genres", lambda: [genre for genre in map(dig.text, _listed(linked, "genre")) if genre])
+    found.look("certificate", lambda: at(dig.text, "contentRating"))
+    found.look("plot", lambda: at(dig.text if is_whole else _whole_text, "description"))
     found.look("poster_url", lambda: at(_picture, "image"))
     found.look("credits.director", lambda: _json_ld_people("director", _listed(linked, "director")))
     if is_whole:
@@ -199,48 +192,48 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
 
 def _whole_text(value: Any) -> str | None:
     """Return a plot, if it isn't cut: JSON-LD has had room for its beginning."""
-    text = dig_text(value)
+    text = dig.text(value)
     return None if text and text.endswith(("...", "…")) else text
 
 
 def _is_of_users(rating: Any) -> bool:
     """Return whether a rating is that of the users, which JSON-LD has of episodes: they have no Metascore."""
-    return "user" in (dig_text(rating, "name") or "").lower()
+    return "user" in (dig.text(rating, "name") or "").lower()
 
 
 def _json_ld_user_score(rating: Any) -> Score | None:
-    value, count = dig(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig(rating, "ratingCount"))))
+    value, count = dig.at(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig.at(rating, "ratingCount"))))
     return new_score("metacritic_user", parse_decimal(str(value)), count) if value and _is_of_users(rating) else None
 
 
 def _json_ld_score(rating: Any, *, has_count: bool) -> Score | None:
     if _is_of_users(rating):
         return None
-    value, count = dig(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig(rating, "reviewCount"))))
+    value, count = dig.at(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig.at(rating, "reviewCount"))))
     return None if value is None else new_score("metascore", parse_integer(str(value)), count if has_count else None)
 
 
 def _day(value: Any) -> str | NoValue:
-    text = dig_text(value)
+    text = dig.text(value)
     return read_date(text)[0] or (ABSENT if text and NO_DAY.match(text) else None)
 
 
 def _year(value: Any) -> int | None:
-    return read_date(dig_text(value))[1]
+    return read_date(dig.text(value))[1]
 
 
 def _picture(value: Any) -> str | NoValue:
-    address = dig_text(value)
+    address = dig.text(value)
     return read_poster(address) or (ABSENT if address else None)
 
 
 def _listed(linked: dict[str, Any], key: str) -> list[Any]:
     value = linked.get(key)
-    return dig_list(value) if isinstance(value, list) else [] if value is None else [value]
+    return dig.items(value) if isinstance(value, list) else [] if value is None else [value]
 
 
 def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
-    named = [(dig_text(person, "name"), dig_text(person, "url")) for person in people]
+    named = [(dig.text(person, "name"), dig.text(person, "url")) for person in people]
     if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
     if any(link is None for _, link in named):
@@ -254,7 +247,7 @@ def _json_ld_runtime(value: Any) -> int | NoValue:
     In 2026 the JSON-LD has hours where minutes belong and minutes where seconds do: `PT2M17S` is 2 h 17 min, `PT58S`
     58 min. `PT2M` may then be 2 hours or, on pages before that, 2 minutes: it is not read.
     """
-    text = dig_text(value)
+    text = dig.text(value)
     if text is None or _ONE_UNIT_DURATION.match(text):
         return None
     if re.fullmatch(r"PT[0HMS]*", text):  # a title without one

@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moviecrawler.extract.embedded import ShapeError, check_whole, reader
-from moviecrawler.extract.findings import attempt, scores_of
+from moviecrawler.extract.embedded import check_whole, reader
+from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import check_year

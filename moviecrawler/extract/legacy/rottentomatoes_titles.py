@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parsel import Selector, SelectorList
 
-from moviecrawler.extract.embedded import ShapeError, dig, dig_text, fold, read_at
-from moviecrawler.extract.findings import ABSENT, NoValue, attempt
+from moviecrawler.extract import dig
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
 from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score
 from moviecrawler.extract.rottentomatoes_scorecard import finer_scores, read_side
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Score
+from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from moviecrawler.extract.rottentomatoes_details import Person
@@ -45,7 +46,7 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
 
     `modal` has the sides of the scores.
     """
-    finer = {kind: attempt(partial(dig, modal, key)) for kind, key in _FINER.items()}
+    finer = {kind: attempt(partial(dig.at, modal, key)) for kind, key in _FINER.items()}
     shown_score = attempt(lambda: _scored(board, "popcornmeter", "audience", "ratingCount"))
     audience = [side for side in (finer["popcornmeter_verified"], finer["popcornmeter_all"]) if _has(side, shown_score)]
     shown = Shown(
@@ -55,15 +56,15 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
             **finer_scores(finer),
         },
         sides={
-            "tomatometer": [attempt(partial(dig, modal, "tomatometerScoreAll")), _object(board, "tomatometerScore")],
+            "tomatometer": [attempt(partial(dig.at, modal, "tomatometerScoreAll")), _object(board, "tomatometerScore")],
             "popcornmeter": [*audience[:1], _object(board, "audienceScore")],
             **{kind: [side] for kind, side in finer.items()},
         },
-        title=attempt(lambda: dig_text(board, "title")),
-        certificate=attempt(lambda: dig_text(board, "rating")),
+        title=attempt(lambda: dig.text(board, "title")),
+        certificate=attempt(lambda: dig.text(board, "rating")),
         poster=poster,
     )
-    _read_info(shown, attempt(lambda: dig_text(board, "info")))
+    _read_info(shown, attempt(lambda: dig.text(board, "info")))
     return shown
 
 
@@ -78,9 +79,9 @@ def _object(board: dict[str, Any], key: str) -> Any:
 
 
 def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) -> Score | NoValue:
-    value, count = read_at(dig, board, f"{key}Score"), board.get(f"{key}Count")
+    value, count = dig.read(dig.at, board, f"{key}Score"), board.get(f"{key}Count")
     if isinstance(value, dict):
-        count, value = value.get(count_key), read_at(dig, value, "value")
+        count, value = value.get(count_key), dig.read(dig.at, value, "value")
     if value is ABSENT:
         return None if isinstance(count, int) and count > 0 and kind == "tomatometer" else ABSENT
     return None if value is None else score(kind, value, count)

@@ -1,0 +1,135 @@
+"""Reading decoded JSON: each function takes the data and the path to a value in it.
+
+A key that is missing or null on the way gives None: the page has no such value. Anything of another type than expected is a
+ShapeError: the page has one that we can't read.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
+from moviecrawler.texts import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_T = TypeVar("_T")
+
+_MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
+"""More than anyone has ever counted of votes, and more than any picture is wide."""
+
+
+def at(data: Any, *path: str | int) -> Any:
+    """Return what stands at `path`, or None when a step of it is missing or null."""
+    for depth, step in enumerate(path):
+        if data is None:
+            return None
+        if isinstance(step, int):
+            if not isinstance(data, list):
+                raise ShapeError(_name(path[: depth + 1]), f"expected a list, not {_brief(data)}")
+            data = data[step] if -len(data) <= step < len(data) else None
+        else:
+            if not isinstance(data, dict):
+                raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+            data = data.get(step)
+    return data
+
+
+def text(data: Any, *path: str | int) -> str | None:
+    """Return the text at `path`, white space folded and HTML entities resolved; None when it is empty."""
+    value = at(data, *path)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ShapeError(_name(path), f"expected text, not {_brief(value)}")
+    return fold(html.unescape(value)) or None
+
+
+def integer(data: Any, *path: str | int) -> int | None:
+    """Return the whole number at `path`."""
+    value = at(data, *path)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        raise ShapeError(_name(path), f"expected a whole number, not {_brief(value)}")
+    return int(value)
+
+
+def number(data: Any, *path: str | int) -> float | None:
+    """Return the number at `path`."""
+    value = at(data, *path)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ShapeError(_name(path), f"expected a number, not {_brief(value)}")
+    return float(value)
+
+
+def items(data: Any, *path: str | int) -> list[Any]:
+    """Return the list at `path`, without its nulls; empty when there is none."""
+    value = at(data, *path)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ShapeError(_name(path), f"expected a list, not {_brief(value)}")
+    return [item for item in value if item is not None]
+
+
+def size(data: Any, *path: str | int) -> int | None:
+    """Return the number of something at `path`, 0 and up."""
+    number = integer(data, *path)
+    if number is not None and not 0 <= number <= _MOST_COUNTED:
+        raise ShapeError(_name(path), f"{number} of something")
+    return number
+
+
+def pixels(data: Any, *path: str | int) -> int | None:
+    """Return the width or height at `path`; 0 is none."""
+    pixels = size(data, *path)
+    if pixels is not None and pixels > _MOST_PIXELS:
+        raise ShapeError(_name(path), f"{pixels} pixels")
+    return pixels or None
+
+
+def read(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
+    """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
+
+    `read` is one of the functions above. Raises ShapeError where a value has another type than expected.
+    """
+    for depth, step in enumerate(path):
+        if data is None:
+            return ABSENT if depth else None
+        if not isinstance(data, dict):
+            raise ShapeError(_name(path[: depth + 1]), f"expected an object, not {_brief(data)}")
+        if step not in data:
+            return None
+        data = data[step]
+    if data is None:
+        return ABSENT if path else None
+    found = read(data)
+    return ABSENT if data == found == [] else found
+
+
+def first(read: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
+    """Return the first value that one of the keys has in one of the objects; else ABSENT where one of them is null. Others are passed by."""
+    absent: NoValue = None
+    for source in sources:
+        for key in keys if isinstance(source, dict) else ():
+            if key in source:
+                found = None if source[key] is None else read(source[key])
+                if found is not None and found is not ABSENT:
+                    return found
+                absent = ABSENT if source[key] is None or found is ABSENT else absent
+    return absent
+
+
+def _name(path: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, path)) or "page"
+
+
+def _brief(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004 - a length that fits a log line
