@@ -6,9 +6,9 @@ A source tells three things of a field: a value, that there is none, or nothing.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Final, get_args
 
-from moviecrawler.items import Amount, Relation, Role, ScoreKind
+from moviecrawler.items import AmountKind, Relation, Role, ScoreKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),
     "scores": ("kind", get_args(ScoreKind)),
-    "amounts": ("kind", get_args(get_type_hints(Amount)["kind"])),
+    "amounts": ("kind", get_args(AmountKind)),
     "related": ("relation", get_args(Relation)),
 }
 """Lists whose parts are fields of their own, such as `scores.imdb`: the attribute that tells them apart, and its values."""

@@ -119,11 +119,14 @@ class Credit:
     """Who a member of the cast plays, several joined by " / ", without notes such as "(voice)"."""
 
 
+AmountKind = Literal["budget", "opening_weekend", "domestic", "worldwide"]
+
+
 @dataclass(slots=True, kw_only=True)
 class Amount:
     """A sum of money that a page states."""
 
-    kind: Literal["budget", "opening_weekend", "domestic", "worldwide"]
+    kind: AmountKind
     value: int
     """In whole units of `currency`, above 0."""
     currency: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
@@ -124,6 +125,21 @@ def first(read: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: st
                     return found
                 absent = ABSENT if source[key] is None or found is ABSENT else absent
     return absent
+
+
+def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
+    """Return what reads the texts at `leaf` of the items of a list; None where an item has none: then it isn't that list."""
+
+    def read_texts(listed: Any) -> list[str] | None:
+        found = [text(item, *leaf) for item in items(listed)]
+        return None if None in found else [each for each in found if each]
+
+    return read_texts
+
+
+def places(reader: Callable[[Any], Any], sources: Iterable[Any], *paths: str) -> list[Callable[[], Any]]:
+    """Return where a fact is looked for: at the first path in each of the objects, then at the next. Dots separate a path's keys."""
+    return [partial(read, reader, source, *path.split(".")) for path in paths for source in sources]
 
 
 def _name(path: tuple[str | int, ...]) -> str:

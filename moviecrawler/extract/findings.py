@@ -18,7 +18,7 @@ from moviecrawler.fields import silent_beside
 from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable
 
     from moviecrawler.items import Credit, Movie, RelatedTitle, Role, ScoreKind
 
@@ -60,14 +60,15 @@ class Findings:
         """Return whether nothing has been found of a field yet."""
         return field not in self._found and field not in self._absent - self._unreadable
 
-    def look(self, field: str, *places: Callable[[], Any]) -> Any:
+    def look(self, field: str, *places: Callable[[], Any]) -> None:
         """Take the value of a field (of `Movie`, or a part such as `scores.imdb`) from the first place that has one.
 
-        One place's word that there is none holds only where no other place has a value, or something that can't be understood. Does nothing where the field has a value.
-        Returns the value, or None.
+        One place's word that there is none holds only where no other place has a value, or something that can't be understood.
+        Does nothing where the field has a value, or is of a score (`scores.imdb.reviews`) that has not been found.
         """
-        if field in self._found:
-            return None
+        score = field.rpartition(".")[0]
+        if field in self._found or ("." in score and score not in self._found):
+            return
         for place in places:
             try:
                 found = place()
@@ -80,14 +81,7 @@ class Findings:
                 self._found.add(field)
                 self._absent.discard(field)
                 self._set(field, found)
-                return found
-        return None
-
-    def look_beside(self, kind: ScoreKind, places: Mapping[str, Callable[[], Any]]) -> None:
-        """Look for what a score of that kind has beside its value; does nothing without the score. `places`: by names of `SCORE_FACTS`."""
-        if f"scores.{kind}" in self._found:
-            for fact, place in places.items():
-                self.look(f"scores.{kind}.{fact}", place)
+                return
 
     def _set(self, field: str, found: Any) -> None:
         name, _, part = field.partition(".")

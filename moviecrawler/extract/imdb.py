@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,13 +19,13 @@ from moviecrawler.extract.embedded import decode_json, json_ld, reader, script, 
 from moviecrawler.extract.findings import NoValue, ShapeError, attempt
 from moviecrawler.extract.imdb_objects import (
     brief_genres,
-    check_rank,
     read_entry,
     read_known_movie,
     read_movie,
+    read_rank,
 )
 from moviecrawler.extract.imdb_props import is_json, page_props
-from moviecrawler.extract.imdb_series import seasons_shown
+from moviecrawler.extract.imdb_traits import seasons_numbered
 from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.extract.legacy.imdb_document import Document
 from moviecrawler.extract.values import parse_year
@@ -34,9 +33,9 @@ from moviecrawler.items import Listing, Page
 from moviecrawler.urls import IMDB_ID, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from moviecrawler.extract.imdb_props import PageProps, TitleData
+    from moviecrawler.extract.findings import Findings
     from moviecrawler.items import Entry, Movie
 
 # --- Which page it is -----------------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ def title(body: bytes, url: str | None = None, kind: str = "title") -> Page:
     return Page(site="imdb", kind=kind, movie=_movie(body, url, sources))
 
 
-def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
+def _movie(body: bytes, url: str | None, sources: list[dict[str, Any]]) -> Movie:
     """Return a title from a page's data, and from its markup what the data doesn't tell as the pages of its kind do."""
     found = read_known_movie(sources)
     found.look("genres", lambda: _whole_genres(body, sources))
@@ -180,7 +179,7 @@ def _movie(body: bytes, url: str | None, sources: list[TitleData]) -> Movie:
     return found.done()
 
 
-def _whole_genres(body: bytes, sources: list[TitleData]) -> list[str] | NoValue:
+def _whole_genres(body: bytes, sources: list[dict[str, Any]]) -> list[str] | NoValue:
     """Return the genres of pages that have one list of them only, unless JSON-LD knows some that this list has not.
 
     Beside another list this one is sometimes cut; JSON-LD has three at most.
@@ -201,8 +200,8 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
     content = props.get("contentData")
     if content is None:
         return title(body, url, "fullcredits")
-    listed: TitleData = {"categories": content["categories"]} if "categories" in content else {}
-    return Page(site="imdb", kind="fullcredits", movie=_read_entity(props, listed))
+    listed = {"categories": content["categories"]} if "categories" in content else {}
+    return Page(site="imdb", kind="fullcredits", movie=_of_entity(props, listed).done())
 
 
 @reader
@@ -220,8 +219,9 @@ def episodes(body: bytes, url: str | None = None) -> Page:
     # The cursor is there on the last page too.
     after = dig.text(found, "endCursor") if dig.at(found, "hasNextPage") else None
     listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
-    series = _read_entity(props, looks={"season_count": lambda: seasons_shown(section)})
-    return Page(site="imdb", kind="episodes", movie=series, listing=listing)
+    series = _of_entity(props)
+    series.look("season_count", *dig.places(partial(seasons_numbered, "value"), [section], "seasons"))
+    return Page(site="imdb", kind="episodes", movie=series.done(), listing=listing)
 
 
 @reader
@@ -233,7 +233,7 @@ def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - read
         about = dig.at(answer, "data", "title")
         if not isinstance(about, dict):
             raise ShapeError("page", "the answer has neither a title nor a mainSearch")
-        return Page(site="imdb", kind="graphql", movie=read_movie([cast("TitleData", about)]).done())
+        return Page(site="imdb", kind="graphql", movie=read_movie([about]).done())
     entities = (dig.at(edge, "node", "entity") for edge in _rows(found, "edges"))
     titles = (entity for entity in entities if _required_text(entity, "__typename") == "Title")
     entries = [read_entry(entity, dig.at(entity, "ratingsSummary")) for entity in titles]
@@ -246,28 +246,25 @@ def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
         props = page_props(body)
         if props is None:
             return imdb_titles.title(body, url)
-        return Page(site="imdb", kind=kind, movie=_read_entity(props))
+        return Page(site="imdb", kind=kind, movie=_of_entity(props).done())
 
     return read
 
 
-def _read_entity(
-    props: PageProps, *listed: TitleData, looks: Mapping[str, Callable[[], Any]] = MappingProxyType({})
-) -> Movie:
+def _of_entity(props: dict[str, Any], *listed: dict[str, Any]) -> Findings:
+    """Return the title of one of its sub-pages; `listed` is what that of credits has beside."""
     entity = (props.get("contentData") or {}).get("entityMetadata")
     if entity is None:
         raise ShapeError("page", "the script has no contentData.entityMetadata")
     found = read_known_movie([entity, *listed])
     found.look("genres", lambda: brief_genres([entity]))
-    for field, place in looks.items():
-        found.look(field, place)
-    return found.done()
+    return found
 
 
 # --- Lists ----------------------------------------------------------------------------------------------------------
 
 
-def _list_page(kind: str, read: Callable[[PageProps], Listing]) -> Callable[[bytes, str | None], Page]:
+def _list_page(kind: str, read: Callable[[dict[str, Any]], Listing]) -> Callable[[bytes, str | None], Page]:
     """Return what reads a page that is a list: its data with `read`, or else its markup."""
 
     @reader
@@ -278,7 +275,7 @@ def _list_page(kind: str, read: Callable[[PageProps], Listing]) -> Callable[[byt
     return read_page
 
 
-def _chart(props: PageProps) -> Listing:
+def _chart(props: dict[str, Any]) -> Listing:
     """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks."""
     releases = dig.at(props.get("pageData"), "topGrossingReleases")
     if releases is not None:
@@ -287,34 +284,32 @@ def _chart(props: PageProps) -> Listing:
         ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
     else:
         edges = _rows(dig.at(props.get("pageData"), "chartTitles"), "edges")
-        ranked = [
-            (dig.at(edge, "node"), attempt(partial(_rank, edge))) for edge in edges if dig.at(edge, "node") is not None
-        ]
+        ranked = [(dig.at(edge, "node"), _rank(edge)) for edge in edges if dig.at(edge, "node") is not None]
     entries = [read_entry(node, _rating(node, "ratingsSummary"), rank) for node, rank in ranked]
     return Listing(site="imdb", entries=entries)
 
 
-def _search(props: PageProps) -> Listing:
+def _search(props: dict[str, Any]) -> Listing:
     """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
     found = dig.at(props.get("searchResults"), "titleResults")
     entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
     return Listing(site="imdb", entries=entries, total=_total(found), next=dig.text(found, "endCursor"))
 
 
-def _find(props: PageProps) -> Listing:
+def _find(props: dict[str, Any]) -> Listing:
     found = props.get("titleResults")
     entries = [_search_entry(row) for row in _rows(found, "results")]
     return Listing(site="imdb", entries=entries, next=dig.text(found, "nextCursor"))
 
 
-def _calendar(props: PageProps) -> Listing:
+def _calendar(props: dict[str, Any]) -> Listing:
     """Read the calendar of releases, each with its date."""
     rows = (row for group in _rows(props, "groups") for row in _rows(group, "entries"))
     return Listing(site="imdb", entries=[read_entry(row, None) for row in rows])
 
 
 def _rank(edge: Any) -> int | None:
-    return check_rank(dig.integer(edge, "currentRank"))
+    return attempt(lambda: read_rank(dig.at(edge, "currentRank")))
 
 
 chart = _list_page("chart", _chart)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import (
@@ -22,21 +22,26 @@ from moviecrawler.extract.findings import (
     scores_of,
 )
 from moviecrawler.extract.imdb_credits import credit_places
-from moviecrawler.extract.imdb_series import numbers_of_row, series_places
-from moviecrawler.extract.imdb_traits import dig_address, read_histogram, texts_at, trait_places
+from moviecrawler.extract.imdb_traits import (
+    TEXTS,
+    awards,
+    connections,
+    histogram,
+    number_in_row,
+    number_in_series,
+    offers,
+    seasons_displayed,
+    seasons_numbered,
+    similar,
+    title_id,
+    web_address,
+)
+from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
-from moviecrawler.items import Amount, Entry, Movie, Role, Score
-from moviecrawler.urls import IMDB_ID, title_url
+from moviecrawler.items import Amount, AmountKind, Entry, Role, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from moviecrawler.extract.imdb_props import TitleData
     from moviecrawler.items import TitleKind
-
-_T = TypeVar("_T")
-
-# --- Titles ---------------------------------------------------------------------------------------------------------
 
 TITLE_KINDS: dict[str, TitleKind] = {
     "movie": "movie",
@@ -55,102 +60,11 @@ TITLE_KINDS: dict[str, TitleKind] = {
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _TOP_PLACES = 250
 _MINUTE = 60
-AmountKind = Literal["budget", "opening_weekend", "domestic", "worldwide"]
-_AMOUNTS: tuple[tuple[AmountKind, tuple[str, ...]], ...] = (
-    ("budget", ("productionBudget", "budget")),
-    ("opening_weekend", ("openingWeekendGross", "gross", "total")),
-    ("domestic", ("lifetimeGross", "total")),
-    ("worldwide", ("worldwideGross", "total")),
-)
+_FEWEST_VOTES = 5
+"""Votes that a title needs to have a rating."""
 
 
-def read_known_movie(sources: list[TitleData]) -> Findings:
-    """Return the title of a page, which always says which one it is and of what type; an answer of the API need not.
-
-    Raises ShapeError as `read_movie` does, and when the page says neither.
-    """
-    found = read_movie(sources)
-    if found.movie.site_id is None:
-        raise ShapeError("site_id", "the page has no id")
-    if found.movie.title_type is None:
-        raise ShapeError("title_type", "the page has no titleType")
-    return found
-
-
-def read_movie(sources: list[TitleData]) -> Findings:
-    """Return what one or more objects say of a title; each fact is taken from the first that has it.
-
-    Raises ShapeError when they name no title, or several.
-    """
-    ids = dict.fromkeys(_id(site_id) for source in sources if (site_id := dig.text(source, "id")))
-    if len(ids) > 1:
-        raise ShapeError("site_id", f"the page names {' and '.join(map(str, ids))}")
-    site_id = next(iter(ids), None)
-
-    def at(read: Callable[[Any], _T | NoValue], *path: str) -> _T | NoValue:
-        return first(*(partial(dig.read, read, source, *path) for source in sources))
-
-    def value(read: Callable[[Any], _T | None], *path: str) -> _T | None:
-        found_ = at(read, *path)
-        return None if found_ is ABSENT else found_
-
-    name = value(dig.text, "titleText", "text")
-    if name is None:
-        raise ShapeError("title", "the page has no titleText")
-    title_type = value(dig.text, "titleType", "id")
-    kind = TITLE_KINDS.get(title_type or "", "other")
-    found = Findings(
-        Movie(
-            site="imdb",
-            site_id=site_id,
-            imdb_id=site_id,
-            url=None if site_id is None else title_url("imdb", site_id),
-            title=name,
-            kind=kind,
-        )
-    )
-    found.look("title_type", lambda: title_type)
-    found.look("original_title", lambda: other_than(name, at(dig.text, "originalTitleText", "text")))
-    found.look("year", lambda: at(_year_of, "releaseYear", "year"))
-    if kind == "series":
-        found.look("end_year", lambda: at(_year_of, "releaseYear", "endYear"))
-    found.look("release_date", lambda: at(_date, "releaseDate"))
-    found.look("runtime_minutes", lambda: at(_minutes, "runtime", "seconds"))
-    found.look("genres", lambda: at(texts_at("text"), "genres", "genres"))
-    # countriesOfOrigin has ids only where both are there.
-    for key in ("countriesDetails", "countriesOfOrigin"):
-        found.look("countries", partial(at, texts_at("text"), key, "countries"))
-    found.look("languages", lambda: at(texts_at("text"), "spokenLanguages", "spokenLanguages"))
-    found.look("certificate", lambda: at(dig.text, "certificate", "rating"))
-    found.look("plot", lambda: at(dig.text, "plot", "plotText", "plainText"))
-    found.look("poster_url", lambda: at(dig_address, "primaryImage", "url"))
-    found.look("poster_width", lambda: at(dig.pixels, "primaryImage", "width"))
-    found.look("poster_height", lambda: at(dig.pixels, "primaryImage", "height"))
-    found.look("scores.imdb", lambda: at(_imdb_score, "ratingsSummary"))
-    facts = {
-        "reviews": lambda: at(dig.size, "reviews", "total"),
-        "histogram": lambda: at(read_histogram, "aggregateRatingsBreakdown", "histogram", "histogramValues"),
-    }
-    found.look_beside("imdb", facts)
-    found.look("scores.metascore", lambda: at(_metascore, "metacritic", "metascore"))
-    for kind_, path in _AMOUNTS:
-        found.look(f"amounts.{kind_}", partial(at, partial(_amount, kind_), *path))
-    rank_field = "imdb_top250_tv_rank" if kind == "series" else "imdb_top250_rank"
-    found.look(rank_field, lambda: at(_top_place, "ratingsSummary", "topRanking"))
-    found.look("popularity_rank", lambda: at(_rank, "meterRanking", "currentRank"))
-    found.look(
-        "critic_review_count", lambda: at(lambda total: dig.size(total) or ABSENT, "criticReviewsTotal", "total")
-    )
-    for role in get_args(Role):
-        found.look(f"credits.{role}", *credit_places(sources, role))
-    for field, places in [*series_places(sources, kind).items(), *trait_places(sources).items()]:
-        found.look(field, *places)
-    return found
-
-
-def brief_genres(sources: list[TitleData]) -> list[str] | NoValue:
-    """Return the genres of the list that is sometimes cut."""
-    return first(*(partial(dig.read, texts_at("genre", "text"), source, "titleGenres", "genres") for source in sources))
+# --- Values ---------------------------------------------------------------------------------------------------------
 
 
 def _year_of(value: Any) -> int | None:
@@ -158,18 +72,22 @@ def _year_of(value: Any) -> int | None:
     return None if year is None else check_year(year)
 
 
-def _rank(value: Any) -> int | None:
-    return check_rank(dig.integer(value))
+def read_rank(value: Any) -> int | None:
+    """Return a rank, 1 and up."""
+    number = dig.integer(value)
+    if number is not None and number < 1:
+        raise ShapeError("rank", f"{number} is not a rank")
+    return number
+
+
+def _positive(total: Any) -> int | NoValue:
+    return dig.size(total) or ABSENT
 
 
 def _top_place(ranking: Any) -> int | NoValue:
     """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
-    rank = dig.read(_rank, ranking, "rank")
-    return ABSENT if isinstance(rank, int) and rank > _TOP_PLACES else rank
-
-
-_FEWEST_VOTES = 5
-"""Votes that a title needs to have a rating."""
+    place = dig.read(read_rank, ranking, "rank")
+    return ABSENT if isinstance(place, int) and place > _TOP_PLACES else place
 
 
 def _imdb_score(summary: Any) -> Score | NoValue:
@@ -207,64 +125,6 @@ def _amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
     return Amount(kind=kind, value=amount, currency=currency)
 
 
-# --- Rows of lists --------------------------------------------------------------------------------------------------
-
-
-def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
-    """Return a row of a list: an object about a title, or the flattened form of searches, with texts in place of objects.
-
-    `rating` is the row's ratingsSummary, None for lists without ratings; `rank` the place that the list gives it.
-    What else can't be read of it is left out. Raises ShapeError when it has no id or title.
-    """
-    site_id = _id(dig.text(row, "id") or dig.text(row, "titleId"))
-    name = dig.text(_value(row, "titleText", "text"))
-    if site_id is None or name is None:
-        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
-    title_type = attempt(lambda: dig.text(_value(row, "titleType", "id")) or dig.text(row, "type"))
-    season, episode = numbers_of_row(row)
-    return Entry(
-        site_id=site_id,
-        title=name,
-        season=season,
-        episode=episode,
-        year=attempt(lambda: _year_of(_value(row, "releaseYear", "year"))),
-        kind=TITLE_KINDS.get(title_type, "other") if title_type else None,
-        rank=rank,
-        release_date=_stated_date(row),
-        scores=_scores_of_row(row, rating),
-    )
-
-
-def _scores_of_row(row: Any, rating: Any) -> list[Score]:
-    """Return a row's scores."""
-    metascore = {"score": row["metascore"]} if isinstance(row, dict) and "metascore" in row else None
-    return scores_of(
-        lambda: _imdb_score(rating) if rating is not None else None,
-        lambda: _metascore(metascore) if metascore is not None else None,
-    )
-
-
-def _value(row: Any, key: str, inner: str) -> Any:
-    value = dig.at(row, key)
-    return dig.at(value, inner) if isinstance(value, dict) else value
-
-
-# --- Values ---------------------------------------------------------------------------------------------------------
-
-
-def _id(text: str | None) -> str | None:
-    if text is not None and not IMDB_ID.fullmatch(text):
-        raise ShapeError("site_id", f"{text!r} is not an id of a title")
-    return text
-
-
-def check_rank(rank: int | None) -> int | None:
-    """Return a rank, 1 and up, or None. Raises ShapeError."""
-    if rank is not None and rank < 1:
-        raise ShapeError("rank", f"{rank} is not a rank")
-    return rank
-
-
 def _minutes(value: Any) -> int | None:
     """Return a runtime in minutes; 1 for the few titles of some seconds, as in IMDb's own datasets."""
     seconds = dig.integer(value)
@@ -288,6 +148,147 @@ def _date(value: Any) -> str | NoValue:
     return iso_date(year, month, None if day is ABSENT else day)
 
 
-def _stated_date(row: Any) -> str | None:
+# --- Titles ---------------------------------------------------------------------------------------------------------
+
+
+_Fact = tuple[Any, ...]
+"""The name of a field, what reads it, and its paths, the best one first."""
+_FACTS: tuple[_Fact, ...] = (
+    ("year", _year_of, "releaseYear.year"),
+    ("release_date", _date, "releaseDate"),
+    ("runtime_minutes", _minutes, "runtime.seconds"),
+    ("genres", dig.texts("text"), "genres.genres"),
+    # countriesOfOrigin has ids only where both are there.
+    ("countries", dig.texts("text"), "countriesDetails.countries", "countriesOfOrigin.countries"),
+    ("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
+    ("certificate", dig.text, "certificate.rating"),
+    ("plot", dig.text, "plot.plotText.plainText"),
+    ("poster_url", web_address, "primaryImage.url"),
+    ("poster_width", dig.pixels, "primaryImage.width"),
+    ("poster_height", dig.pixels, "primaryImage.height"),
+    ("scores.imdb", _imdb_score, "ratingsSummary"),
+    ("scores.imdb.reviews", dig.size, "reviews.total"),
+    ("scores.imdb.histogram", histogram, "aggregateRatingsBreakdown.histogram.histogramValues"),
+    ("scores.metascore", _metascore, "metacritic.metascore"),
+    ("amounts.budget", partial(_amount, "budget"), "productionBudget.budget"),
+    ("amounts.opening_weekend", partial(_amount, "opening_weekend"), "openingWeekendGross.gross.total"),
+    ("amounts.domestic", partial(_amount, "domestic"), "lifetimeGross.total"),
+    ("amounts.worldwide", partial(_amount, "worldwide"), "worldwideGross.total"),
+    ("popularity_rank", read_rank, "meterRanking.currentRank"),
+    ("critic_review_count", _positive, "criticReviewsTotal.total"),
+    ("keywords", TEXTS, "keywords.edges", "storylineKeywords.edges"),
+    ("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
+    ("taglines", TEXTS, "taglines.edges"),
+    ("related.similar", similar, "moreLikeThisTitles.edges"),
+    ("related.connection", connections, "connections.edges"),
+    ("offers", offers, "watchOptionsByCategory.categorizedWatchOptionsList"),
+)
+"""Where the objects of a page have each fact, and what reads it there."""
+_FACTS_OF: dict[TitleKind, tuple[_Fact, ...]] = {
+    "movie": (("imdb_top250_rank", _top_place, "ratingsSummary.topRanking"),),
+    "series": (
+        ("end_year", _year_of, "releaseYear.endYear"),
+        ("imdb_top250_tv_rank", _top_place, "ratingsSummary.topRanking"),
+        ("season_count", partial(seasons_numbered, "number"), "episodes.seasons"),
+        ("season_count", seasons_displayed, "episodes.displayableSeasons"),
+        ("episode_count", _positive, "episodes.totalEpisodes.total", "episodes.episodes.total"),
+    ),
+    "episode": (
+        ("imdb_top250_rank", _top_place, "ratingsSummary.topRanking"),
+        ("series_id", title_id, "series.series.id"),
+        ("series_title", dig.text, "series.series.titleText.text"),
+        (
+            *("season", number_in_series, "series.episodeNumber.seasonNumber"),
+            *(f"series.displayableEpisodeNumber.displayableSeason.{key}" for key in ("season", "text")),
+        ),
+        (
+            *("episode", number_in_series, "series.episodeNumber.episodeNumber"),
+            *(f"series.displayableEpisodeNumber.episodeNumber.{key}" for key in ("episodeNumber", "text")),
+        ),
+    ),
+}
+"""What only titles of a kind have; every other kind has what a movie has."""
+
+
+def read_known_movie(sources: list[dict[str, Any]]) -> Findings:
+    """Return the title of a page, which always says which one it is and of what type; an answer of the API need not.
+
+    Raises ShapeError as `read_movie` does, and when the page says neither.
+    """
+    found = read_movie(sources)
+    if found.movie.site_id is None:
+        raise ShapeError("site_id", "the page has no id")
+    if found.movie.title_type is None:
+        raise ShapeError("title_type", "the page has no titleType")
+    return found
+
+
+def read_movie(sources: list[dict[str, Any]]) -> Findings:
+    """Return what one or more objects say of a title; each fact is taken from the first that has it.
+
+    Raises ShapeError when they name no title, or several.
+    """
+    ids = dict.fromkeys(site_id for source in sources if (site_id := title_id(source, "id")))
+    if len(ids) > 1:
+        raise ShapeError("site_id", f"the page names {' and '.join(ids)}")
+
+    def stated(*path: str) -> str | None:
+        found = first(*(partial(dig.read, dig.text, source, *path) for source in sources))
+        return None if found is ABSENT else found
+
+    name = stated("titleText", "text")
+    if name is None:
+        raise ShapeError("title", "the page has no titleText")
+    title_type = stated("titleType", "id")
+    found = Findings(new_title("imdb", next(iter(ids), None), name, TITLE_KINDS.get(title_type or "", "other")))
+    found.look("title_type", lambda: title_type)
+    found.look(
+        "original_title", lambda: other_than(name, first(*dig.places(dig.text, sources, "originalTitleText.text")))
+    )
+    for field, read, *paths in (*_FACTS, *_FACTS_OF.get(found.movie.kind, _FACTS_OF["movie"])):
+        found.look(field, *dig.places(read, sources, *paths))
+    found.look("awards", *(partial(awards, source) for source in sources))
+    for role in get_args(Role):
+        found.look(f"credits.{role}", *credit_places(sources, role))
+    return found
+
+
+def brief_genres(sources: list[dict[str, Any]]) -> list[str] | NoValue:
+    """Return the genres of the list that is sometimes cut."""
+    return first(*dig.places(dig.texts("genre", "text"), sources, "titleGenres.genres"))
+
+
+# --- Rows of lists --------------------------------------------------------------------------------------------------
+
+
+def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
+    """Return a row of a list: an object about a title, or the flattened form of searches, with texts in place of objects.
+
+    `rating` is the row's ratingsSummary, None for lists without ratings; `rank` the place that the list gives it.
+    What else can't be read of it is left out. Raises ShapeError when it has no id or title.
+    """
+    site_id = title_id(row, "id") or title_id(row, "titleId")
+    name = dig.text(_value(row, "titleText", "text"))
+    if site_id is None or name is None:
+        raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
+    title_type = attempt(lambda: dig.text(_value(row, "titleType", "id")) or dig.text(row, "type"))
     date = attempt(lambda: dig.read(_date, row, "releaseDate"))
-    return date if isinstance(date, str) else None
+    return Entry(
+        site_id=site_id,
+        title=name,
+        season=number_in_row(row, "season"),
+        episode=number_in_row(row, "episode"),
+        year=attempt(lambda: _year_of(_value(row, "releaseYear", "year"))),
+        kind=TITLE_KINDS.get(title_type, "other") if title_type else None,
+        rank=rank,
+        release_date=date if isinstance(date, str) else None,
+        scores=scores_of(
+            lambda: _imdb_score(rating) if rating is not None else None,
+            lambda: _metascore({"score": row["metascore"]}) if "metascore" in row else None,
+        ),
+    )
+
+
+def _value(row: Any, key: str, inner: str) -> Any:
+    value = dig.at(row, key)
+    return dig.at(value, inner) if isinstance(value, dict) else value

@@ -1,124 +1,69 @@
-"""The data in the script of IMDb's pages, as far as anything of it is read.
+"""IMDb's `__NEXT_DATA__`, as far as anything of it is read.
 
 Most of the script are translations, tracking and further reading. Only what is named here is built.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, script, starts_with
 from moviecrawler.extract.findings import ShapeError
 
 
-class Category(TypedDict, total=False):
-    """A department of a page of credits, with its people."""
-
-    id: Any
-    section: Any
+def _object(name: str, **members: Any) -> Any:
+    """Return the type of an object of which only these members are built."""
+    return TypedDict(name, members, total=False)  # type: ignore[operator] # mypy wants them written out
 
 
-class _Named(TypedDict, total=False):
-    id: Any
-    titleText: Any
+def _objects(name: str, **members: Any) -> Any:
+    """Return the type of a list of such objects. It can be null, and each of them, too."""
+    item = _object(name, **members) | None
+    return list[item] | None  # type: ignore[valid-type]
 
 
-class _NamedEdge(TypedDict, total=False):
-    node: _Named | None
+_TOTAL = _object("Total", total=Any) | None
+_NAMED = _object("Named", id=Any, titleText=Any) | None
+_FACTS = (
+    *(
+        "id",
+        "titleText",
+        "originalTitleText",
+        "titleType",
+        "releaseYear",
+        "releaseDate",
+        "runtime",
+        "series",
+        "episodes",
+    ),
+    *("genres", "titleGenres", "countriesDetails", "countriesOfOrigin", "spokenLanguages", "certificate", "plot"),
+    *("primaryImage", "ratingsSummary", "aggregateRatingsBreakdown", "metacritic", "meterRanking"),
+    *("productionBudget", "openingWeekendGross", "lifetimeGross", "worldwideGross"),
+    *("directors", "writers", "creators", "principalCast", "cast", "castV2", "crewV2"),
+    *("principalCredits", "principalCreditsV2", "directorsPageTitle", "creatorsPageTitle"),
+    *("keywords", "storylineKeywords", "interests", "taglines", "connections", "watchOptionsByCategory"),
+    *("wins", "nominations", "nominationsExcludeWins", "prestigiousAwardSummary"),
+)
+_TITLE = _object(
+    "Title",
+    **dict.fromkeys(_FACTS, Any),
+    categories=_objects("Category", id=Any, section=Any),
+    moreLikeThisTitles=_object("Edges", edges=_objects("Edge", node=_NAMED)) | None,
+    reviews=_TOTAL,
+    criticReviewsTotal=_TOTAL,
+)
+"""What is read of an object about one title."""
+_OBJECTS = {
+    "aboveTheFoldData": _TITLE | None,
+    "mainColumnData": _TITLE | None,
+    "contentData": _object("Content", entityMetadata=_TITLE | None, section=Any, categories=Any) | None,
+}
+_PAGE_PROPS = _object("PageProps", **_OBJECTS, pageData=Any, searchResults=Any, titleResults=Any, groups=Any)
+_NEXT_DATA = _object("NextData", props=_object("Props", pageProps=_PAGE_PROPS), pageProps=_PAGE_PROPS)
 
 
-class _NamedEdges(TypedDict, total=False):
-    edges: list[_NamedEdge | None] | None
-
-
-class _Total(TypedDict, total=False):
-    total: Any
-
-
-class TitleData(TypedDict, total=False):
-    """What is read of an object about one title."""
-
-    id: Any
-    titleText: Any
-    originalTitleText: Any
-    titleType: Any
-    releaseYear: Any
-    releaseDate: Any
-    runtime: Any
-    series: Any
-    genres: Any
-    titleGenres: Any
-    countriesDetails: Any
-    countriesOfOrigin: Any
-    spokenLanguages: Any
-    certificate: Any
-    plot: Any
-    primaryImage: Any
-    ratingsSummary: Any
-    metacritic: Any
-    meterRanking: Any
-    productionBudget: Any
-    openingWeekendGross: Any
-    lifetimeGross: Any
-    worldwideGross: Any
-    directors: Any
-    writers: Any
-    creators: Any
-    principalCast: Any
-    cast: Any
-    castV2: Any
-    crewV2: Any
-    principalCredits: Any
-    principalCreditsV2: Any
-    directorsPageTitle: Any
-    creatorsPageTitle: Any
-    categories: list[Category | None] | None
-    keywords: Any
-    storylineKeywords: Any
-    interests: Any
-    taglines: Any
-    wins: Any
-    nominations: Any
-    nominationsExcludeWins: Any
-    prestigiousAwardSummary: Any
-    moreLikeThisTitles: _NamedEdges | None
-    connections: Any
-    watchOptionsByCategory: Any
-    aggregateRatingsBreakdown: Any
-    reviews: _Total | None
-    criticReviewsTotal: _Total | None
-    episodes: Any
-
-
-class _ContentData(TypedDict, total=False):
-    entityMetadata: TitleData | None
-    section: Any
-    categories: Any
-
-
-class PageProps(TypedDict, total=False):
-    """What is read of a page's script."""
-
-    tconst: Any
-    aboveTheFoldData: TitleData | None
-    mainColumnData: TitleData | None
-    contentData: _ContentData | None
-    pageData: Any
-    searchResults: Any
-    titleResults: Any
-    groups: Any
-
-
-class _Props(TypedDict, total=False):
-    pageProps: PageProps
-
-
-class _NextData(_Props, total=False):
-    props: _Props
-
-
-def page_props(body: bytes) -> PageProps | None:
+def page_props(body: bytes) -> dict[str, Any] | None:
     """Return what a page's script holds, or the bare JSON of one; None when the page has no such script.
 
     Raises ShapeError when that isn't what it was, or the page ends inside it.
@@ -127,9 +72,9 @@ def page_props(body: bytes) -> PageProps | None:
     if raw is None:
         return None
     try:
-        data: _NextData = decode_json(raw, _NextData)
+        data: dict[str, Any] = decode_json(raw, _NEXT_DATA)
         # The site's own scripts fetch the next page as `pageProps` alone.
-        props = data.get("props", data).get("pageProps")
+        props: dict[str, Any] | None = data.get("props", data).get("pageProps")
     except ShapeError:
         props = _odd_page_props(decode_json(raw))
     if props is None:
@@ -137,14 +82,12 @@ def page_props(body: bytes) -> PageProps | None:
     return props
 
 
-def _odd_page_props(data: Any) -> PageProps | None:
+def _odd_page_props(data: Any) -> dict[str, Any] | None:
     """Return what is of the expected type in a script of which something is not."""
     found = dig.at(data, "props", "pageProps") or dig.at(data, "pageProps")
     if not isinstance(found, dict):
         return None
-    objects = ("aboveTheFoldData", "mainColumnData", "contentData")
-    odd = {name for name in objects if not isinstance(found.get(name), dict | None)}
-    return cast("PageProps", {name: value for name, value in found.items() if name not in odd})
+    return {name: value for name, value in found.items() if name not in _OBJECTS or isinstance(value, dict | None)}
 
 
 def is_json(body: bytes) -> bool:

@@ -20,14 +20,15 @@ from moviecrawler.extract.findings import ShapeError, attempt, scores_of
 from moviecrawler.extract.legacy import metacritic_lists, metacritic_titles
 from moviecrawler.extract.metacritic_product import (
     NOT_FOUND,
+    SEASONS,
     component_name,
     from_components,
     product_id,
     read_day,
     read_year,
     refuse_errors,
+    seasons_of,
 )
-from moviecrawler.extract.metacritic_seasons import SEASONS, seasons_of
 from moviecrawler.extract.metacritic_traits import OFFERS, RELATED, SUMMARIES
 from moviecrawler.extract.metacritic_values import KINDS, id_in, read_score
 from moviecrawler.extract.series import check_asked

@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt
-from moviecrawler.extract.metacritic_seasons import read_premiere, score_in_row, season_row
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.metacritic_traits import (
     SUMMARIES,
+    add_facts,
     id_of_product,
     is_own,
     look_beside_scores,
@@ -24,15 +24,19 @@ from moviecrawler.extract.metacritic_values import (
     read_date,
     read_poster,
     read_score,
+    without_season,
 )
+from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.urls import HOMES, IMDB_ID, part_of_series
 
 if TYPE_CHECKING:
-    from moviecrawler.items import Credit, Role, Score, ScoreKind
+    from moviecrawler.items import Credit, Movie, Role, Score, ScoreKind
 
 _IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
 NOT_FOUND: Final = 404
+SEASONS: Final = "seasons"
+_SUMMARIES_OF_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
 _SEASON_COUNTS: Final = ("seasonCount", "numberOfSeasons")
 
 
@@ -64,18 +68,18 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
         raise ShapeError("title", "a product without one")
     found = Findings(new_movie(product_id(product, components, stated), title))
     site_id = found.movie.site_id or ""
-    row = season_row(components, site_id)
+    row = _season_row(components, site_id)
     if found.movie.season is None:
         found.look("imdb_id", lambda: dig.read(_imdb_id, product, "imdbId"))
         # A film that is shown again has the year of its first release and the date of the last.
         found.look("release_date", lambda: dig.read(read_day, product, "releaseDate"))
         found.look("year", lambda: read_year(product))
     else:
-        found.look("year", lambda: dig.read(read_premiere, row, "releaseYear"))
+        found.look("year", lambda: dig.read(_premiere, row, "releaseYear"))
     if found.movie.kind == "series":
         found.look("season_count", *(partial(dig.read, _number, product, key) for key in _SEASON_COUNTS))
     found.look("runtime_minutes", lambda: dig.read(_minutes, product, "duration"))
-    found.look("genres", lambda: dig.read(_genres, product, "genres"))
+    found.look("genres", lambda: dig.read(dig.texts("name"), product, "genres"))
     found.look("certificate", lambda: dig.read(dig.text, product, "rating"))
     found.look("plot", lambda: dig.read(dig.text, product, "description"))
     image = attempt(lambda: _image(product))
@@ -91,7 +95,7 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
         "scores.metascore",
         partial(_component_score, site_id, components, "metascore"),
         partial(_own_score, site_id, components),
-        partial(score_in_row, "metascore", site_id, row),
+        partial(_score_in_row, "metascore", site_id, row),
     )
     found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
     look_beside_scores(found, components)
@@ -161,11 +165,6 @@ def _minutes(value: Any) -> int | NoValue:
     return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
 
 
-def _genres(items: Any) -> list[str] | None:
-    names = [dig.text(item, "name") for item in dig.items(items)]
-    return None if None in names else [name for name in names if name]
-
-
 def _image(product: Any) -> Any:
     """Return the first picture that a product has with a path; None without one."""
     images = [dig.read(dig.at, product, "image"), *dig.items(product, "images")]
@@ -210,3 +209,59 @@ def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
     # Of a member of the cast these are the parts played, of all others what they did.
     parts = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
     return name, None if address is ABSENT else address, " / ".join(part for part in parts if part)
+
+
+# --- Seasons --------------------------------------------------------------------------------------------------------
+# The page of a series, and those of its seasons, have a list of them: the component `seasons`.
+
+
+def _season_row(components: dict[str | None, Any], site_id: str) -> Any:
+    """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
+    return next((row for row in _rows(components) if attempt(partial(_id_of, row)) == site_id), None)
+
+
+def seasons_of(series: Movie, components: dict[str | None, Any]) -> list[Movie]:
+    """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by."""
+    return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
+
+
+def _score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
+    """Return a season's score in its row; None where the address of the score is its series' or another season's."""
+    name = _SUMMARIES_OF_ROWS[kind]
+    if not is_own(site_id, attempt(lambda: dig.at(row, name))):
+        return None
+    return dig.read(partial(read_score, kind), row, name)
+
+
+def _premiere(year: Any) -> int | None:
+    """Return the year of a season."""
+    number = dig.integer(year)
+    return check_year(number) if number else None
+
+
+def _rows(components: dict[str | None, Any]) -> list[Any]:
+    data = attempt(partial(dig.at, components.get(SEASONS), "data"))
+    return next(
+        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig.items, data, *path)))),
+        [],
+    )
+
+
+def _id_of(row: Any) -> str | None:
+    """Return a season's id, by its own address or by that of its scores."""
+    addresses = (attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
+    return next(filter(None, map(id_in, addresses)), None)
+
+
+def _season(series: Movie, row: Any) -> Movie | None:
+    site_id, title = _id_of(row), attempt(lambda: dig.text(row, "title"))
+    scores = scores_of(*(partial(_score_in_row, kind, site_id or "", row) for kind in _SUMMARIES_OF_ROWS))
+    for score in scores:
+        add_facts(score, row[_SUMMARIES_OF_ROWS[score.kind]])
+    return listed_season(
+        series,
+        site_id,
+        without_season(site_id, title) if site_id and title else None,
+        scores,
+        year=attempt(lambda: _premiere(row["releaseYear"])),
+    )

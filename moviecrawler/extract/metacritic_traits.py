@@ -84,19 +84,17 @@ def add_facts(score: Score, summary: Any) -> None:
 
 def look_beside_scores(found: Findings, components: dict[str | None, Any]) -> None:
     """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
-    product = dig.at(components.get("product"), "data", "item")
-    own = attempt(lambda: own_summary(found.movie.site_id or "", components))
+    product, site_id = dig.at(components.get("product"), "data", "item"), found.movie.site_id or ""
+    own = attempt(lambda: own_summary(site_id, components))
     for kind, name in SUMMARIES.items():
         of_page = attempt(partial(dig.at, components.get(name), "data", "item"))
-        summaries = [
-            of_page if is_own(found.movie.site_id or "", of_page) else None,
-            *([own] if kind == "metascore" else []),
-        ]
-        places = {fact: partial(dig.first, dig.size, summaries, key) for fact, key in _COUNTS.items()}
-        found.look_beside(kind, {**places, "sentiment": partial(dig.first, _sentiment, summaries, "sentiment")})
-    found.look_beside("metascore", {"average": lambda: dig.read(_average, own, "normalizedScore")})
+        summaries = [of_page if is_own(site_id, of_page) else None, *([own] if kind == "metascore" else [])]
+        for fact, key in _COUNTS.items():
+            found.look(f"scores.{kind}.{fact}", partial(dig.first, dig.size, summaries, key))
+        found.look(f"scores.{kind}.sentiment", partial(dig.first, _sentiment, summaries, "sentiment"))
+    found.look("scores.metascore.average", *dig.places(_average, [own], "normalizedScore"))
     if found.movie.season is None:  # the product beside a season's scores is its series
-        found.look_beside("metascore", {"certified": lambda: _must(product)})
+        found.look("scores.metascore.certified", lambda: _must(product))
 
 
 def _sentiment(text: Any) -> str | None:

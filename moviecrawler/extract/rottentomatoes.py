@@ -209,7 +209,8 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     for score_kind in _SCORES:
         places = [shown.scores.get(score_kind), partial(_ld_score, ld) if score_kind == "tomatometer" else None]
         found.look(f"scores.{score_kind}", *filter(None, places))
-        found.look_beside(score_kind, facts_beside(score_kind, shown.sides.get(score_kind, [])))
+        for fact, place in facts_beside(score_kind, shown.sides.get(score_kind, [])).items():
+            found.look(f"scores.{score_kind}.{fact}", place)
     _look_at_details(found, body, details or {}, shown)
     found.look("credits.director", lambda: _credits("director", _ld_people(ld, "director")))
     if tree is not None:
@@ -234,11 +235,8 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
 
 
 def _new_movie(site_id: str | None, title: str, ld: dict[str, Any]) -> Movie:
-    if site_id is not None:
-        return new_title("rottentomatoes", site_id, title, title_kind(site_id))
-    return Movie(
-        site="rottentomatoes", site_id=None, url=None, title=title, kind=KINDS.get(_ld_type(ld) or "", "movie")
-    )
+    kind = title_kind(site_id) if site_id else KINDS.get(_ld_type(ld) or "", "movie")
+    return new_title("rottentomatoes", site_id, title, kind)
 
 
 def _series_in(tag: str | None, title: str) -> str | None:

@@ -22,15 +22,19 @@ LONGEST_TITLE = 500
 """Characters of a season's title: more is a row that was never closed."""
 
 
-def new_title(site: Site, site_id: str, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
-    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id."""
-    part = part_of_series(site, site_id)
+def new_title(site: Site, site_id: str | None, title: str, kind: TitleKind, series_title: str | None = None) -> Movie:
+    """Return a title with what its id says of it: `kind` is that of a whole title, and which part of a series it is stands in the id.
+
+    A piece of a page that doesn't name itself has no id.
+    """
+    part = part_of_series(site, site_id) if site_id else None
     return Movie(
         site=site,
         site_id=site_id,
-        url=title_url(site, site_id),
+        url=title_url(site, site_id) if site_id else None,
         title=title,
         kind=part.kind if part else kind,
+        imdb_id=site_id if site == "imdb" else None,
         series_id=part.series_id if part else None,
         series_title=series_title if part else None,
         season=part.season if part else None,

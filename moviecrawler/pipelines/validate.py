@@ -20,6 +20,7 @@ from moviecrawler.items import (
     HISTOGRAM_BARS,
     SCORE_SCALES,
     Amount,
+    AmountKind,
     Award,
     Credit,
     Miss,
@@ -36,10 +37,11 @@ from moviecrawler.items import (
     TitleKind,
 )
 from moviecrawler.pipelines.adapting import adapted, is_foreign
-from moviecrawler.pipelines.cleaning import TEXT_LISTS, TEXTS, clean_texts
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.value_checks import (
     LONGEST,
+    TEXT_LISTS,
+    TEXTS,
     check_choice,
     check_given,
     check_integer,
@@ -47,13 +49,13 @@ from moviecrawler.pipelines.value_checks import (
     check_number,
     check_text,
     check_unique,
+    clean_texts,
 )
 from moviecrawler.signals import item_rejected
 from moviecrawler.texts import on_one_line, shortened
 from moviecrawler.urls import HOMES, id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -75,16 +77,12 @@ _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
 
 _RANGES = {
-    "year": (1870, 2100),
-    "end_year": (1870, 2100),
+    **dict.fromkeys(("year", "end_year"), (1870, 2100)),
     "runtime_minutes": (1, 100_000),
-    "imdb_top250_rank": (1, 250),
-    "imdb_top250_tv_rank": (1, 250),
+    **dict.fromkeys(("imdb_top250_rank", "imdb_top250_tv_rank"), (1, 250)),
     **dict.fromkeys(("popularity_rank", "critic_review_count", "season_count", "episode_count"), (1, _MOST)),
-    "poster_width": (1, 100_000),
-    "poster_height": (1, 100_000),
-    "season": (0, _MOST),
-    "episode": (0, _MOST),
+    **dict.fromkeys(("poster_width", "poster_height"), (1, 100_000)),
+    **dict.fromkeys(("season", "episode"), (0, _MOST)),
     "list_rank": (1, _MOST),
 }
 _PAID: tuple[OfferKind, ...] = ("rent", "buy")
@@ -94,7 +92,6 @@ _NAMER = re.compile("[a-z_]{1,30}")
 _MOST_IDS = 100
 """External ids of a title."""
 _OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
-_AMOUNT_KINDS = get_args(get_type_hints(Amount)["kind"])
 
 
 class ValidatePipeline:
@@ -136,10 +133,12 @@ class ValidatePipeline:
         return item
 
     async def _check_batch(self, batch: MovieBatch) -> None:
-        refused = {id(movie): error for movie, error in _refused(batch.movies)}
-        movies, batch.movies = batch.movies, [movie for movie in batch.movies if id(movie) not in refused]
+        movies, batch.movies = batch.movies, []
         for movie in movies:
-            if (error := refused.get(id(movie))) is not None:
+            try:
+                _check(movie)
+                batch.movies.append(movie)
+            except InvalidItemError as error:
                 dropped = DropItem(await self._reject(movie, error))
                 logger.warning("Rejected %s %s: %s", movie.site, movie.site_id, dropped)
                 self._signals.send_catch_log(item_dropped, item=movie, response=None, spider=None, exception=dropped)
@@ -160,21 +159,13 @@ class ValidatePipeline:
         return reason
 
 
-def _refused(movies: Iterable[Movie]) -> Iterator[tuple[Movie, InvalidItemError]]:
-    """Yield the movies that can't be right."""
-    for movie in movies:
-        try:
-            _check(movie)
-        except InvalidItemError as error:
-            yield movie, error
-
-
 def _check(item: Any) -> None:
     """Clean the texts of a Movie or Miss, and raise InvalidItemError when it can't be right."""
     if isinstance(item, Movie):
         clean_texts(item)
         check_movie(item)
-        _check_scraped(item)
+        if item.scraped_at is None:
+            raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
     elif isinstance(item, Miss):
         item.reason = shortened(on_one_line(item.reason), _LONGEST_REASON) or item.outcome
         check_miss(item)
@@ -222,11 +213,6 @@ def check_movie(movie: Movie) -> None:
     _check_silent(movie)
     if movie.fetch is not None:
         check_text("fetch", movie.fetch.url)
-
-
-def _check_scraped(movie: Movie) -> None:
-    if movie.scraped_at is None:
-        raise InvalidItemError("scraped_at", "is missing, so that no store could tell newer from older")
 
 
 def _check_identity(movie: Movie) -> None:
@@ -278,7 +264,7 @@ def _check_time(field: str, when: object) -> None:
 
 
 def _check_credits(credits_: list[Credit]) -> None:
-    taken = set()
+    taken: set[tuple[Role, int]] = set()
     for credit in credits_:
         check_choice("credits", credit.role, get_args(Role))
         if credit.name is not None or credit.person_id is None:
@@ -367,7 +353,7 @@ def _check_external_ids(ids: object) -> None:
 
 def _check_amounts(amounts: list[Amount]) -> None:
     for amount in amounts:
-        check_choice("amounts", amount.kind, _AMOUNT_KINDS)
+        check_choice("amounts", amount.kind, get_args(AmountKind))
         check_integer("amounts", amount.value, 1, _MOST_MONEY)
         check_text("amounts", amount.currency)
         if not _CURRENCY.fullmatch(amount.currency):

@@ -1,11 +1,19 @@
-"""Checks of single values of an item, whatever field they are of. Pure."""
+"""Checks of single values of an item, whatever field they are of, and its texts without control characters. Pure."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.errors import InvalidItemError
+from moviecrawler.items import Award, Credit, Offer, OtherTitle, RelatedTitle, Score
+from moviecrawler.texts import on_one_line, without_controls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moviecrawler.items import Movie
+
 
 LONGEST = {
     **dict.fromkeys(("title", "original_title", "series_title"), 500),
@@ -22,6 +30,21 @@ _LONGEST_TEXT = 500
 _LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000, "keywords": 5_000, "related": 5_000}
 """Members; the longest cast known has 5,000 or so."""
 _LONGEST_OTHER_LIST = 500
+
+TEXTS: Final = (
+    *("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name"),
+    "consensus",
+)
+TEXT_LISTS: Final = ("genres", "countries", "languages", "keywords", "interests", "taglines")
+_PARTS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "credits": (Credit, ("name", "character", "person_id")),
+    "other_titles": (OtherTitle, ("title",)),
+    "scores": (Score, ("sentiment",)),
+    "offers": (Offer, ("provider", "country", "currency", "quality", "url", "source")),
+    "awards": (Award, ("event",)),
+    "related": (RelatedTitle, ("title", "connection")),
+}
+"""Lists of objects, and their texts that are cleaned."""
 
 
 def check_choice(field: str, value: object, choices: Any) -> None:
@@ -86,3 +109,29 @@ def check_unique(field: str, keys: list[Any]) -> None:
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
         raise InvalidItemError(field, f"{twice} stands there twice")
+
+
+def clean_texts(movie: Movie) -> None:
+    """Take control characters out of a movie's texts, and tabs and line breaks as well where one line is expected."""
+    for name in ("title", *TEXTS):
+        _clean(movie, name, without_controls if name == "plot" else on_one_line)
+    for name in TEXT_LISTS:
+        texts = getattr(movie, name)
+        if isinstance(texts, list):
+            texts[:] = [on_one_line(text) if isinstance(text, str) else text for text in texts]
+    for field, (kind, names) in _PARTS.items():
+        parts = getattr(movie, field)
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, kind):
+                for name in names:
+                    _clean(part, name, on_one_line)
+    if isinstance(movie.external_ids, dict):
+        movie.external_ids |= {
+            namer: on_one_line(text) for namer, text in movie.external_ids.items() if isinstance(text, str)
+        }
+
+
+def _clean(item: object, name: str, clean: Callable[[str], str]) -> None:
+    text = getattr(item, name)
+    if isinstance(text, str) and not text.isprintable():  # which nearly all are
+        setattr(item, name, clean(text))

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, json_ld
 from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt, new_score, other_than
+from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
-from moviecrawler.items import Movie, Score
+from moviecrawler.items import Score
 from moviecrawler.texts import fold
-from moviecrawler.urls import id_in_url, title_url
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from parsel import Selector, SelectorList
 
-    from moviecrawler.items import TitleKind
+    from moviecrawler.items import Score, TitleKind
 
 _PAGE_OF_TITLE = re.compile(
     r"/title/(tt\d{7,10})/(?:fullcredits|ratings|reviews|releaseinfo|plotsummary|trivia|keywords|technical)\b"
@@ -170,16 +171,7 @@ class Document:
         """Return what every page about a title says of it: id, title and kind, for its other fields to be found."""
         site_id = self.site_id()
         kind, title_type = self.kind()
-        found = Findings(
-            Movie(
-                site="imdb",
-                site_id=site_id,
-                imdb_id=site_id,
-                url=title_url("imdb", site_id),
-                title=self.title(),
-                kind=kind,
-            )
-        )
+        found = Findings(new_title("imdb", site_id, self.title(), kind))
         found.look("title_type", lambda: title_type)
         self.look_for_names(found)
         return found
