@@ -83,6 +83,10 @@ class Findings:
                 self._set(field, found)
                 return
 
+    def take(self, field: str, value: Any) -> None:
+        """Take a value that is known, if any, where the field has none."""
+        self.look(field, lambda: value)
+
     def _set(self, field: str, found: Any) -> None:
         name, _, part = field.partition(".")
         kind, _, fact = part.partition(".")

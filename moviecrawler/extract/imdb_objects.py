@@ -241,7 +241,7 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
         raise ShapeError("title", "the page has no titleText")
     title_type = stated("titleType", "id")
     found = Findings(new_title("imdb", next(iter(ids), None), name, TITLE_KINDS.get(title_type or "", "other")))
-    found.look("title_type", lambda: title_type)
+    found.take("title_type", title_type)
     found.look(
         "original_title", lambda: other_than(name, first(*dig.places(dig.text, sources, "originalTitleText.text")))
     )

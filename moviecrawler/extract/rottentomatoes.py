@@ -31,8 +31,8 @@ from moviecrawler.extract.embedded import (
     stated_addresses,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, one_of_each
-from moviecrawler.extract.legacy.rottentomatoes_chart import chart
 from moviecrawler.extract.legacy.rottentomatoes_titles import (
+    chart,
     older_cast,
     older_details,
     read_mop_ratings,
@@ -40,11 +40,29 @@ from moviecrawler.extract.legacy.rottentomatoes_titles import (
     read_score_panel,
     read_scoreboard,
 )
-from moviecrawler.extract.rottentomatoes_details import Detail, Person, cast_tiles, details_of, synopsis
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
-from moviecrawler.extract.rottentomatoes_parts import Shown, json_script, listed, name_of, score, texts, title_kind
-from moviecrawler.extract.rottentomatoes_scorecard import facts_beside, read_scorecard
-from moviecrawler.extract.rottentomatoes_sections import read_consensus, read_ids, read_offers, read_similar
+from moviecrawler.extract.rottentomatoes_parts import (
+    Shown,
+    facts_beside,
+    json_script,
+    listed,
+    name_of,
+    read_scorecard,
+    score,
+    texts,
+    title_kind,
+)
+from moviecrawler.extract.rottentomatoes_sections import (
+    Detail,
+    Person,
+    cast_tiles,
+    details_of,
+    read_consensus,
+    read_ids,
+    read_offers,
+    read_similar,
+    synopsis,
+)
 from moviecrawler.extract.rottentomatoes_series import KINDS, seasons_of, site_id_of
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import tree_of
@@ -204,7 +222,7 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     found = Findings(_new_movie(site_id, title, ld))
     if found.movie.series_id:
         found.look("series_title", lambda: dig.text(ld, "partOfSeries", "name"), lambda: _series_in(tag, title))
-    found.look("year", lambda: year)
+    found.take("year", year)
     found.look("end_year", lambda: shown.end_year or (ABSENT if shown.is_running else None))
     for score_kind in _SCORES:
         places = [shown.scores.get(score_kind), partial(_ld_score, ld) if score_kind == "tomatometer" else None]

@@ -17,7 +17,7 @@ from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader, scripts, stated_addresses
 from moviecrawler.extract.findings import ShapeError
 from moviecrawler.extract.pages import read_page
-from moviecrawler.extract.rottentomatoes_details import synopsis
+from moviecrawler.extract.rottentomatoes_sections import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
 from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time

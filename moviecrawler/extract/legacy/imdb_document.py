@@ -17,6 +17,8 @@ from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parsel import Selector, SelectorList
 
     from moviecrawler.items import Score, TitleKind
@@ -172,7 +174,7 @@ class Document:
         site_id = self.site_id()
         kind, title_type = self.kind()
         found = Findings(new_title("imdb", site_id, self.title(), kind))
-        found.look("title_type", lambda: title_type)
+        found.take("title_type", title_type)
         self.look_for_names(found)
         return found
 
@@ -274,6 +276,11 @@ def attribute(element: Selector | SelectorList[Selector], name: str) -> str:
 def first_text(root: Selector | SelectorList[Selector], css: str) -> str | None:
     """Return the text of the first element that `css` finds and that has any."""
     return next((text for element in root.css(css) if (text := all_text(element))), None)
+
+
+def first_match(pattern: re.Pattern[str], texts: Iterable[str | None]) -> re.Match[str] | None:
+    """Return the match of the first text that begins with a pattern."""
+    return next(filter(None, (pattern.match(text or "") for text in texts)), None)
 
 
 def person_id(href: str) -> str | None:

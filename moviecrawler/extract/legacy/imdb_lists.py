@@ -22,7 +22,7 @@ from moviecrawler.extract.legacy.imdb_document import (
     own_text,
     release_words,
 )
-from moviecrawler.extract.legacy.imdb_series import numbers_in, season_count, season_shown
+from moviecrawler.extract.legacy.imdb_numbers import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
 from moviecrawler.items import Entry, Listing, Page, Score
 from moviecrawler.texts import fold

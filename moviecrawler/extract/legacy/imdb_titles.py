@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, one_of_each_title
-from moviecrawler.extract.legacy.imdb_document import Document, all_text, attribute, first_text, of_class, own_text
+from moviecrawler.extract.legacy.imdb_document import (
+    Document,
+    all_text,
+    attribute,
+    first_match,
+    first_text,
+    of_class,
+    own_text,
+)
+from moviecrawler.extract.legacy.imdb_numbers import look_for_scores, look_for_series
 from moviecrawler.extract.legacy.imdb_people import look_for_people
-from moviecrawler.extract.legacy.imdb_scores import look_for_scores
-from moviecrawler.extract.legacy.imdb_series import look_for_series
 from moviecrawler.extract.values import check_runtime, find_date, parse_date, parse_integer, parse_runtime
 from moviecrawler.items import Amount, Page, RelatedTitle
 from moviecrawler.texts import fold
 from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parsel import Selector
 
     from moviecrawler.extract.findings import Findings
+    from moviecrawler.items import AmountKind
 
 _PAGE_KINDS = {
     "combined": "reference",
@@ -40,34 +50,35 @@ _GENRES = ("#titleStoryLine, .titlereference-section-storyline, [data-testid=sto
 
 # Beside the heading, from 2021: year, certificate, runtime, and in front of them what is not a feature film.
 _HERO_FACTS = "(//h1[starts-with(@data-testid, 'hero')])[1]/following-sibling::*[self::ul or .//ul][1]/descendant-or-self::ul[1]/li"
+_TIMES = ".subtext time, .infobar time, .txt-block time"
+_FACTS_OF_REFERENCE = ".titlereference-header .ipl-inline-list__item"
+_ANY = re.compile("")
+_SHORT_HOURS = re.compile(r"\d+ ?[^\W\d]")
 _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}:)?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
 _RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
 _COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3}){1,3}|\d{1,9}) [^\W\d]")
 _SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
-_CURRENCIES = {
-    "$": "USD",
-    "€": "EUR",
-    "£": "GBP",
-    "¥": "JPY",
-    "₹": "INR",
-    "₩": "KRW",
-    "₪": "ILS",
-    "₫": "VND",
-    "₱": "PHP",
-    "A$": "AUD",
-    "CA$": "CAD",
-    "CN¥": "CNY",
-    "HK$": "HKD",
-    "MX$": "MXN",
-    "NT$": "TWD",
-    "NZ$": "NZD",
-    "R$": "BRL",
-    "₽": "RUB",
-    "₴": "UAH",
-    "₺": "TRY",
-}
+_CURRENCIES = dict(
+    pair.split()
+    for pair in (
+        *("$ USD", "€ EUR", "£ GBP", "¥ JPY", "₹ INR", "₩ KRW", "₪ ILS", "₫ VND", "₱ PHP"),
+        *(
+            "A$ AUD",
+            "CA$ CAD",
+            "CN¥ CNY",
+            "HK$ HKD",
+            "MX$ MXN",
+            "NT$ TWD",
+            "NZ$ NZD",
+            "R$ BRL",
+            "₽ RUB",
+            "₴ UAH",
+            "₺ TRY",
+        ),
+    )
+)
 
 
 @reader
@@ -125,8 +136,11 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     found.look("release_date", partial(_release_date, root), partial(_stated_date, document))
     found.look(
         "runtime_minutes",
-        *(partial(place, root) for place in (_timed, _runtime_of_reference, _runtime_in_block, _runtime_of_hero)),
-        partial(_linked_runtime, document),
+        lambda: _runtime(attribute(time, "datetime").strip() for time in root.css(_TIMES)),
+        lambda: _runtime(map(all_text, root.css(_FACTS_OF_REFERENCE)), _HOURS),
+        lambda: _runtime_in_block(root),
+        lambda: _runtime(map(own_text, root.xpath(_HERO_FACTS)), _SHORT_HOURS),
+        lambda: _runtime([dig.text(data, "duration")]),
     )
     found.look("plot", partial(_plot, root), partial(_linked_plot, document))
     found.look("keywords", lambda: [text for link in root.css(_KEYWORDS) if (text := all_text(link))])
@@ -136,13 +150,9 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     look_for_scores(found, document)
     for block in root.css("#titleDetails .txt-block"):
         if (amount := attempt(partial(_amount, block))) is not None:
-            found.look(f"amounts.{amount.kind}", partial(_same, amount))
+            found.take(f"amounts.{amount.kind}", amount)
     look_for_series(found, root)
     found.look("critic_review_count", partial(_critic_reviews, root))
-
-
-def _same(amount: Amount) -> Amount:
-    return amount
 
 
 # --- Other facts ----------------------------------------------------------------------------------------------------
@@ -199,15 +209,15 @@ def _certificate(root: Selector) -> str | None:
         return text
     if shown := first_text(root.xpath(_HERO_FACTS), "a[href*=parentalguide]"):
         return shown
-    first_fact = root.css(".titlereference-header .ipl-inline-list__item")[:1]
+    first_fact = root.css(_FACTS_OF_REFERENCE)[:1]
     text = own_text(first_fact) or ""
     if text and not _HOURS.match(text):
         return text
     reasons = root.xpath(
         f"//*[@id='titleStoryLine']//*[@itemprop='contentRating'] | //*[{of_class('info')}][h5/a[contains(@href, '/mpaa')]]/div"
     )
-    rated = (_RATED.match(all_text(reason) or "") for reason in reasons)
-    return next((found[1] for found in rated if found), None)
+    rated = first_match(_RATED, map(all_text, reasons))
+    return rated[1] if rated else None
 
 
 def _release_date(root: Selector) -> str | None:
@@ -233,39 +243,18 @@ def _stated_date(document: Document) -> str | None:
     return None
 
 
-def _timed(root: Selector) -> int | None:
-    for time in root.css(".subtext time, .infobar time, .txt-block time"):
-        if value := attribute(time, "datetime").strip():
-            return parse_runtime(value)
-    return None
-
-
-def _runtime_of_reference(root: Selector) -> int | None:
-    for fact in root.css(".titlereference-header .ipl-inline-list__item"):
-        if _HOURS.match(text := all_text(fact) or ""):
-            return parse_runtime(text)
-    return None
+def _runtime(texts: Iterable[str | None], form: re.Pattern[str] = _ANY) -> int | None:
+    """Return the runtime in the first of these texts that has a form."""
+    found = first_match(form, filter(None, texts))
+    return parse_runtime(found.string) if found else None
 
 
 def _runtime_in_block(root: Selector) -> int | None:
-    for block in root.xpath(
+    blocks = root.xpath(
         f"//*[{of_class('info')}]/*[{of_class('info-content')}][not(.//a)] | //*[{of_class('infobar')}] | //*[{of_class('txt-block')}][not(.//a)]"
-    ):
-        if found := _MINUTES.match(own_text(block) or ""):
-            return check_runtime(int(found[1]))
-    return None
-
-
-def _runtime_of_hero(root: Selector) -> int | None:
-    for fact in root.xpath(_HERO_FACTS):
-        if re.match(r"\d+ ?[^\W\d]", text := own_text(fact) or ""):
-            return parse_runtime(text)
-    return None
-
-
-def _linked_runtime(document: Document) -> int | None:
-    duration = dig.text(document.title_data, "duration")
-    return parse_runtime(duration) if duration else None
+    )
+    found = first_match(_MINUTES, map(own_text, blocks))
+    return check_runtime(int(found[1])) if found else None
 
 
 def _plot(root: Selector) -> str | NoValue:
@@ -332,20 +321,17 @@ def _amount(block: Selector) -> Amount | None:
     return Amount(kind=kind, value=value, currency=currency) if value else None
 
 
-def _amount_kind(label: str, place: str) -> Literal["budget", "opening_weekend", "domestic", "worldwide"] | None:
+def _amount_kind(label: str, place: str) -> AmountKind | None:
     if label == "Budget":
         return "budget"
     if label.startswith("Opening Weekend"):
         return "opening_weekend"
-    if "Worldwide" in label or (label == "Gross" and place == "(Worldwide)"):
+    if "Worldwide" in label or (label, place) == ("Gross", "(Worldwide)"):
         return "worldwide"
-    if label == "Gross USA" or (label == "Gross" and place == "(USA)"):
-        return "domestic"
-    return None
+    return "domestic" if label == "Gross USA" or (label, place) == ("Gross", "(USA)") else None
 
 
 def _critic_reviews(root: Selector) -> int | None:
     """Return the number in the link to critics' reviews elsewhere: 169 critic, 218 Critic reviews."""
-    texts = (all_text(link) or "" for link in root.css("a[href*=externalreviews]"))
-    counted = next(filter(None, map(_COUNTED.match, texts)), None)
+    counted = first_match(_COUNTED, map(all_text, root.css("a[href*=externalreviews]")))
     return parse_integer(counted[1]) or None if counted else None

@@ -1,4 +1,4 @@
-"""Rotten Tomatoes' title pages of 2014 to 2024: the scores in their heads, their details and cast."""
+"""Rotten Tomatoes' title pages of 2014 to 2024, their scores, details and cast, and its ranked lists of 2014 to 2021."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING, Any, Final
 from parsel import Selector, SelectorList
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
-from moviecrawler.extract.rottentomatoes_details import Detail, known_details, part_of
-from moviecrawler.extract.rottentomatoes_parts import Shown, read_years_and_runtime, score
-from moviecrawler.extract.rottentomatoes_scorecard import finer_scores, read_side
-from moviecrawler.extract.trees import text_of
-from moviecrawler.extract.values import parse_year
+from moviecrawler.extract.embedded import check_whole, reader
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, scores_of
+from moviecrawler.extract.rottentomatoes_parts import (
+    Shown,
+    finer_scores,
+    list_page,
+    new_entry,
+    read_side,
+    read_years_and_runtime,
+    score,
+)
+from moviecrawler.extract.rottentomatoes_sections import Detail, known_details, part_of
+from moviecrawler.extract.trees import text_of, tree_of
+from moviecrawler.extract.values import check_year, parse_year
 from moviecrawler.items import Score
 from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
-    from moviecrawler.extract.rottentomatoes_details import Person
-    from moviecrawler.items import ScoreKind
+    from moviecrawler.extract.rottentomatoes_sections import Person
+    from moviecrawler.items import Page, ScoreKind
 
 _COUNTED = re.compile(
     r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
@@ -205,3 +213,39 @@ def older_cast(tree: Selector) -> list[Person]:
         if part is not None:
             people.append((name, link.attrib.get("href"), part or None))
     return people
+
+
+# --- Ranked lists of 2014 to 2021 -----------------------------------------------------------------------------------
+
+_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
+_PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
+
+
+@reader
+def chart(body: bytes, url: str | None = None) -> Page:
+    """Read a ranked list of 2014 to 2021: `/top/bestofrt/…`. Raises ExtractionError."""
+    del url
+    check_whole(body)
+    entries = []
+    # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
+    for row in tree_of(body).css("table.table tr"):
+        cells = row.css("td")
+        place = _PLACE.match(text_of(cells[0])) if cells else None
+        link = row.css('a[href*="/m/"], a[href*="/tv/"]')
+        if place is None or not link:
+            continue
+        titled = _TITLE_AND_YEAR.match(text_of(link[0]))
+        shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
+        scores = scores_of(partial(score, "tomatometer", shares, counts))
+        entries.append(
+            new_entry(
+                link[0].attrib["href"],
+                titled["title"] if titled else text_of(link[0]),
+                scores,
+                year=attempt(partial(check_year, int(titled["year"]))) if titled else None,
+                rank=int(place[1]),
+            )
+        )
+    if not entries:
+        raise ShapeError("entries", "a chart without ranked rows")
+    return list_page("chart", entries, None)

@@ -1,4 +1,4 @@
-"""The scores and ranks on IMDb's pages without JSON."""
+"""The scores, ranks and numbers of seasons and episodes on IMDb's pages without JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from moviecrawler.extract.legacy.imdb_document import (
     Document,
     all_text,
     attribute,
+    first_match,
     first_text,
     imdb_score,
     metascore,
+    of_class,
     own_text,
 )
 from moviecrawler.extract.values import parse_integer
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -32,25 +35,21 @@ _NUMBER = re.compile(r"\d[\d.,\s]*")
 _WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
 _MOST_LINKS = 10
 """Links to ratings around which the rating is looked for; on pages it is around one of the first four."""
+_NUMBERED = ".bp_heading, .tv_header, .info-content, [data-testid=hero-subnav-bar-season-episode-numbers-section]"
+_NUMBERS = re.compile(r"\bS(?:eason )?(\d{1,9})\W+E(?:p(?:isode )?)?(\d{1,9})\b", re.ASCII)
+_FIRST_NUMBER = re.compile(r"\d[\d,.]{0,12}", re.ASCII)
+_SEASON = re.compile(r"[?&]season=(\d{1,9})(?:&|$)", re.ASCII)
+_MORE_SEASONS = "ref_=tt_eps_sn_mr"
 _UNRATED = re.compile(r"\bawaiting \d+ votes|\bneeds \d+ ratings", re.IGNORECASE)
 
 
 def look_for_scores(found: Findings, document: Document) -> None:
     """Find the scores, the places in the Top 250 and the popularity."""
     root = document.root
+    ratings = (_rating, _old_rating, partial(_linked_rating, document), _hero_rating, _rating_beside_votes)
+    found.look("scores.imdb", *(partial(read, root) for read in ratings))
     found.look(
-        "scores.imdb",
-        partial(_rating, root),
-        partial(_old_rating, root),
-        partial(_linked_rating, document),
-        partial(_hero_rating, root),
-        partial(_rating_beside_votes, root),
-    )
-    found.look(
-        "scores.metascore",
-        partial(_metascore_block, root),
-        partial(_metascore_box, root),
-        partial(_metascore_text, root),
+        "scores.metascore", *(partial(read, root) for read in (_metascore_block, _metascore_box, _metascore_text))
     )
     chart, field = ("toptv", "imdb_top250_tv_rank") if found.movie.kind == "series" else ("top", "imdb_top250_rank")
     found.look(field, partial(_top_place, root, f"chart/{chart}"))
@@ -74,12 +73,11 @@ def _old_rating(root: Selector) -> Score | None:
     """Read 7.9/10 and, in a link beside it, 428,329 votes."""
     shown = _OUT_OF_TEN.match(first_text(root, "#tn15rating b, .starbar-meta b, .star-box .rating-rating") or "")
     links = root.css("#tn15rating a[href*=ratings], .starbar-meta a, .star-box a[href*=ratings]")
-    numbers = (_NUMBER.match((all_text(link) or "").strip("(")) for link in links)
-    votes = next((number[0].strip() for number in numbers if number), None)
-    return _score(shown[1], votes) if shown else None
+    number = first_match(_NUMBER, ((all_text(link) or "").strip("(") for link in links))
+    return _score(shown[1], number[0].strip() if number else None) if shown else None
 
 
-def _linked_rating(document: Document) -> Score | None:
+def _linked_rating(document: Document, _: Selector) -> Score | None:
     linked = dig.at(document.title_data, "aggregateRating")
     value, votes = dig.at(linked, "ratingValue"), dig.at(linked, "ratingCount")
     return None if value is None else _score(str(value), None if votes is None else str(votes))
@@ -153,3 +151,55 @@ def _popularity(root: Selector) -> int | NoValue:
     if found:
         return parse_integer(found[0].strip()) or None
     return ABSENT if text and re.match(r"Top [\d,]+", text) else None
+
+
+# --- Series ---------------------------------------------------------------------------------------------------------
+
+
+def look_for_series(found: Findings, root: Selector) -> None:
+    """Find how many seasons and episodes a series has; of an episode its series, season and number: Season 3 | Episode 10, (Season 3, Episode 10)."""
+    if found.movie.kind == "series":
+        found.look("season_count", lambda: season_count(root))
+        found.look("episode_count", lambda: _episode_count(root))
+    if found.movie.kind != "episode":
+        return
+    links = root.xpath(
+        f"//*[{of_class('titleParent')}]/a | //*[{of_class('tv_header')}]/a | //a[@data-testid='hero-title-block__series-link']"
+        f" | //*[@id='tn15main']//*[{of_class('info')}][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
+    )[-1:]
+    found.look("series_id", lambda: id_in_url("imdb", attribute(links, "href")))
+    found.look("series_title", lambda: all_text(links))
+    season, episode = next(
+        filter(any, (numbers_in(all_text(element)) for element in root.css(_NUMBERED))), (None, None)
+    )
+    found.take("season", season)
+    found.take("episode", episode)
+
+
+def numbers_in(text: str | None) -> tuple[int | None, int | None]:
+    """Return season and episode of "Season 3 | Episode 10" or "S3, Ep10"; None for both in another text."""
+    numbers = _NUMBERS.search(text or "")
+    return (int(numbers[1]), int(numbers[2])) if numbers else (None, None)
+
+
+def season_count(root: Selector) -> int | None:
+    """Return how many seasons a page offers to choose from; None where it has no choice, or not room for all."""
+    chosen = [attribute(option, "value").strip() for option in root.css("select#bySeason option")]
+    chosen += [attribute(box, "season_number").strip() for box in root.css(".season_box [season_number]")]
+    for link in root.css(".seasons-and-year-nav a"):
+        address = attribute(link, "href")
+        if _MORE_SEASONS in address:
+            return None
+        chosen += _SEASON.findall(address)
+    return len({number for number in chosen if number.isascii() and number.isdecimal()}) or None
+
+
+def season_shown(root: Selector) -> int | None:
+    """Return the number of the season whose episodes a page for telephones shows."""
+    number = attribute(root.css(".season_box.active [season_number]"), "season_number").strip()
+    return int(number) if _FIRST_NUMBER.fullmatch(number) and number.isdecimal() else None
+
+
+def _episode_count(root: Selector) -> int | None:
+    number = _FIRST_NUMBER.match(first_text(root, ".np_episode_guide .bp_sub_heading") or "")
+    return parse_integer(number[0].rstrip(".,")) or None if number else None
