@@ -13,7 +13,7 @@ from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import PLAIN_NAMES, score_facts_told, told_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from moviecrawler.items import Movie, Page
 
@@ -125,12 +125,12 @@ def faults(healthy: dict[str, Any], damaged: dict[str, Any], damage: Damage) -> 
     return found
 
 
-def assert_cut_page_says_the_same_or_less(body: bytes, read: Callable[[bytes], Page]) -> None:
+def assert_cut_page_says_the_same_or_less(body: bytes, url: str | None) -> None:
     """Cut a page at a hundred places. What is left must not say anything else: a shorter list, another value, that there is none."""
-    whole = read(body)
+    whole = read_page(body, url)
     for end in range(0, len(body), max(1, len(body) // 100)):
         try:
-            page = read(body[:end])
+            page = read_page(body[:end], url)
         except ExtractionError:
             continue
         # Nothing tells that a page goes on which ends between two rows.

@@ -15,7 +15,6 @@ import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from multiprocessing import get_context
@@ -24,7 +23,7 @@ from pathlib import Path
 from moviecrawler.errors import ExtractionError, InvalidItemError
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.extract.sitemaps import read_sitemap
-from moviecrawler.items import Movie
+from moviecrawler.items import Page
 from moviecrawler.pipelines.validate import check_movie
 from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time
 from tests.extract.mutants import mutant
@@ -121,9 +120,7 @@ def _read(body: bytes, name: str, before: float, report: Report, slack: float) -
             else:
                 page = read_page(body)
                 page_record(page)
-                if _is_valid(page.movie):
-                    for season in page.seasons:
-                        check_movie(season)
+                check_believable(page)
         report.read += 1
     except ExtractionError:
         report.refused += 1
@@ -141,14 +138,26 @@ def _read(body: bytes, name: str, before: float, report: Report, slack: float) -
         report.faults.append(f"{name}: {memory:.0f} MB")
 
 
-def _is_valid(movie: Movie | None) -> bool:
-    """Return whether a movie is one that stores take; it is refused with a sentence otherwise."""
-    if movie is None:
-        return False
-    with suppress(InvalidItemError):
+def check_believable(page: Page) -> None:
+    """Raise an error when a page was read that says what no page can. A title that a store refuses, with a sentence, may be one."""
+    for entry in page.listing.entries if page.listing else ():
+        assert entry.site_id
+        assert entry.title
+        assert entry.year is None or 1870 <= entry.year <= 2100
+        assert all(0 <= score.value <= score.scale for score in entry.scores)
+    if page.movie is None:
+        return
+    movie = page.movie
+    texts = (movie.title, *movie.genres, *movie.countries, *movie.languages, *(c.name for c in movie.credits))
+    assert all(text is not None and text.strip() for text in texts)
+    given = (movie.original_title, movie.certificate, movie.plot, movie.poster_url)
+    assert all(text is None or text.strip() for text in given)
+    try:
         check_movie(movie)
-        return True
-    return False
+    except InvalidItemError:
+        return
+    for season in page.seasons:
+        check_movie(season)
 
 
 def _place() -> str:

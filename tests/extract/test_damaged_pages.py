@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import PROJECT
-from tests.extract.damages import damages, faults, states
+from tests.extract.damages import assert_cut_page_says_the_same_or_less, damages, faults, states
+from tests.extract.golden import CASES, body_of, url_of
 from tests.extract.saved_pages import TRUTH
 from tests.shared import PAGES as SAVED
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-WRITTEN = sorted(path.parent for path in (PROJECT / "tests" / "pages").glob("*/*/meta.json"))
 QUICK, LONG = 15, int(os.environ.get("DAMAGES", "40"))
 """Damaged copies of each page. `DAMAGES=400 pytest -m long tests/extract/test_damaged_pages.py` takes half an hour."""
 LEAST_RIGHT_OF_SAVED, LEAST_RIGHT_OF_WRITTEN = 0.995, 0.98
@@ -48,14 +42,14 @@ def _assert_right(tally: Counter[str], found: list[str], least: float) -> None:
     assert tally["refused"] <= MOST_REFUSED * tally["copies"]
 
 
-def _written(case: Path) -> tuple[bytes, str | None]:
-    (page,) = case.glob("page.*")
-    return page.read_bytes(), json.loads((case / "meta.json").read_text("utf-8")).get("url")
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("imdb/")])
+def test_cut_page_says_the_same_or_less_or_is_refused(case: str) -> None:
+    assert_cut_page_says_the_same_or_less(body_of(case), url_of(case))
 
 
 def test_one_damage_to_a_page_changes_no_other_field() -> None:
     tally: Counter[str] = Counter()
-    found = [wrong for case in WRITTEN for wrong in _damage(*_written(case), case.name, QUICK, tally)]
+    found = [wrong for case in CASES for wrong in _damage(body_of(case), url_of(case), case, QUICK, tally)]
     _assert_right(tally, found, LEAST_RIGHT_OF_WRITTEN)
 
 

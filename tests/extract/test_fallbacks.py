@@ -11,9 +11,8 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.embedded import decode_text, json_ld
 from moviecrawler.extract.legacy.wayback import original
 from moviecrawler.extract.pages import page_record, read_page
-from tests.conftest import PROJECT
+from tests.extract.golden import body_of
 
-PAGES = PROJECT / "tests" / "pages"
 IMDB = "https://www.imdb.com/title/tt9100777/"
 OWN = f'<link rel="canonical" href="{IMDB}">'
 
@@ -312,7 +311,7 @@ def test_rows_of_a_users_list_have_ratings() -> None:
 
 
 def test_season_is_not_its_series_though_the_canonical_link_says_so() -> None:
-    body = (PAGES / "metacritic" / "season-2017" / "page.html").read_bytes()
+    body = body_of("metacritic/season-2017")
     whole = item(body)
     assert "/season-" in whole["site_id"]
     for tag in (b'property="og:url"', b'property="og:title"'):
@@ -336,7 +335,7 @@ def test_page_trimmed_to_its_json_ld(attributes: str) -> None:
 
 
 def test_search_is_known_by_its_markup_however_that_is_written() -> None:
-    body = (PAGES / "metacritic" / "search-2014" / "page.html").read_bytes()
+    body = body_of("metacritic/search-2014")
     assert b'class="query_results"' in body
     other = body.replace(b'class="query_results"', b"class='wide query_results'").replace(
         b"Metacritic</title>", b"Metacritic\n</title>"
@@ -348,7 +347,7 @@ def test_search_is_known_by_its_markup_however_that_is_written() -> None:
 
 
 def test_synopsis_that_a_browser_has_moved_behind_its_paragraph() -> None:
-    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    body = body_of("rottentomatoes/2014-heading-in-synopsis")
     start = body.index(b"<h2", body.index(b'id="movieSynopsis"'))
     moved = body[:start] + b"</p>" + body[start:].replace(b"</p>", b"<p></p>", 1)
     assert item(moved)["plot"] == item(body)["plot"] is not None
@@ -356,7 +355,7 @@ def test_synopsis_that_a_browser_has_moved_behind_its_paragraph() -> None:
 
 
 def test_panel_with_reviews_and_without_a_known_score_says_nothing_of_it() -> None:
-    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    body = body_of("rottentomatoes/2014-heading-in-synopsis")
     assert body.count(b"meter-value") > 1
     whole, found = page_record(read_page(body)), page_record(read_page(body.replace(b"meter-value", b"share", 1)))
     assert set(found["silent"]) - set(whole["silent"]) == {"scores.tomatometer"}
@@ -367,7 +366,7 @@ def test_panel_with_reviews_and_without_a_known_score_says_nothing_of_it() -> No
 
 
 def test_share_stands_for_a_score_that_the_card_has_not() -> None:
-    body = (PAGES / "rottentomatoes" / "2026-scorecard" / "page.html").read_bytes()
+    body = body_of("rottentomatoes/2026-scorecard")
     cut = body.replace(b'"score":"83"', b'"scorePercent":"83%"')
     assert cut != body
     assert item(cut)["scores"] == item(body)["scores"]
@@ -406,7 +405,7 @@ def test_other_addresses_stay_as_they_are(text: str) -> None:
 
 
 def test_page_out_of_an_archive_is_the_title_of_the_site() -> None:
-    body = (PAGES / "imdb" / "title-2014" / "page.html").read_bytes()
+    body = body_of("imdb/title-2014")
     whole = page_record(read_page(body))
     address = b"https://web.archive.org" + STAMP.encode() + b"/"
     wrapped = body.replace(b'="http', b'="' + address + b"http") + b"<!-- FILE ARCHIVED ON 01:02:03 Jun 12, 2015 -->"
@@ -474,7 +473,7 @@ def test_one_odd_value_in_a_row_costs_neither_the_row_nor_its_list() -> None:
 
 
 def test_search_whose_rows_have_another_name_is_not_one_without_results() -> None:
-    body = (PAGES / "rottentomatoes" / "2026-search" / "page.html").read_bytes()
+    body = body_of("rottentomatoes/2026-search")
     assert page_record(read_page(body))["entries"]
     url = "https://www.rottentomatoes.com/search?search=salt"
     with pytest.raises(ExtractionError):
@@ -502,7 +501,7 @@ def test_two_halves_of_one_kind_are_no_panel() -> None:
 
 
 def test_mark_of_the_critics_that_is_not_found_is_no_missing_score() -> None:
-    body = (PAGES / "metacritic" / "season-2017" / "page.html").read_bytes()
+    body = body_of("metacritic/season-2017")
     assert [score["kind"] for score in item(body)["scores"]] == ["metascore"]
     unmarked = body.replace(b"metascore_w xlarge", b"metascore_w huge").replace(
         b"metascore_w larger", b"metascore_w huge"
@@ -521,7 +520,7 @@ def test_mark_of_the_critics_that_is_not_found_is_no_missing_score() -> None:
     ],
 )
 def test_details_are_pairs_of_a_label_and_what_stands_beside_it(row: str) -> None:
-    body = (PAGES / "rottentomatoes" / "2014-heading-in-synopsis" / "page.html").read_bytes()
+    body = body_of("rottentomatoes/2014-heading-in-synopsis")
     whole = item(body)
     start, end = body.index(b"<dl"), body.index(b"</dl>") + 5
     labels = [

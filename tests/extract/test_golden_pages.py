@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moviecrawler.extract.pages import page_record, read_page
-from tests.conftest import PROJECT
-
-CASES = sorted(path.parent for path in (PROJECT / "tests" / "pages").glob("*/*/meta.json"))
+from tests.extract.golden import CASES, GOLDEN, body_of, url_of
 
 
-def _fields(case: Path) -> dict[str, Any]:
-    """Return the expected record with its item's fields as `item.<field>`."""
-    expected = json.loads((case / "expected.json").read_text("utf-8"))
-    item = expected.pop("item", {})
-    return {**expected, **{f"item.{key}": value for key, value in item.items()}}
+def _fields(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with its item's fields as `item.<field>`."""
+    return {**{f"item.{key}": value for key, value in record.pop("item", {}).items()}, **record}
 
 
-def _record(case: Path) -> dict[str, Any]:
-    (page,) = case.glob("page.*")
-    meta = json.loads((case / "meta.json").read_text("utf-8"))
-    record = page_record(read_page(page.read_bytes(), meta.get("url")))
-    assert record["kind"] == meta["kind"]
-    return {**record, **{f"item.{key}": value for key, value in record.get("item", {}).items()}}
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
-def test_page_is_read_as_written_beside_it(case: Path) -> None:
-    got, wrong = _record(case), {}
-    for field, expected in _fields(case).items():
-        value = got.get(field, "not there")
-        if field in {"entries", "seasons"} and isinstance(value, list):
-            value = [{key: entry.get(key) for key in wanted} for wanted, entry in zip(expected, value, strict=True)]
-        if value != expected:
-            wrong[field] = {"want": expected, "got": value}
+@pytest.mark.parametrize("case", CASES)
+def test_page_is_read_as_written_beside_it(case: str) -> None:
+    expected, meta = (json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8")) for name in ("expected", "meta"))
+    got, wrong = _fields(page_record(read_page(body_of(case), url_of(case)))), {}
+    assert got["kind"] == meta["kind"]
+    for field, value in _fields(expected).items():
+        found = got.get(field, "not there")
+        if field in {"entries", "seasons"} and isinstance(found, list):
+            found = [{key: entry.get(key) for key in wanted} for wanted, entry in zip(value, found, strict=True)]
+        if found != value:
+            wrong[field] = {"want": value, "got": found}
     assert not wrong, wrong

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import pkgutil
 import re
 from contextlib import suppress
@@ -20,8 +19,8 @@ from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_sections import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.extract.trees import DEEPEST, MOST_CHILDREN, MOST_TAGS, tree_of
+from tests.extract.golden import body_of, url_of
 from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time
-from tests.shared import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,12 +294,6 @@ DAY_OF_TWENTY_DIGITS = 10**20
 TOTAL_OF_FOUR_HUNDRED_DIGITS = 10**400
 
 
-def golden(case: str) -> tuple[bytes, str]:
-    folder = PROJECT / "tests" / "pages" / case
-    (page,) = folder.glob("page.*")
-    return page.read_bytes(), json.loads((folder / "meta.json").read_text("utf-8")).get("url")
-
-
 @pytest.mark.parametrize(
     ("case", "number"),
     [
@@ -314,7 +307,7 @@ def golden(case: str) -> tuple[bytes, str]:
     ids=lambda value: value if isinstance(value, str) else f"{len(str(value))}-digits",
 )
 def test_number_of_any_size_is_no_failure_but_extraction_error(case: str, number: int) -> None:
-    body, url = golden(case)
+    body, url = body_of(case), url_of(case)
     numbers = list(re.finditer(rb"(?<=[:,\[])\s*\d+(?=\s*[,}\]])", body))
     assert numbers
     for found in numbers:

@@ -9,17 +9,14 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
 from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import present_in
-from tests.conftest import PROJECT
+from tests.extract.golden import body_of, movie_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGES = PROJECT / "tests" / "pages" / "imdb"
-
 
 def data_of(case: str) -> Any:
-    body = (PAGES / case / "page.html").read_text("utf-8")
-    return json.loads(body.partition('type="application/json">')[2].partition("</script>")[0])
+    return json.loads(body_of(f"imdb/{case}").partition(b'type="application/json">')[2].partition(b"</script>")[0])
 
 
 def page_of(data: Any) -> bytes:
@@ -69,10 +66,8 @@ def test_a_page_without_identity_is_refused(keys: list[str], field: str) -> None
     ],
 )
 def test_what_stands_under_another_key_is_silent_and_all_else_is_read(keys: list[str], silent: set[str]) -> None:
-    whole = imdb.title(without("title-2022-principal-cast"), None).movie
-    movie = imdb.title(without("title-2022-principal-cast", *keys), None).movie
-    assert movie is not None
-    assert whole is not None
+    whole = movie_of(imdb.title(without("title-2022-principal-cast")))
+    movie = movie_of(imdb.title(without("title-2022-principal-cast", *keys)))
     assert set(movie.silent) - set(whole.silent) == silent - set(whole.silent)
     assert present_in(whole) - present_in(movie) - {"scores.imdb.count"} == silent & present_in(whole)
 
@@ -81,8 +76,7 @@ def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> No
     data = data_of("title-2022-principal-cast")
     for about in ("aboveTheFoldData", "mainColumnData"):
         data["props"]["pageProps"][about].update(plot=None, metacritic=None, genres={"genres": []}, writers=[])
-    movie = imdb.title(page_of(data), None).movie
-    assert movie is not None
+    movie = movie_of(imdb.title(page_of(data)))
     assert (movie.plot, movie.genres, movie.score("metascore")) == (None, [], None)
     assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.silent)
 
@@ -91,8 +85,7 @@ def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> No
 def test_a_renamed_rating_is_not_unrated(key: str) -> None:
     data = data_of("title-2022-principal-cast")
     del data["props"]["pageProps"]["aboveTheFoldData"]["ratingsSummary"][key]
-    movie = imdb.title(page_of(data), None).movie
-    assert movie is not None
+    movie = movie_of(imdb.title(page_of(data)))
     assert {"aggregateRating": "scores.imdb", "voteCount": "scores.imdb.count"}[key] in movie.silent
 
 
@@ -119,8 +112,7 @@ def test_what_can_not_be_is_silent_and_no_data(value: Any, path: tuple[str, ...]
     for step in path[:-1]:
         inner = inner[step]
     inner[path[-1]] = value
-    movie = imdb.title(page_of(data), None).movie
-    assert movie is not None
+    movie = movie_of(imdb.title(page_of(data)))
     field = {
         "ratingsSummary": "scores.imdb.count" if path[-1] == "voteCount" else "scores.imdb",
         "metacritic": "scores.metascore",
@@ -170,7 +162,7 @@ def test_a_row_without_its_rating_key_is_a_row_without_a_score(
 
 def test_a_suggestion_or_a_result_that_does_not_say_what_it_is_is_not_left_out() -> None:
     for case, key in (("suggestion-2022", b'"id"'), ("graphql-search", b'"__typename"')):
-        body = (PAGES / case / "page.json").read_bytes()
+        body = body_of(f"imdb/{case}")
         assert read_page(body).listing is not None
         with pytest.raises(ExtractionError):
             read_page(body.replace(key, b'"renamed"'))
@@ -184,9 +176,8 @@ def test_the_page_of_an_error_is_an_error(read: Callable[[bytes, str | None], An
 
 
 def test_the_id_is_the_pages_own_after_a_redirect() -> None:
-    body = (PAGES / "title-2022-principal-cast" / "page.html").read_bytes()
-    movie = imdb.title(body, "https://www.imdb.com/title/tt0777777/").movie
-    assert movie is not None
+    body = body_of("imdb/title-2022-principal-cast")
+    movie = movie_of(imdb.title(body, "https://www.imdb.com/title/tt0777777/"))
     assert movie.site_id == "tt0900001"
 
 

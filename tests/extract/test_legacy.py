@@ -5,9 +5,9 @@ import pytest
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.legacy import imdb_lists, imdb_titles
 from moviecrawler.fields import present_in
-from tests.conftest import PROJECT
+from tests.extract.golden import body_of, movie_of
 
-PAGE = (PROJECT / "tests" / "pages" / "imdb" / "title-2017" / "page.html").read_bytes()
+PAGE = body_of("imdb/title-2017")
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.95])
@@ -30,10 +30,8 @@ def test_a_page_that_was_cut_off_is_an_error(share: float) -> None:
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_silent_or_read_elsewhere(old: bytes, new: bytes, field: str) -> None:
     assert old in PAGE
-    whole = imdb_titles.title(PAGE, None).movie
-    movie = imdb_titles.title(PAGE.replace(old, new), None).movie
-    assert movie is not None
-    assert whole is not None
+    whole = movie_of(imdb_titles.title(PAGE))
+    movie = movie_of(imdb_titles.title(PAGE.replace(old, new)))
     lost = present_in(whole) - present_in(movie)
     assert {name for name in lost if not name.startswith(f"{field}.")} <= {field}
     assert field in movie.silent or field in present_in(movie)

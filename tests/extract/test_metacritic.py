@@ -13,15 +13,13 @@ from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
 from moviecrawler.pipelines.validate import check_movie
 from moviecrawler.replica.nuxt import flatten
-from tests.conftest import PROJECT
-from tests.extract.damages import assert_cut_page_says_the_same_or_less
+from tests.extract.golden import body_of, movie_of
 
-PAGES = PROJECT / "tests" / "pages" / "metacritic"
 URL = "https://backend.metacritic.com/composer/metacritic/pages/movies/the-lantern-keeper-re-release/web"
 
 
 def composer() -> Any:
-    return json.loads((PAGES / "composer-too-few-ratings" / "page.json").read_bytes())
+    return json.loads(body_of("metacritic/composer-too-few-ratings"))
 
 
 def read(answer: Any) -> Any:
@@ -81,8 +79,7 @@ def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/", *, i
 
 def test_season_is_not_its_series_though_the_product_is() -> None:
     home = "https://www.metacritic.com/tv/pale-harbour"
-    movie = metacritic.movie(season_page(2), f"{home}/season-2/").movie
-    assert movie is not None
+    movie = movie_of(metacritic.movie(season_page(2), f"{home}/season-2/"))
     assert (movie.site_id, movie.season, movie.title) == ("tv/pale-harbour/season-2", 2, "Pale Harbour")
     assert [(s.kind, s.value, s.count, s.average) for s in movie.scores] == [
         ("metascore", 88, 9, None),
@@ -97,8 +94,7 @@ def test_markup_of_a_series_is_refused_where_a_season_was_asked_for() -> None:
     )
     body = b'<html><head><script type="application/ld+json">' + linked + b"</script></head></html>"
     home = "https://www.metacritic.com/tv/pale-harbour/"
-    series = metacritic.movie(body, home).movie
-    assert series is not None
+    series = movie_of(metacritic.movie(body, home))
     assert series.site_id == "tv/pale-harbour"
     with pytest.raises(ExtractionError, match="season-2 was asked for"):
         metacritic.movie(body, f"{home}season-2/")
@@ -106,13 +102,11 @@ def test_markup_of_a_series_is_refused_where_a_season_was_asked_for() -> None:
 
 def test_season_has_no_mark_no_id_and_no_score_of_its_series() -> None:
     url = "https://www.metacritic.com/tv/pale-harbour/season-2/"
-    movie = metacritic.movie(season_page(2), url).movie
-    assert movie is not None
+    movie = movie_of(metacritic.movie(season_page(2), url))
     assert [score.certified for score in movie.scores] == [None, None]
     assert movie.external_ids == {}
     assert "external_ids" in movie.silent
-    unreviewed = metacritic.movie(season_page(2, is_reviewed=False), url).movie
-    assert unreviewed is not None
+    unreviewed = movie_of(metacritic.movie(season_page(2, is_reviewed=False), url))
     assert [score.kind for score in unreviewed.scores] == ["metacritic_user"]
 
 
@@ -166,7 +160,7 @@ def test_value_that_cannot_be_is_silent(component: int, field: str, value: Any, 
 
 
 def offering() -> Any:
-    return json.loads((PAGES / "composer-offers" / "page.html").read_bytes())
+    return json.loads(body_of("metacritic/composer-offers"))
 
 
 def test_offer_without_a_currency_or_options_has_no_price() -> None:
@@ -196,8 +190,7 @@ def test_offers_that_stand_elsewhere_than_before_are_not_stated_absent() -> None
 def test_related_titles_under_another_name_are_not_stated_absent(name: str, *, is_silent: bool) -> None:
     answer = offering()
     answer["components"][1]["data"] = {name: []}
-    for movie in (read(answer), metacritic.movie(page_of(answer, "movies:the-lamp"), None).movie):
-        assert movie is not None
+    for movie in (read(answer), movie_of(metacritic.movie(page_of(answer, "movies:the-lamp")))):
         assert movie.related == []
         assert ("related.similar" in movie.silent) is is_silent
 
@@ -237,14 +230,3 @@ def test_nothing_is_the_year_0() -> None:
     answer["components"][0]["data"]["item"].update(premiereYear=None, duration=0, rating="", imdbId=None)
     movie = read(answer)
     assert (movie.year, movie.runtime_minutes, movie.certificate, movie.imdb_id) == (2003, None, None, None)
-
-
-@pytest.mark.parametrize("case", sorted(path.name for path in PAGES.iterdir()))
-def test_cut_page_says_the_same_or_less_or_is_refused(case: str) -> None:
-    (path,) = (PAGES / case).glob("page.*")
-    body = path.read_bytes()
-    kind = metacritic.kind_of(body, None)
-    assert kind is not None
-    assert_cut_page_says_the_same_or_less(
-        body, lambda cut: metacritic.READERS[metacritic.kind_of(cut, None) or kind](cut, None)
-    )

@@ -8,14 +8,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
-from tests.conftest import PROJECT
-
-PAGES = PROJECT / "tests" / "pages"
-
-
-def body_of(case: str) -> bytes:
-    (path,) = (PAGES / case).glob("page.*")
-    return path.read_bytes()
+from tests.extract.golden import body_of
 
 
 def without_addresses(body: bytes) -> bytes:

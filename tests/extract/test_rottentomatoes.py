@@ -2,36 +2,19 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import rottentomatoes
 from moviecrawler.extract.rottentomatoes_sections import read_consensus
-from moviecrawler.items import Movie, Page
-from tests.extract.damages import assert_cut_page_says_the_same_or_less
+from moviecrawler.items import Movie
+from tests.extract.golden import body_of, changed, movie_of
 from tests.extract.limits import processor_time
-
-PAGES = Path(__file__).parents[1] / "pages" / "rottentomatoes"
-CASES = sorted(path.parent.name for path in PAGES.glob("*/meta.json"))
 
 
 def page(case: str) -> bytes:
-    (path,) = (PAGES / case).glob("page.*")
-    return path.read_bytes()
-
-
-def read(body: bytes) -> Page:
-    kind = rottentomatoes.kind_of(body)
-    if kind is None:
-        raise ExtractionError("page", None, "unknown")
-    return rottentomatoes.READERS[kind](body, None)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_page_cut_anywhere_says_the_same_or_less_or_is_refused(case: str) -> None:
-    assert_cut_page_says_the_same_or_less(page(case), read)
+    return body_of(f"rottentomatoes/{case}")
 
 
 def card() -> bytes:
@@ -40,25 +23,21 @@ def card() -> bytes:
 
 
 def test_json_ld_serves_where_the_scorecard_is_silent() -> None:
-    whole = rottentomatoes.movie(page("2026-scorecard"), None).movie
-    movie = rottentomatoes.movie(page("2026-scorecard").replace(b'"criticsScore"', b'"scoreOfCritics"'), None).movie
-    assert whole is not None
-    assert movie is not None
+    whole = movie_of(rottentomatoes.movie(page("2026-scorecard")))
+    movie = movie_of(rottentomatoes.movie(page("2026-scorecard").replace(b'"criticsScore"', b'"scoreOfCritics"')))
     shown = [[(score.kind, score.value, score.count) for score in read.scores] for read in (whole, movie)]
     assert shown[0] == shown[1]
     assert "scores.tomatometer.average" in movie.silent  # which JSON-LD has not
 
 
 def test_canonical_url_wins_over_the_one_that_was_asked_for() -> None:
-    movie = rottentomatoes.movie(page("2026-scorecard"), "https://www.rottentomatoes.com/m/dust_road").movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie(page("2026-scorecard"), "https://www.rottentomatoes.com/m/dust_road"))
     assert movie.url == "https://www.rottentomatoes.com/m/dust_road_2021"
 
 
 def test_url_names_a_page_that_does_not_name_itself() -> None:
     url = "https://www.rottentomatoes.com/m/dust_road_2021"
-    movie = rottentomatoes.movie_trimmed(page("2026-trimmed-json-ld"), url).movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie_trimmed(page("2026-trimmed-json-ld"), url))
     assert movie.site_id == "m/dust_road_2021"
 
 
@@ -78,11 +57,9 @@ def test_part_of_a_series_is_not_taken_for_the_series() -> None:
     ],
 )
 def test_page_without_a_part_is_silent_of_what_stands_there(part: bytes, silent: set[str]) -> None:
-    whole = rottentomatoes.movie(card(), None).movie
+    whole = movie_of(rottentomatoes.movie(card()))
     body = card().replace(part, part.replace(b"a", b"o").replace(b"i", b"y"))
-    movie = rottentomatoes.movie(body, None).movie
-    assert movie is not None
-    assert whole is not None
+    movie = movie_of(rottentomatoes.movie(body))
     assert silent <= set(movie.silent) - set(whole.silent)
     for field in {"title", "year", "scores"} - {name.partition(".")[0] for name in silent}:
         assert getattr(movie, field) == getattr(whole, field)
@@ -91,15 +68,13 @@ def test_page_without_a_part_is_silent_of_what_stands_there(part: bytes, silent:
 @pytest.mark.parametrize("score", ['"183"', '"-1"', "83.5", '"eighty"', "[83]", "true", '""', "null", '"--"'])
 def test_score_that_is_none_beside_its_reviews_is_silent(score: str) -> None:
     body = re.sub(rb'"scorePercent":"83%",?', b"", card().replace(b'"score":"83"', b'"score":' + score.encode()))
-    movie = rottentomatoes.movie(body, None).movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie(body))
     assert [found.kind for found in movie.scores] == ["popcornmeter", "tomatometer_top", "popcornmeter_verified"]
     assert "scores.tomatometer" in movie.silent
 
 
 def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:
-    movie = rottentomatoes.movie(page("2026-unscored"), None).movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie(page("2026-unscored")))
     assert movie.scores == []
     assert not {"scores.tomatometer", "scores.popcornmeter"} & set(movie.silent)
 
@@ -118,11 +93,7 @@ def test_pages_of_others_are_not_claimed() -> None:
 
 def sections(old: bytes, new: bytes) -> Movie:
     """Return what a page with all sections says when a part of it is another."""
-    body = page("2026-sections")
-    assert old in body
-    movie = rottentomatoes.movie(body.replace(old, new), None).movie
-    assert movie is not None
-    return movie
+    return movie_of(rottentomatoes.movie(changed(page("2026-sections"), old, new)))
 
 
 def test_paragraph_behind_the_section_of_the_consensus_is_none() -> None:
@@ -171,8 +142,7 @@ def test_facts_beside_the_popcornmeter_are_of_the_side_that_has_its_value() -> N
     body = re.sub(
         rb'(id="media-scorecard-json"[^>]*>).*?(</script>)', lambda m: m[1] + new + m[2], body, flags=re.DOTALL
     )
-    movie = rottentomatoes.movie(body, None).movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie(body))
     shown = movie.score("popcornmeter")
     assert shown is not None
     assert (shown.value, shown.count, shown.liked, shown.disliked) == (58, 2000, 1160, 840)
@@ -187,8 +157,7 @@ def test_facts_of_2021_to_2024_are_of_the_part_of_the_audience_whose_score_is_sh
         "audienceScoreAll": {"value": "89", "notLikedCount": 44},
     }
     body = page("2024-score-details").replace(b'"modal":{', b'"modal":{' + json.dumps(sides).encode()[1:-1] + b",")
-    movie = rottentomatoes.movie(body, None).movie
-    assert movie is not None
+    movie = movie_of(rottentomatoes.movie(body))
     shown = movie.score("popcornmeter")
     assert shown is not None
     assert (shown.value, shown.disliked) == (89, disliked)

@@ -13,14 +13,12 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.fields import silent_beside
 from moviecrawler.pipelines.validate import check_movie
-from tests.conftest import PROJECT
-from tests.extract.damages import assert_cut_page_says_the_same_or_less, damages, faults, states
+from tests.extract.golden import body_of, movie_of, url_of
 from tests.extract.limits import processor_time
 
 if TYPE_CHECKING:
     from moviecrawler.items import Movie
 
-PAGES = PROJECT / "tests" / "pages"
 WITH_SEASONS = {
     "rottentomatoes/2026-series-tiles": 8,
     "rottentomatoes/2022-series-rows": 3,
@@ -36,16 +34,7 @@ PARTS = {
     "metacritic/nuxt3-episode": "tv/copper-coast/season-2/episode-7-the-kiln",
 }
 SERIES = {"rottentomatoes": "rottentomatoes/2026-series-tiles", "metacritic": "metacritic/nuxt3-series-seasons"}
-TILES = PAGES / "rottentomatoes" / "2026-series-tiles" / "page.html"
-
-
-def body_of(case: str) -> bytes:
-    (page,) = (PAGES / case).glob("page.*")
-    return page.read_bytes()
-
-
-def url_of(case: str) -> str:
-    return str(json.loads((PAGES / case / "meta.json").read_text("utf-8"))["url"])
+TILES = body_of(SERIES["rottentomatoes"])
 
 
 def seasons(body: bytes, case: str = SERIES["rottentomatoes"]) -> list[Movie]:
@@ -69,7 +58,7 @@ def test_series_page_states_of_its_seasons_what_it_shows_and_no_absence(case: st
 
 @pytest.mark.parametrize(("case", "site_id"), PARTS.items())
 def test_season_and_episode_are_never_their_series_nor_each_other(case: str, site_id: str) -> None:
-    body, url = body_of(case), url_of(case)
+    body, url = body_of(case), url_of(case) or ""
     page = read_page(body, url)
     assert page.movie is not None
     check_movie(page.movie)
@@ -91,8 +80,7 @@ def test_series_under_a_new_address_is_the_same_title() -> None:
 
 def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
     body = body_of("metacritic/nuxt3-season-unreviewed")
-    movie = read_page(body, url_of("metacritic/nuxt3-season-unreviewed")).movie
-    assert movie is not None
+    movie = movie_of(read_page(body, url_of("metacritic/nuxt3-season-unreviewed")))
     assert movie.scores == []
     assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.silent)
 
@@ -109,8 +97,7 @@ def test_older_page_of_a_season_takes_nothing_from_the_json_ld_of_its_series() -
     body = (
         body.replace(b"metascore_w", b"score_w").replace(b"premiere date", b"start").replace(b"Premiere Date", b"Start")
     )
-    movie = read_page(body).movie
-    assert movie is not None
+    movie = movie_of(read_page(body))
     assert (movie.site_id, movie.year, movie.release_date, movie.scores) == ("tv/tin-parade/season-2", None, None, [])
     assert {"year", "release_date", "scores.metascore"} <= set(movie.silent)
 
@@ -130,7 +117,7 @@ def test_older_page_of_a_season_takes_nothing_from_the_json_ld_of_its_series() -
     ],
 )
 def test_tiles_that_are_others_are_passed_by_and_the_series_is_read(old: bytes, new: bytes, ids: list[str]) -> None:
-    body = re.sub(old, new, TILES.read_bytes())
+    body = re.sub(old, new, TILES)
     page = read_page(body, url_of(SERIES["rottentomatoes"]))
     assert page.movie is not None
     assert page.movie.scores
@@ -139,26 +126,9 @@ def test_tiles_that_are_others_are_passed_by_and_the_series_is_read(old: bytes, 
         assert {score.kind for season in page.seasons for score in season.scores} == {"popcornmeter"}
 
 
-@pytest.mark.parametrize("case", ["rottentomatoes/2026-series-tiles", "metacritic/nuxt3-series-seasons"])
-def test_cut_page_gives_no_other_seasons(case: str) -> None:
-    assert_cut_page_says_the_same_or_less(body_of(case), lambda body: read_page(body, url_of(case)))
-
-
-@pytest.mark.parametrize("case", [*WITH_SEASONS, *PARTS])
-def test_page_that_lacks_a_source_says_the_same_of_seasons_or_less(case: str) -> None:
-    body, url = body_of(case), url_of(case)
-    healthy = states(body, url)
-    assert healthy is not None
-    for damage in damages(body, case, 40):
-        damaged = states(damage.body, url)
-        found = faults(healthy, damaged, damage) if damaged is not None else []
-        # A title can't be silent: it is that of the next place which has one.
-        assert [fault for fault in found if not fault.startswith(("title:", "credits."))] == [], damage.name
-
-
 def test_more_seasons_than_any_series_has_are_refused_in_bounded_time() -> None:
     tiles = b"".join(b'<tile-season href="/tv/salt_road/s%d"></tile-season>' % number for number in range(3000))
-    body = TILES.read_bytes().replace(b"<carousel-slider", tiles + b"<carousel-slider")
+    body = TILES.replace(b"<carousel-slider", tiles + b"<carousel-slider")
     with processor_time(), pytest.raises(ExtractionError, match="seasons"):
         seasons(body)
 
@@ -190,7 +160,7 @@ def test_a_sentiment_that_no_store_takes_is_left_out() -> None:
 
 
 def test_tile_without_a_title_has_that_of_the_json_ld() -> None:
-    body = TILES.read_bytes().replace(
+    body = TILES.replace(
         b'"containsSeason": [', b'"containsSeason": [{"name": "The Flood", "url": "/tv/salt_road/s08"}, ', 1
     )
     tile = b'<tile-season href="/tv/salt_road/s08"><rt-text slot="critics-score">71%</rt-text></tile-season>'
@@ -200,7 +170,7 @@ def test_tile_without_a_title_has_that_of_the_json_ld() -> None:
 
 
 def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
-    body = TILES.read_bytes()
+    body = TILES
     text = b'<rt-text slot="%b">' + b"In 1999 all was salt, and 12 episodes were lost. " * 20
     opened = b'<tile-season href="/tv/salt_road/s08">' + text % b"air-date" + b"</rt-text></tile-season>"
     titled = b'<tile-season href="/tv/salt_road/s09">' + text % b"title" + b"</rt-text></tile-season>"
@@ -212,7 +182,7 @@ def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
 
 
 def test_tiles_that_are_never_closed_take_linear_time() -> None:
-    body = TILES.read_bytes().replace(b"<carousel-slider", b"<tile-season <carousel-slider" * 20_000)
+    body = TILES.replace(b"<carousel-slider", b"<tile-season <carousel-slider" * 20_000)
     with processor_time(5), suppress(ExtractionError):
         seasons(body)
 
@@ -264,8 +234,7 @@ def test_row_of_an_imdb_season_has_the_numbers_that_it_states(
     ],
 )
 def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, counts: tuple[Any, Any]) -> None:
-    movie = read_page(episodes_page({"episodes": {"items": []}}, episodes=episodes)).movie
-    assert movie is not None
+    movie = movie_of(read_page(episodes_page({"episodes": {"items": []}}, episodes=episodes)))
     found = tuple(
         "silent" if name in movie.silent else getattr(movie, name) for name in ("season_count", "episode_count")
     )
@@ -278,8 +247,7 @@ def test_an_imdb_episode_of_a_series_without_an_id_is_silent_of_it() -> None:
         "episodeNumber": {"seasonNumber": 2},
     }
     body = episodes_page({"episodes": {"items": []}}, titleType={"id": "tvEpisode"}, series=of_series)
-    movie = read_page(body).movie
-    assert movie is not None
+    movie = movie_of(read_page(body))
     check_movie(movie)
     assert (movie.kind, movie.series_id, movie.series_title, movie.season) == ("episode", None, "Harbour Lights", 2)
     assert "series_id" in movie.silent

@@ -82,7 +82,7 @@ _CURRENCIES = dict(
 
 
 @reader
-def title(body: bytes, url: str | None) -> Page:
+def title(body: bytes, url: str | None = None) -> Page:
     """Return what a title's main, combined, reference, critic reviews or release info page says of it.
 
     Raises ExtractionError when the page was cut off, or doesn't say which title it is about.
@@ -98,7 +98,7 @@ def title(body: bytes, url: str | None) -> Page:
 
 
 @reader
-def full_credits(body: bytes, url: str | None) -> Page:
+def full_credits(body: bytes, url: str | None = None) -> Page:
     """Return everybody whom a full credits page names as director, writer or cast.
 
     Raises ExtractionError when the page was cut off, or doesn't say which title it is about.

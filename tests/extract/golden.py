@@ -1,0 +1,35 @@
+"""The project's own pages, `tests/pages/<site>/<case>`, by their names such as `imdb/title-2014`."""
+
+from __future__ import annotations
+
+import json
+
+from moviecrawler.items import Movie, Page
+from tests.shared import PROJECT
+
+GOLDEN = PROJECT / "tests" / "pages"
+CASES = sorted(f"{path.parent.parent.name}/{path.parent.name}" for path in GOLDEN.glob("*/*/meta.json"))
+
+
+def body_of(case: str) -> bytes:
+    """Return a page as it is written."""
+    (page,) = (GOLDEN / case).glob("page.*")
+    return page.read_bytes()
+
+
+def url_of(case: str) -> str | None:
+    """Return the address of a page, where it needs one to be read."""
+    url: str | None = json.loads((GOLDEN / case / "meta.json").read_text("utf-8")).get("url")
+    return url
+
+
+def changed(body: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a page with a part of it replaced, which must be there."""
+    assert old in body
+    return body.replace(old, new)
+
+
+def movie_of(page: Page) -> Movie:
+    """Return the title that a page is about."""
+    assert page.movie is not None
+    return page.movie
