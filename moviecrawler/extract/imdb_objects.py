@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from moviecrawler.extract import dig
+from moviecrawler.extract import imdb_traits as traits
 from moviecrawler.extract.findings import (
     ABSENT,
     Findings,
@@ -22,20 +23,6 @@ from moviecrawler.extract.findings import (
     scores_of,
 )
 from moviecrawler.extract.imdb_credits import credit_places
-from moviecrawler.extract.imdb_traits import (
-    TEXTS,
-    awards,
-    connections,
-    histogram,
-    number_in_row,
-    number_in_series,
-    offers,
-    seasons_displayed,
-    seasons_numbered,
-    similar,
-    title_id,
-    web_address,
-)
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
 from moviecrawler.items import Amount, AmountKind, Entry, Role, Score
@@ -163,12 +150,12 @@ _FACTS: tuple[_Fact, ...] = (
     ("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
     ("certificate", dig.text, "certificate.rating"),
     ("plot", dig.text, "plot.plotText.plainText"),
-    ("poster_url", web_address, "primaryImage.url"),
+    ("poster_url", traits.web_address, "primaryImage.url"),
     ("poster_width", dig.pixels, "primaryImage.width"),
     ("poster_height", dig.pixels, "primaryImage.height"),
     ("scores.imdb", _imdb_score, "ratingsSummary"),
     ("scores.imdb.reviews", dig.size, "reviews.total"),
-    ("scores.imdb.histogram", histogram, "aggregateRatingsBreakdown.histogram.histogramValues"),
+    ("scores.imdb.histogram", traits.histogram, "aggregateRatingsBreakdown.histogram.histogramValues"),
     ("scores.metascore", _metascore, "metacritic.metascore"),
     ("amounts.budget", partial(_amount, "budget"), "productionBudget.budget"),
     ("amounts.opening_weekend", partial(_amount, "opening_weekend"), "openingWeekendGross.gross.total"),
@@ -176,12 +163,12 @@ _FACTS: tuple[_Fact, ...] = (
     ("amounts.worldwide", partial(_amount, "worldwide"), "worldwideGross.total"),
     ("popularity_rank", read_rank, "meterRanking.currentRank"),
     ("critic_review_count", _positive, "criticReviewsTotal.total"),
-    ("keywords", TEXTS, "keywords.edges", "storylineKeywords.edges"),
+    ("keywords", traits.TEXTS, "keywords.edges", "storylineKeywords.edges"),
     ("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
-    ("taglines", TEXTS, "taglines.edges"),
-    ("related.similar", similar, "moreLikeThisTitles.edges"),
-    ("related.connection", connections, "connections.edges"),
-    ("offers", offers, "watchOptionsByCategory.categorizedWatchOptionsList"),
+    ("taglines", traits.TEXTS, "taglines.edges"),
+    ("related.similar", traits.similar, "moreLikeThisTitles.edges"),
+    ("related.connection", traits.connections, "connections.edges"),
+    ("offers", traits.offers, "watchOptionsByCategory.categorizedWatchOptionsList"),
 )
 """Where the objects of a page have each fact, and what reads it there."""
 _FACTS_OF: dict[TitleKind, tuple[_Fact, ...]] = {
@@ -189,20 +176,20 @@ _FACTS_OF: dict[TitleKind, tuple[_Fact, ...]] = {
     "series": (
         ("end_year", _year_of, "releaseYear.endYear"),
         ("imdb_top250_tv_rank", _top_place, "ratingsSummary.topRanking"),
-        ("season_count", partial(seasons_numbered, "number"), "episodes.seasons"),
-        ("season_count", seasons_displayed, "episodes.displayableSeasons"),
+        ("season_count", partial(traits.seasons_numbered, "number"), "episodes.seasons"),
+        ("season_count", traits.seasons_displayed, "episodes.displayableSeasons"),
         ("episode_count", _positive, "episodes.totalEpisodes.total", "episodes.episodes.total"),
     ),
     "episode": (
         ("imdb_top250_rank", _top_place, "ratingsSummary.topRanking"),
-        ("series_id", title_id, "series.series.id"),
+        ("series_id", traits.title_id, "series.series.id"),
         ("series_title", dig.text, "series.series.titleText.text"),
         (
-            *("season", number_in_series, "series.episodeNumber.seasonNumber"),
+            *("season", traits.number_in_series, "series.episodeNumber.seasonNumber"),
             *(f"series.displayableEpisodeNumber.displayableSeason.{key}" for key in ("season", "text")),
         ),
         (
-            *("episode", number_in_series, "series.episodeNumber.episodeNumber"),
+            *("episode", traits.number_in_series, "series.episodeNumber.episodeNumber"),
             *(f"series.displayableEpisodeNumber.episodeNumber.{key}" for key in ("episodeNumber", "text")),
         ),
     ),
@@ -228,7 +215,7 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
 
     Raises ShapeError when they name no title, or several.
     """
-    ids = dict.fromkeys(site_id for source in sources if (site_id := title_id(source, "id")))
+    ids = dict.fromkeys(site_id for source in sources if (site_id := traits.title_id(source, "id")))
     if len(ids) > 1:
         raise ShapeError("site_id", f"the page names {' and '.join(ids)}")
 
@@ -247,7 +234,7 @@ def read_movie(sources: list[dict[str, Any]]) -> Findings:
     )
     for field, read, *paths in (*_FACTS, *_FACTS_OF.get(found.movie.kind, _FACTS_OF["movie"])):
         found.look(field, *dig.places(read, sources, *paths))
-    found.look("awards", *(partial(awards, source) for source in sources))
+    found.look("awards", *(partial(traits.awards, source) for source in sources))
     for role in get_args(Role):
         found.look(f"credits.{role}", *credit_places(sources, role))
     return found
@@ -267,7 +254,7 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
     `rating` is the row's ratingsSummary, None for lists without ratings; `rank` the place that the list gives it.
     What else can't be read of it is left out. Raises ShapeError when it has no id or title.
     """
-    site_id = title_id(row, "id") or title_id(row, "titleId")
+    site_id = traits.title_id(row, "id") or traits.title_id(row, "titleId")
     name = dig.text(_value(row, "titleText", "text"))
     if site_id is None or name is None:
         raise ShapeError("entries", f"a row with the id {site_id!r} and the title {name!r}")
@@ -276,8 +263,8 @@ def read_entry(row: Any, rating: Any, rank: int | None = None) -> Entry:
     return Entry(
         site_id=site_id,
         title=name,
-        season=number_in_row(row, "season"),
-        episode=number_in_row(row, "episode"),
+        season=traits.number_in_row(row, "season"),
+        episode=traits.number_in_row(row, "episode"),
         year=attempt(lambda: _year_of(_value(row, "releaseYear", "year"))),
         kind=TITLE_KINDS.get(title_type, "other") if title_type else None,
         rank=rank,

@@ -6,16 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
+from moviecrawler.extract import metacritic_traits as traits
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
-from moviecrawler.extract.metacritic_traits import (
-    SUMMARIES,
-    add_facts,
-    id_of_product,
-    is_own,
-    look_beside_scores,
-    look_for_traits,
-    own_summary,
-)
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
     id_in,
@@ -98,33 +90,33 @@ def from_components(components: dict[str | None, Any], stated: str | None = None
         partial(_score_in_row, "metascore", site_id, row),
     )
     found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
-    look_beside_scores(found, components)
-    look_for_traits(found, components)
+    traits.look_beside_scores(found, components)
+    traits.look_for_traits(found, components)
     return found
 
 
 def _component_score(site_id: str, components: dict[str | None, Any], kind: ScoreKind) -> Score | NoValue:
-    component = components.get(SUMMARIES[kind])
+    component = components.get(traits.SUMMARIES[kind])
     if any(dig.integer(error, "code") == NOT_FOUND for error in dig.items(component, "errors")):
         return ABSENT
     refuse_errors(component, "scores")
-    if component is None or not is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
+    if component is None or not traits.is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
         return None
     return dig.read(partial(read_score, kind), component, "data", "item")
 
 
 def _own_score(site_id: str, components: dict[str | None, Any]) -> Score | NoValue:
     """Return the Metascore that a product has beside its other facts."""
-    return dig.read(partial(read_score, "metascore"), own_summary(site_id, components))
+    return dig.read(partial(read_score, "metascore"), traits.own_summary(site_id, components))
 
 
 def product_id(product: Any, components: dict[str | None, Any], stated: str | None = None) -> str:
     """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
-    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in traits.SUMMARIES.values()]
     own = attempt(lambda: dig.at(product, "criticScoreSummary"))
     ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
     season = next(filter(partial(part_of_series, "metacritic"), ids), None)
-    whole = ids[0] if ids else id_of_product(product)
+    whole = ids[0] if ids else traits.id_of_product(product)
     part = part_of_series("metacritic", stated or "")
     return season or (stated if stated and part and part.series_id == whole else whole)
 
@@ -228,7 +220,7 @@ def seasons_of(series: Movie, components: dict[str | None, Any]) -> list[Movie]:
 def _score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
     """Return a season's score in its row; None where the address of the score is its series' or another season's."""
     name = _SUMMARIES_OF_ROWS[kind]
-    if not is_own(site_id, attempt(lambda: dig.at(row, name))):
+    if not traits.is_own(site_id, attempt(lambda: dig.at(row, name))):
         return None
     return dig.read(partial(read_score, kind), row, name)
 
@@ -257,7 +249,7 @@ def _season(series: Movie, row: Any) -> Movie | None:
     site_id, title = _id_of(row), attempt(lambda: dig.text(row, "title"))
     scores = scores_of(*(partial(_score_in_row, kind, site_id or "", row) for kind in _SUMMARIES_OF_ROWS))
     for score in scores:
-        add_facts(score, row[_SUMMARIES_OF_ROWS[score.kind]])
+        traits.add_facts(score, row[_SUMMARIES_OF_ROWS[score.kind]])
     return listed_season(
         series,
         site_id,

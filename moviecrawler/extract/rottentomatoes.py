@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
+from moviecrawler.extract import rottentomatoes_sections as sections
 from moviecrawler.extract.embedded import (
     check_whole,
     decode_json,
@@ -31,15 +32,7 @@ from moviecrawler.extract.embedded import (
     stated_addresses,
 )
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, one_of_each
-from moviecrawler.extract.legacy.rottentomatoes_titles import (
-    chart,
-    older_cast,
-    older_details,
-    read_mop_ratings,
-    read_score_board,
-    read_score_panel,
-    read_scoreboard,
-)
+from moviecrawler.extract.legacy import rottentomatoes_titles as legacy
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
 from moviecrawler.extract.rottentomatoes_parts import (
     Shown,
@@ -51,17 +44,6 @@ from moviecrawler.extract.rottentomatoes_parts import (
     score,
     texts,
     title_kind,
-)
-from moviecrawler.extract.rottentomatoes_sections import (
-    Detail,
-    Person,
-    cast_tiles,
-    details_of,
-    read_consensus,
-    read_ids,
-    read_offers,
-    read_similar,
-    synopsis,
 )
 from moviecrawler.extract.rottentomatoes_series import KINDS, seasons_of, site_id_of
 from moviecrawler.extract.series import new_title
@@ -185,14 +167,14 @@ def shown_on(body: bytes, tree: Selector | None) -> Shown:
     board = attempt(lambda: dig.at(old, "scoreboard"))
     if isinstance(board, dict):
         modal = attempt(lambda: dig.at(old, "modal"))
-        return read_scoreboard(board, modal, attempt(lambda: dig.text(old, "primaryImageUrl")))
+        return legacy.read_scoreboard(board, modal, attempt(lambda: dig.text(old, "primaryImageUrl")))
     if tree is None:
         return Shown()
     if element := tree.css("score-board, score-board-deprecated"):
-        return read_score_board(element)
+        return legacy.read_score_board(element)
     if halves := tree.css(".mop-ratings-wrap__half"):
-        return read_mop_ratings(halves)
-    return read_score_panel(tree)
+        return legacy.read_mop_ratings(halves)
+    return legacy.read_score_panel(tree)
 
 
 @reader
@@ -205,11 +187,11 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     check_whole(body)
     ld = next((item for item in json_ld(body) if _ld_type(item) in KINDS), {})
     scorecard = json_script(body, "media-scorecard-json")
-    details = attempt(lambda: details_of(body))
+    details = attempt(lambda: sections.details_of(body))
     # A whole parse costs more than all else together; a page of today is read without one.
     tree = None if details and b'id="media-scorecard-json"' in body else tree_of(body)
     if details is None and tree is not None:
-        details = attempt(lambda: older_details(tree))
+        details = attempt(lambda: legacy.older_details(tree))
     shown = shown_on(body, tree)
     addresses = (dig.text(ld, "url"), attempt(lambda: dig.text(scorecard, "criticsScore", "reviewsPageUrl")))
     site_id = site_id_of(url, _ld_type(ld), [_canonical(body), *addresses])
@@ -232,16 +214,16 @@ def movie(body: bytes, url: str | None = None, kind: str = "movie") -> Page:
     _look_at_details(found, body, details or {}, shown)
     found.look("credits.director", lambda: _credits("director", _ld_people(ld, "director")))
     if tree is not None:
-        found.look("credits.cast", lambda: _credits("cast", older_cast(tree)))
+        found.look("credits.cast", lambda: _credits("cast", legacy.older_cast(tree)))
     if not details:
         _look_in_json_ld(found, ld)
     # JSON-LD names the first five: they are all that a page without any section of the cast names.
     if not details or not _has(body, _CAST_SECTIONS):
         found.look("credits.cast", lambda: _credits("cast", _ld_cast(ld)))
-    found.look("consensus", lambda: read_consensus(body))
-    found.look("offers", lambda: read_offers(body))
-    found.look("related.similar", lambda: read_similar(body))
-    found.look("external_ids", lambda: read_ids(body))
+    found.look("consensus", lambda: sections.read_consensus(body))
+    found.look("offers", lambda: sections.read_offers(body))
+    found.look("related.similar", lambda: sections.read_similar(body))
+    found.look("external_ids", lambda: sections.read_ids(body))
     found.look("poster_url", lambda: _poster(shown, tree, None if details else dig.text(ld, "image")))
     if found.movie.kind == "series":
         found.look("season_count", lambda: dig.size(ld, "numberOfSeasons") or None)
@@ -263,7 +245,7 @@ def _series_in(tag: str | None, title: str) -> str | None:
     return series.strip() if colon and part.strip() == title else None
 
 
-def _look_at_details(found: Findings, body: bytes, details: dict[str, Detail], shown: Shown) -> None:
+def _look_at_details(found: Findings, body: bytes, details: dict[str, sections.Detail], shown: Shown) -> None:
     """Find what the list of details says, and what the head of the page says beside it. A row that is not there says nothing."""
 
     def text(name: str) -> str:
@@ -282,14 +264,14 @@ def _look_at_details(found: Findings, body: bytes, details: dict[str, Detail], s
     found.look("genres", genres, lambda: None if details else shown.genres)
     found.look("languages", lambda: [text("language")])
     found.look("amounts.domestic", lambda: Amount(kind="domestic", value=_dollars(text("domestic")), currency="USD"))
-    found.look("plot", lambda: shown.plot, lambda: synopsis(body))
+    found.look("plot", lambda: shown.plot, lambda: sections.synopsis(body))
     for role in _ROLES:
         if role != "creator" or found.movie.kind == "series" or role in details:
             found.look(f"credits.{role}", partial(_people_of, details, role))
-    found.look("credits.cast", lambda: _credits("cast", cast_tiles(body)))
+    found.look("credits.cast", lambda: _credits("cast", sections.cast_tiles(body)))
 
 
-def _people_of(details: dict[str, Detail], role: Role) -> list[Credit]:
+def _people_of(details: dict[str, sections.Detail], role: Role) -> list[Credit]:
     return _credits(role, [(*part, None) for part in details[role].parts])
 
 
@@ -321,7 +303,7 @@ def _ld_score(ld: dict[str, Any]) -> Score | NoValue:
 # --- People ---------------------------------------------------------------------------------------------------------
 
 
-def _credits(role: Role, people: Iterable[Person]) -> list[Credit]:
+def _credits(role: Role, people: Iterable[sections.Person]) -> list[Credit]:
     """Return (name, link, character) triples as credits, each person once."""
 
     def credit(name: str, link: str | None, character: str | None) -> Credit:
@@ -331,7 +313,7 @@ def _credits(role: Role, people: Iterable[Person]) -> list[Credit]:
     return one_of_each(role, (credit(*person) for person in people if person[0]))
 
 
-def _ld_cast(ld: dict[str, Any]) -> list[Person]:
+def _ld_cast(ld: dict[str, Any]) -> list[sections.Person]:
     """Return the cast of JSON-LD; until 2022 their characters stood beside them, in a list of the same length."""
     people = _ld_people(ld, "actor") or _ld_people(ld, "actors")
     characters = listed(dig.at(ld, "character"))
@@ -340,8 +322,10 @@ def _ld_cast(ld: dict[str, Any]) -> list[Person]:
     return [(name, link, dig.text(characters, place)) for place, (name, link, _) in enumerate(people)]
 
 
-def _ld_people(ld: dict[str, Any], key: str) -> list[Person]:
-    people: list[Person] = [(name_of(person), dig.text(person, "sameAs"), None) for person in listed(dig.at(ld, key))]
+def _ld_people(ld: dict[str, Any], key: str) -> list[sections.Person]:
+    people: list[sections.Person] = [
+        (name_of(person), dig.text(person, "sameAs"), None) for person in listed(dig.at(ld, key))
+    ]
     if any(not name for name, _, _ in people):
         raise ShapeError(key, "a person without a name")
     return people
@@ -422,7 +406,7 @@ READERS: dict[str, Callable[[bytes, str | None], Page]] = {
     "reviews": reviews,
     "browse": browse,
     "browse-json": browse_json,
-    "chart": chart,
+    "chart": legacy.chart,
     "search": search,
 }
 """What reads each kind of page, by the names that `kind_of` returns."""
