@@ -15,12 +15,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from moviecrawler.fields import silent_beside
-from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Score
+from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Credit, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from moviecrawler.items import Credit, Movie, RelatedTitle, Role, ScoreKind
+    from moviecrawler.items import Movie, RelatedTitle, Role, ScoreKind
 
 
 class Absence(Enum):
@@ -34,6 +34,8 @@ NoValue = Literal[Absence.STATED] | None
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What a place raises that holds something else than expected."""
 _T = TypeVar("_T")
+Person = tuple[str, str | None, str | None]
+"""A name, the link that it has, and whom the person plays."""
 _ROLES: Final[tuple[Role, ...]] = ("director", "writer", "creator", "cast")
 
 
@@ -154,6 +156,15 @@ def one_of_each(role: Role, people: Iterable[Credit]) -> list[Credit]:
     for place, credit in enumerate(credits_, start=1):
         credit.role, credit.position = role, place
     return credits_
+
+
+def new_credits(role: Role, people: Iterable[Person], id_of: Callable[[str], str | None]) -> list[Credit]:
+    """Return the credits of a role, nobody twice; `id_of` tells a person's id in the link to their page."""
+    named = ((name, id_of(link) if link else None, character) for name, link, character in people if name)
+    return one_of_each(
+        role,
+        (Credit(name=name, role=role, position=0, person_id=id_, character=played) for name, id_, played in named),
+    )
 
 
 def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:

@@ -373,15 +373,8 @@ def _search_entry(row: Any) -> Entry:
 _SOURCES: tuple[Literal["aboveTheFoldData", "mainColumnData"], ...] = ("aboveTheFoldData", "mainColumnData")
 _ON_EVERY_PAGE = (
     *("original_title", "year", "release_date", "runtime_minutes", "certificate", "plot", "poster_url", "countries"),
-    *(
-        "languages",
-        "scores.imdb",
-        "scores.metascore",
-        "popularity_rank",
-        "credits.director",
-        "credits.writer",
-        "credits.cast",
-    ),
+    *("languages", "scores.imdb", "scores.metascore", "popularity_rank"),
+    *("credits.director", "credits.writer", "credits.cast"),
 )
 """What the data of every title's page says, if only that there is none."""
 

@@ -10,8 +10,8 @@ from moviecrawler.extract import metacritic_traits as traits
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
+    credits_of,
     id_in,
-    new_credits,
     new_movie,
     read_date,
     read_poster,
@@ -188,7 +188,7 @@ def _creators(product: Any) -> list[Credit]:
 
 
 def _people(role: Role, people: Any) -> list[Credit]:
-    return new_credits(role, (_person(role, person) for person in dig.items(people)))
+    return credits_of(role, (_person(role, person) for person in dig.items(people)))
 
 
 def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:

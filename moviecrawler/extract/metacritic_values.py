@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score, one_of_each
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_credits, new_score
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import parse_date, parse_year
-from moviecrawler.items import SCORE_SCALES, Credit, Score
+from moviecrawler.items import SCORE_SCALES, Score
 from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import Movie, Role, ScoreKind, TitleKind
+    from moviecrawler.extract.findings import Person
+    from moviecrawler.items import Credit, Movie, Role, ScoreKind, TitleKind
 
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
 """What the first part of a site_id says of a title."""
@@ -76,19 +77,15 @@ def without_season(site_id: str, title: str) -> str:
     return title[: found.start()].rstrip() if found and part and part.season == int(found["number"] or 0) else title
 
 
-def new_credits(role: Role, people: Iterable[tuple[str, str | None, str | None]]) -> list[Credit]:
-    """Return the credits of one role, nobody twice.
+def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
+    """Return the credits of one role, nobody twice. A person's id is the path of their page."""
+    played = ((name, link, (_NOTE.sub("", part) or None) if part else None) for name, link, part in people)
+    return new_credits(role, played, _person_id)
 
-    `people` are names in page order, each with the path of the person's page, which is the id, and the part played.
-    """
 
-    def credit(name: str, link: str | None, character: str | None) -> Credit:
-        path = urlsplit(link).path.strip("/") if link else ""
-        played = _NOTE.sub("", character) or None if character else None
-        person_id = path if path.startswith("person/") else None
-        return Credit(name=name, role=role, position=0, person_id=person_id, character=played)
-
-    return one_of_each(role, (credit(*person) for person in people))
+def _person_id(link: str) -> str | None:
+    path = urlsplit(link).path.strip("/")
+    return path if path.startswith("person/") else None
 
 
 def read_date(text: str | None) -> tuple[str | None, int | None]:

@@ -31,10 +31,11 @@ from moviecrawler.extract.embedded import (
     starts_with,
     stated_addresses,
 )
-from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, one_of_each
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, Person, ShapeError, attempt, new_credits
 from moviecrawler.extract.legacy import rottentomatoes_titles as legacy
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
 from moviecrawler.extract.rottentomatoes_parts import (
+    FINER,
     Shown,
     facts_beside,
     json_script,
@@ -61,13 +62,7 @@ if TYPE_CHECKING:
 _ROLES: tuple[Role, ...] = ("director", "writer", "creator")
 """Those that the list of details names."""
 
-_SCORES: tuple[ScoreKind, ...] = (
-    "tomatometer",
-    "popcornmeter",
-    "tomatometer_top",
-    "popcornmeter_all",
-    "popcornmeter_verified",
-)
+_SCORES: tuple[ScoreKind, ...] = ("tomatometer", "popcornmeter", *FINER)
 
 _PART = r"/s\d+(?:\.\d+)?(?:/e\d+(?:\.\d+)?)?"
 _TITLE_PATH = re.compile(rf"^/(?:(?P<movie>m)/[^/]+|tv/[^/]+(?:{_PART})?)/?$")
@@ -303,17 +298,16 @@ def _ld_score(ld: dict[str, Any]) -> Score | NoValue:
 # --- People ---------------------------------------------------------------------------------------------------------
 
 
-def _credits(role: Role, people: Iterable[sections.Person]) -> list[Credit]:
-    """Return (name, link, character) triples as credits, each person once."""
-
-    def credit(name: str, link: str | None, character: str | None) -> Credit:
-        linked = _PERSON.search(link or "")
-        return Credit(name=name, role=role, position=0, person_id=linked[1] if linked else None, character=character)
-
-    return one_of_each(role, (credit(*person) for person in people if person[0]))
+def _credits(role: Role, people: Iterable[Person]) -> list[Credit]:
+    return new_credits(role, people, _person_id)
 
 
-def _ld_cast(ld: dict[str, Any]) -> list[sections.Person]:
+def _person_id(link: str) -> str | None:
+    linked = _PERSON.search(link)
+    return linked[1] if linked else None
+
+
+def _ld_cast(ld: dict[str, Any]) -> list[Person]:
     """Return the cast of JSON-LD; until 2022 their characters stood beside them, in a list of the same length."""
     people = _ld_people(ld, "actor") or _ld_people(ld, "actors")
     characters = listed(dig.at(ld, "character"))
@@ -322,10 +316,8 @@ def _ld_cast(ld: dict[str, Any]) -> list[sections.Person]:
     return [(name, link, dig.text(characters, place)) for place, (name, link, _) in enumerate(people)]
 
 
-def _ld_people(ld: dict[str, Any], key: str) -> list[sections.Person]:
-    people: list[sections.Person] = [
-        (name_of(person), dig.text(person, "sameAs"), None) for person in listed(dig.at(ld, key))
-    ]
+def _ld_people(ld: dict[str, Any], key: str) -> list[Person]:
+    people: list[Person] = [(name_of(person), dig.text(person, "sameAs"), None) for person in listed(dig.at(ld, key))]
     if any(not name for name, _, _ in people):
         raise ShapeError(key, "a person without a name")
     return people

@@ -164,7 +164,7 @@ def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
 _DATED = re.compile(r"^(?:Released|Opened|Opens|Premiered|In Theaters)\s+(?P<date>.+)$", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"^(?:G|PG|PG-?13|R|NC-?17|X|NR|Not Rated|Unrated|TV-?[A-Z0-9-]+)$", re.IGNORECASE)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
-_FINER: Final[dict[ScoreKind, str]] = {
+FINER: Final[dict[ScoreKind, str]] = {
     "tomatometer_top": "criticsTop",
     "popcornmeter_all": "audienceAll",
     "popcornmeter_verified": "audienceVerified",
@@ -179,7 +179,7 @@ def read_scorecard(scorecard: Any, hero: Any) -> Shown:
     critics = partial(dig.read, partial(read_side, "tomatometer"), scorecard)
     audience = partial(dig.read, partial(read_side, "popcornmeter"), scorecard)
     overlay = attempt(lambda: dig.at(scorecard, "overlay"))
-    finer = {kind: attempt(partial(dig.at, overlay, key)) for kind, key in _FINER.items()}
+    finer = {kind: attempt(partial(dig.at, overlay, key)) for kind, key in FINER.items()}
     side = attempt(partial(dig.at, scorecard, "audienceScore"))
     is_scored = isinstance(attempt(partial(read_side, "popcornmeter", side)), Score)
     shown = Shown(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_text
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, one_of_each_title
+from moviecrawler.extract.findings import ABSENT, NoValue, Person, ShapeError, attempt, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.rottentomatoes_parts import json_script
 from moviecrawler.extract.trees import text_of, tree_of
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.items import OfferKind
-
-Person = tuple[str, str | None, str | None]
-"""A name, the link that it has, and whom the person plays."""
 
 _NOTE = re.compile(
     r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE

@@ -18,8 +18,8 @@ from moviecrawler.extract.embedded import check_whole, json_ld
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, new_score
 from moviecrawler.extract.metacritic_values import (
     NO_DAY,
+    credits_of,
     id_in,
-    new_credits,
     new_movie,
     read_certificate,
     read_date,
@@ -238,7 +238,7 @@ def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
         raise ShapeError("credits", f"a {role} without a name")
     if any(link is None for _, link in named):
         raise ShapeError("credits", f"a {role} without an address")
-    return new_credits(role, ((name, link, None) for name, link in named if name))
+    return credits_of(role, ((name, link, None) for name, link in named if name))
 
 
 def _json_ld_runtime(value: Any) -> int | NoValue:
@@ -369,7 +369,7 @@ def _labelled_people(facts: dict[str, Selector], role: Role, labels: tuple[str, 
 
 def _credits_in(role: Role, holder: Selector | SelectorList[Selector]) -> list[Credit]:
     links = holder.css('a[href*="/person/"]')
-    return new_credits(
+    return credits_of(
         role, [(text_of(link).rstrip(", "), link.attrib["href"], None) for link in links if text_of(link)]
     )
 
@@ -393,7 +393,7 @@ def _credits_of_tables(page: Selector) -> dict[Role, list[Credit]]:
                 unread.add(role)
             character = part if role == "cast" and part.lower() not in _ROLES_OF_TABLES else None
             people.setdefault(role, []).append((name, row.css("td.person a::attr(href)").get(), character or None))
-    return {role: new_credits(role, rows) for role, rows in people.items() if role not in unread}
+    return {role: credits_of(role, rows) for role, rows in people.items() if role not in unread}
 
 
 def _look_for_scores(found: Findings, page: Selector) -> None:

@@ -27,7 +27,7 @@ from moviecrawler.items import Score
 from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
-    from moviecrawler.extract.rottentomatoes_sections import Person
+    from moviecrawler.extract.findings import Person
     from moviecrawler.items import Page, ScoreKind
 
 _COUNTED = re.compile(
