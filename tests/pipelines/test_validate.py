@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,14 @@ WRONG_OFFERS: list[dict[str, Any]] = [
     *({"kind": "free", "price": 3.99, "currency": "EUR"}, {"price": -1, "currency": "EUR"}),
     *({"price": 0, "currency": "EUR"}, {"url": "javascript:alert(1)"}),
 ]
+
+
+def spoilt(kind: Any, right: dict[str, Any], wrong: Iterable[dict[str, Any]]) -> list[list[Any]]:
+    """Return lists of one part each, which is right but for what is changed."""
+    return [[kind(**right | changes)] for changes in wrong]
+
+
+LAMP = {"relation": "similar", "site_id": "tt0000002", "title": "Lamp"}
 OFFER = Offer(provider="Lamp TV", kind="ads")
 OVERALL = Award(event=None, wins=1, nominations=0)
 WRONG: dict[str, list[Any]] = {
@@ -69,29 +78,28 @@ WRONG: dict[str, list[Any]] = {
     "scraped_at": [datetime(2026, 3, 1), "2026-03-01"],  # noqa: DTZ001 - that is what is wrong
     "fetch": [Fetch(url="a" * 4_001, status=200, attempts=1, wire_bytes=1, body_bytes=1)],
     "credits": [
-        *([Credit(**{"name": "Odile", "role": "cast", "position": 1} | changes)] for changes in WRONG_CREDITS),
+        *spoilt(Credit, {"name": "Odile", "role": "cast", "position": 1}, WRONG_CREDITS),
         [Credit(name="Odile", role="cast", position=n) for n in range(1, 20_002)],
         [Credit(name="O", role="cast", position=1), Credit(name="P", role="cast", position=1)],
     ],
     "scores": [
-        *([Score(**{"kind": "tomatometer", "value": 94} | changes)] for changes in WRONG_SCORES),
+        *spoilt(Score, {"kind": "tomatometer", "value": 94}, WRONG_SCORES),
         [Score(kind="imdb", value=7), Score(kind="imdb", value=8)],
         [7.5],
     ],
-    "amounts": [
-        [Amount(**{"kind": "budget", "value": 1, "currency": "USD"} | changes)]
-        for changes in ({"value": 0}, {"currency": "$"}, {"currency": "US1"}, {"kind": "rent"})
-    ],
+    "amounts": spoilt(
+        Amount,
+        {"kind": "budget", "value": 1, "currency": "USD"},
+        ({"value": 0}, {"currency": "$"}, {"currency": "US1"}, {"kind": "rent"}),
+    ),
     "offers": [
-        *([Offer(**{"provider": "Lamp TV", "kind": "rent"} | changes)] for changes in WRONG_OFFERS),
+        *spoilt(Offer, {"provider": "Lamp TV", "kind": "rent"}, WRONG_OFFERS),
         [OFFER, OFFER],
     ],
     "awards": [[Award(event="Golden Lamp", wins=-1, nominations=0)], [OVERALL, OVERALL]],
     "related": [
-        *(
-            [RelatedTitle(**{"relation": "similar", "site_id": "tt0000002", "title": "Lamp"} | changes)] * times
-            for changes, times in (({"site_id": "movie/lamp"}, 1), ({"relation": "twin"}, 1), ({}, 2))
-        ),
+        *spoilt(RelatedTitle, LAMP, ({"site_id": "movie/lamp"}, {"relation": "twin"})),
+        [RelatedTitle(relation="similar", site_id="tt0000002", title="Lamp")] * 2,
     ],
     "external_ids": [
         ["ems"],
