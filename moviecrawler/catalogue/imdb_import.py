@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_votes
-from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.selection import Selection
+from moviecrawler.catalogue.rows import ImportRow, Selection
 from moviecrawler.datasets.downloads import forget, version_of
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import datasets

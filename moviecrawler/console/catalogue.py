@@ -6,6 +6,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -19,9 +20,9 @@ from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisode
 from moviecrawler.catalogue.fetching import run_fetching
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
-from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, Shares, outlook
+from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, Outlook, Shares, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
-from moviecrawler.catalogue.selection import Selection
+from moviecrawler.catalogue.rows import Selection
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.tmdb_import import HOME as TMDB
 from moviecrawler.catalogue.tmdb_import import TmdbExport
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.catalogue.figures import SiteFigures
     from moviecrawler.catalogue.file_source import FileSource
-    from moviecrawler.catalogue.lanes import Outlook
     from moviecrawler.catalogue.store import CatalogueStore
     from moviecrawler.database.rematch import Standing
 
@@ -76,20 +76,10 @@ class Catalogue(Console):
         action, *names = args
         check_settings(self.settings)
         with closing(open_catalogue(self.settings)) as store:
-            do = {
-                "import": self._import,
-                "status": self._status,
-                "boost": self._boost,
-                "due": self._due,
-                "review": self._review,
-                "rematch": self._rematch,
-            }
             arguments = _parse(action, names, opts)
             try:
-                do[action](store, arguments, opts)
-            except (
-                ConfigurationError
-            ) as error:  # of a file, the database or a setting; those of arguments were raised before
+                getattr(self, f"_{action}")(store, arguments, opts)
+            except ConfigurationError as error:  # of a file, the database or a setting, as the arguments are right
                 self.fail(str(error))
 
     # --- Actions ------------------------------------------------------------------------------------------------------
@@ -115,30 +105,28 @@ class Catalogue(Console):
         done = begin_import(store, name, version)
         if done is not None and isinstance(source, WikidataCrosswalk):
             source.check_whole(imported_rows(store, name))
-        total: Imported | ImportedEpisodes
+        told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
         if isinstance(source, ImdbEpisodes):
-            total = ImportedEpisodes(0, 0, 0)
+            told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
+            episodes = ImportedEpisodes(0, 0, 0)
             if done is not None:
                 with _progress_bar(source, name) as moved:
-                    total = load_episodes(store, source, name, version, utc_now(), moved)
-            told = "{added:,} episodes added, {changed:,} changed, {removed:,} removed"
-            made = total._asdict()
+                    episodes = load_episodes(store, source, name, version, utc_now(), moved)
+            made = episodes._asdict()
         else:
-            total = Imported()
-            if done is not None:
-                total = _load(store, source, name, version, done)
-                end_import(store, name, version, utc_now())
-            told = "{added:,} titles added, {changed:,} changed, {ids:,} ids on other sites"
-            made = msgspec.to_builtins(total)
+            made = msgspec.to_builtins(Imported() if done is None else _load(store, source, name, version, done))
         if done is not None:
             store.hasten_series(utc_now())
-        if opts.json:
-            print_json({"source": name, "unchanged": done is None, **made, "damaged": source.damaged}, indent=2)
-        elif done is None:
-            print(f"{name} has not changed since the last import")
-        else:
-            damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
-            print(f"{name}: {told.format(**made)}{damaged}")
+        damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
+        _show(
+            {"source": name, "unchanged": done is None, **made, "damaged": source.damaged},
+            [
+                f"{name} has not changed since the last import"
+                if done is None
+                else f"{name}: {told.format(**made)}{damaged}"
+            ],
+            as_json=opts.json,
+        )
 
     def _status(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
         now = utc_now()
@@ -156,32 +144,23 @@ class Catalogue(Console):
             )
             ahead = None if budget is None else outlook(counts, budget=budget, today=now.date(), shares=shares)
             rows.append((site, budget, ahead))
-        if opts.json:
-            print_json(
-                [
-                    {
-                        **msgspec.to_builtins(site),
-                        "budget_a_day": budget,
-                        "pages_a_day": None if ahead is None else round(ahead.pages_a_day, 1),
-                        "enough": None if ahead is None else ahead.enough,
-                        "read_by": None if ahead is None else ahead.read_by,
-                        "caught_up_by": None if ahead is None else ahead.caught_up_by,
-                    }
-                    for site, budget, ahead in rows
-                ],
-                indent=2,
-            )
-        else:
+        if not opts.json:
             _print_status(rows, now)
+            return
+        figures_of = []
+        for site, budget, ahead in rows:
+            found = dict.fromkeys(field.name for field in fields(Outlook))
+            if ahead is not None:
+                found = msgspec.to_builtins(replace(ahead, pages_a_day=round(ahead.pages_a_day, 1)))
+            figures_of.append({**msgspec.to_builtins(site), "budget_a_day": budget, **found})
+        print_json(figures_of, indent=2)
 
     def _boost(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         ids, weight = arguments
         unknown = store.boost(ids, weight, utc_now())
         known = len(ids) - len(unknown)
-        if opts.json:
-            print_json({"asked": len(ids), "boosted": known}, indent=2)
-        else:
-            print(f"{known} of {len(ids)} titles boosted by {weight:g}")
+        told = f"{known} of {len(ids)} titles boosted by {weight:g}"
+        _show({"asked": len(ids), "boosted": known}, [told], as_json=opts.json)
         if unknown:
             named = ", ".join(site_id for _, site_id in unknown[:_NAMED_IN_ERRORS])
             self.fail(
@@ -193,13 +172,11 @@ class Catalogue(Console):
         sites, limit = arguments
         shares = _shares(self.settings)
         found = {site: due(store, site, limit, DeficitRoundRobin(shares), utc_now()) for site in sites}
-        if opts.json:
-            print_json({site: [row._asdict() for row in rows] for site, rows in found.items()}, indent=2)
-            return
+        lines = []
         for site, rows in found.items():
-            print(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
-            for row in rows:
-                print(printable(f"  {row.queue:8} {row.site_id:40} {_line(row.name)} ({row.year or '?'})"))
+            lines.append(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
+            lines += [f"  {row.queue:8} {row.site_id:40} {_line(row.name)} ({row.year or '?'})" for row in rows]
+        _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
 
     def _review(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
         decided, limit = arguments
@@ -208,20 +185,18 @@ class Catalogue(Console):
             pages = store.decide(imdb_id, site, opts.page, accept=opts.accept, now=utc_now())
             if not pages:
                 self.fail(f"nothing of {imdb_id} is under review on {site}")
-            elif opts.json:
-                print_json({"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept}, indent=2)
-            else:
-                print(printable(f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"))
+                return
+            told = f"{imdb_id}: {', '.join(pages)} {'accepted' if opts.accept else 'refused'}"
+            data = {"imdb_id": imdb_id, "site": site, "pages": pages, "accepted": opts.accept}
+            _show(data, [told], as_json=opts.json)
             return
         rows = reviews(store, limit)
-        if opts.json:
-            print_json([row._asdict() for row in rows], indent=2)
-            return
-        for row in rows:
-            title = f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})"
-            print(printable(f"{title}  {row.site} {row.site_id}  {row.score:g}: {_line(', '.join(row.reasons))}"))
-        if not rows:
-            print("nothing is under review")
+        lines = [
+            f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})  {row.site} {row.site_id}"
+            f"  {row.score:g}: {_line(', '.join(row.reasons))}"
+            for row in rows
+        ]
+        _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
 
     def _rematch(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
         changes = []
@@ -237,6 +212,15 @@ class Catalogue(Console):
             print(f"{len(changes):,} records are taken for other titles now")
         else:
             print(f"{len(changes):,} records would be taken for other titles; nothing was changed, --apply does it")
+
+
+def _show(data: Any, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print data as JSON, or lines for people."""
+    if as_json:
+        print_json(data, indent=2)
+        return
+    for line in lines:
+        print(printable(line))
 
 
 def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
@@ -319,6 +303,7 @@ def _load(store: CatalogueStore, source: TitleSource, name: str, version: str, d
             moved()
         if loading is not None:
             total += loading.result()
+    end_import(store, name, version, utc_now())
     return total
 
 

@@ -15,8 +15,7 @@ import pytest
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
 from moviecrawler.catalogue.lanes import popularity_of_tmdb, popularity_of_votes
-from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.selection import Selection
+from moviecrawler.catalogue.rows import ImportRow, Selection
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
