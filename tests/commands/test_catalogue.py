@@ -16,13 +16,10 @@ import pytest
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
-from moviecrawler.catalogue.loading import load
-from moviecrawler.catalogue.outcomes import SiteOutcome
-from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
 from moviecrawler.commands.catalogue import Command
 from moviecrawler.replica.process import ReplicaProcess
+from tests.catalogue.catalogued import Catalogued, outcome, row
 from tests.crawling import Finished, counts, reset, scrapy
 from tests.services.postgres import execute
 
@@ -99,15 +96,9 @@ def test_a_broken_off_import_goes_on_where_it_was(run: Run, database_url: str, t
 
 def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
-    rows = [
-        ImportRow(
-            imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, metacritic_id=f"movie/t{n}"
-        )
-        for n in range(1_300)
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", rows, len(rows), now)
-        store.record([SiteOutcome(site="imdb", outcome="ok", at=now, asked_id="tt1000000")])
+    with closing(Catalogued(database_url)) as store:
+        store.bring_in(*(row(n, popularity=None, metacritic_id=f"movie/t{n}") for n in range(1_300)), now=now)
+        store.record([outcome("tt1000000", at=now)])
     imdb, metacritic, tomatoes = json.loads(run("status", "--json").output)
     assert (imdb["known"], imdb["never"], imdb["ok"], imdb["due"], imdb["overdue"]) == (1300, 1299, 1, 1299, 0)
     assert (metacritic["site"], metacritic["budget_a_day"], metacritic["due"]) == ("metacritic", 600, 1300)
@@ -142,12 +133,8 @@ def test_a_crosswalk_that_was_cut_short_between_two_rows_is_refused(run: Run, tm
 
 
 def test_boosted_titles_are_due_first(run: Run, database_url: str) -> None:
-    rows = [
-        ImportRow(imdb_id=f"tt{1_000_000 + n}", title=f"Title {n}", kind="movie", year=2000, popularity=90.0 - n)
-        for n in range(5)
-    ]
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", rows, len(rows), datetime.now(UTC))
+    with closing(Catalogued(database_url)) as store:
+        store.bring_in(*map(row, range(5)))
     known = run("boost", "tt1000003", "--by", "2.5")
     assert (known.code, known.output) == (0, "1 of 1 titles boosted by 2.5\n")
     unknown = run("boost", "tt1000003", "tt9999999", "--json")
@@ -163,27 +150,12 @@ def test_boosted_titles_are_due_first(run: Run, database_url: str) -> None:
 
 
 def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> None:
-    now = datetime.now(UTC)
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", [ImportRow(imdb_id="tt1000000", title="Dune", kind="movie", year=2021)], 1, now)
-        ((title_id,),) = execute(database_url, "SELECT title_id FROM titles")
-        assert isinstance(title_id, int)
-        store.record(
-            [
-                SiteOutcome(
-                    site="rottentomatoes",
-                    outcome="ok",
-                    at=now,
-                    asked_id="m/dune",
-                    got_id="m/dune",
-                    title_id=title_id,
-                    evidence="guess",
-                    decision="review",
-                    score=1.25,
-                    reasons=["same title", "but years 2021 and 1984"],
-                )
-            ]
-        )
+    with closing(Catalogued(database_url)) as store:
+        store.bring_in(row(0, title="Dune", year=2021))
+        reasons = ["same title", "but years 2021 and 1984"]
+        judged: dict[str, Any] = {"evidence": "guess", "decision": "review", "score": 1.25, "reasons": reasons}
+        title_id = store.title_id("tt1000000")
+        store.record([outcome("m/dune", site="rottentomatoes", got_id="m/dune", title_id=title_id, **judged)])
     shown = run("review").output
     assert shown == "tt1000000    Dune (2021)  rottentomatoes m/dune  1.25: same title, but years 2021 and 1984\n"
     decided = run("review", "tt1000000", "rottentomatoes", "--accept")
@@ -197,27 +169,12 @@ def test_doubtful_pages_are_shown_and_decided(run: Run, database_url: str) -> No
 def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_url: str) -> None:
     now = datetime.now(UTC)
     hostile = "Du\x1b]0;owned\x07ne\x1b[2J\nimdb: 0 due \x9b31m\u202e\u3000end"
-    row = ImportRow(imdb_id="tt1000000", title=hostile, kind="movie", year=2021, rottentomatoes_id="m/a\x1b[1m")
-    with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
-        load(store, "test", "1", [row], 1, now)
+    with closing(Catalogued(database_url)) as store:
+        store.bring_in(row(0, title=hostile, rottentomatoes_id="m/a\x1b[1m"))
         store.pause("metacritic", now + timedelta(days=1), f"refused: {hostile}")
-        ((title_id,),) = execute(database_url, "SELECT title_id FROM titles")
-        assert isinstance(title_id, int)
-        store.record(
-            [
-                SiteOutcome(
-                    site="metacritic",
-                    outcome="ok",
-                    at=now,
-                    asked_id="movie/\x1b[31m",
-                    title_id=title_id,
-                    evidence="list",
-                    decision="review",
-                    score=1.0,
-                    reasons=[hostile],
-                )
-            ]
-        )
+        judged: dict[str, Any] = {"evidence": "list", "decision": "review", "score": 1.0, "reasons": [hostile]}
+        title_id = store.title_id("tt1000000")
+        store.record([outcome("movie/\x1b[31m", site="metacritic", at=now, title_id=title_id, **judged)])
     for arguments in (["status"], ["due"], ["review"], ["review", "tt1000000", "metacritic", "--accept"]):
         shown = run(*arguments).output
         assert all(line.isprintable() for line in shown.split("\n")), shown
