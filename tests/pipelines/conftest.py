@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.pipelines.stored import stored
+from tests.pipelines.stored import every_store, stored
 
-__all__ = ["stored"]
+__all__ = ["every_store", "stored"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -125,3 +126,15 @@ async def running(store: Store, folder: Path, **limits: Any) -> AsyncIterator[Ru
         yield run
     finally:
         await run.pipeline.close_spider()
+
+
+def crawl(store: Store, folder: Path, *items: Movie | Miss, **limits: Any) -> Run:
+    """Store items as one crawl does."""
+
+    async def crawled() -> Run:
+        async with running(store, folder, **limits) as run:
+            for item in items:
+                await run.pipeline.process_item(item)
+        return run
+
+    return asyncio.run(crawled())

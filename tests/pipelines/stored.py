@@ -1,15 +1,15 @@
-"""A store of each kind that replaces what it holds, for tests of what must be the same in all of them."""
+"""A store of each kind, for tests of what must be the same in all of them."""
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from pymongo import MongoClient
 
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.catalogue.tables import read_movies
@@ -17,10 +17,12 @@ from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.store import Store
 from tests.pipelines.runs import record_of
-from tests.services.mongo import mongo_movies
+from tests.services.mongo import documents, mongo_movies
 from tests.services.postgres import execute, postgres_movies
+from tests.services.s3 import s3_movies
 
 
 def sqlite_movies(folder: Path) -> list[Movie]:
@@ -43,43 +45,69 @@ def in_order(found: Movie) -> Movie:
 
 
 class Stored:
-    """A store, and how what is in it is read."""
+    """A place of a store's kind: what is written there, and how it is read."""
 
-    def __init__(self, name: str, request: pytest.FixtureRequest, folder: Path) -> None:
-        self.name, self.folder = name, folder
-        self.url: str = (
-            "" if name == "csv" else request.getfixturevalue({"postgres": "database_url", "mongo": "mongo_url"}[name])
-        )
+    def __init__(self, kind: str, request: pytest.FixtureRequest, folder: Path) -> None:
+        self.kind, self.folder = kind, folder
+        fixture = {"postgres": "database_url", "mongo": "mongo_url", "s3": "s3_url"}.get(kind)
+        self.url: str = request.getfixturevalue(fixture) if fixture else ""
+        self._open: Store | None = None
+        self.bucket: str = request.getfixturevalue("bucket_name") if kind == "s3" else ""
+
+    def store(self, margin: float = 0, address: str = "") -> Store:
+        """Return the store; `address` is that of a proxy before a Mongo server or an S3 endpoint."""
+        if self.kind == "csv":
+            return CsvStore(self.folder)
+        if self.kind == "s3":
+            return S3Store(Bucket(self.bucket, endpoint_url=f"http://{address}" if address else self.url))
+        if self.kind == "postgres":
+            return PostgresStore(self.url, margin)
+        through = f"mongodb://{address}{urlsplit(self.url).path}?serverSelectionTimeoutMS=300&directConnection=true"
+        return MongoStore(through if address else self.url, margin)
 
     def write(self, *items: Movie | Miss, margin: float = 0) -> None:
-        store: Store
-        if self.name == "csv":
-            store = CsvStore(self.folder)
-        else:
-            store = (PostgresStore if self.name == "postgres" else MongoStore)(self.url, margin)
-        with closing(store):
-            store.open()
+        """Write items as one batch."""
+        with ExitStack() as stack:
+            store = self._open or stack.enter_context(closing(self.store(margin)))
+            if store is not self._open:
+                store.open()
             store.write([record_of(item) for item in items])
 
     def movies(self) -> list[Movie]:
-        if self.name == "csv":
-            return list(read_movies(self.folder / "movies.csv"))
-        return postgres_movies(self.url) if self.name == "postgres" else mongo_movies(self.url)
+        """Return the movies; of the CSV files, those of `movies.csv`."""
+        return list(read_movies(self.folder / "movies.csv")) if self.kind == "csv" else self.contents()
+
+    def contents(self) -> list[Movie]:
+        """Return the movies with all that is kept of them."""
+        if self.kind == "csv":
+            return sqlite_movies(self.folder)
+        if self.kind == "s3":
+            return s3_movies(self.url, self.bucket)
+        return postgres_movies(self.url) if self.kind == "postgres" else mongo_movies(self.url)
 
     def movie(self) -> Movie:
         (movie,) = self.movies()
         return movie
 
     def misses(self) -> int:
-        if self.name == "csv":
+        if self.kind == "csv":
             return len((self.folder / "misses.csv").read_text().splitlines()) - 1
-        if self.name == "postgres":
+        if self.kind == "postgres":
             return len(execute(self.url, "SELECT 1 FROM misses"))
-        client: MongoClient[Any]
-        with MongoClient(self.url) as client:
-            return client.get_default_database("moviecrawler")["misses"].count_documents({})
+        return len(documents(self.url, "misses"))
 
 
 @pytest.fixture(params=["csv", "postgres", "mongo"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
+    """Return a place of each kind that replaces what it holds."""
     return Stored(request.param, request, tmp_path)
+
+
+@pytest.fixture(params=["csv", "postgres", "mongo", "s3"])
+def every_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
+    """Yield a place of each kind, written by one process that goes on."""
+    place = Stored(request.param, request, tmp_path)
+    with closing(place.store()) as store:
+        store.open()
+        place._open = store
+        yield place

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
-import random
 import sqlite3
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,30 +12,19 @@ from scrapy.exceptions import CloseSpider
 
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import Amount, Credit, Miss, Movie, Score
+from moviecrawler.items import Amount, Credit, Movie, Score
 from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import make_miss, make_movie, record_of, running
-from tests.pipelines.writers import Writer, open_at_once
+from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
+from tests.pipelines.writers import open_at_once
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 FILES = ("movies.csv", "people.csv", "credits.csv", "scores.csv", "misses.csv")
-
-
-def crawl(folder: Path, movies: Iterable[Movie | Miss]) -> None:
-    """Store movies as one crawl does."""
-
-    async def run() -> None:
-        async with running(CsvStore(folder), folder) as run:
-            for movie in movies:
-                await run.pipeline.process_item(movie)
-
-    asyncio.run(run())
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -68,7 +54,7 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
         list_name="top",
         list_rank=2,
     )
-    crawl(tmp_path, [movie])
+    crawl(CsvStore(tmp_path), tmp_path, movie)
     (row,) = rows(tmp_path / "movies.csv")
     assert tuple(row) == MOVIE_COLUMNS
     assert {name: value for name, value in row.items() if value} == {
@@ -109,13 +95,20 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
 
 def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) -> None:
     ranked = [make_movie(number, list_name="top", list_rank=rank) for number, rank in ((3, 10), (1, 2), (2, 1))]
-    crawl(tmp_path, [make_movie(9), make_movie(8), *ranked, make_movie(7, list_name="popular", list_rank=5)])
+    crawl(
+        CsvStore(tmp_path),
+        tmp_path,
+        make_movie(9),
+        make_movie(8),
+        *ranked,
+        make_movie(7, list_name="popular", list_rank=5),
+    )
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
 
 
 def test_a_title_that_was_missed_stands_in_misses(tmp_path: Path) -> None:
     missed = make_miss(1, outcome="failed", reason="HTTP status 500")
-    crawl(tmp_path, [missed, make_miss(2)])
+    crawl(CsvStore(tmp_path), tmp_path, missed, make_miss(2))
     assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
         ("tt0000001", "failed", "HTTP status 500"),
         ("tt0000002", "absent", "HTTP status 404"),
@@ -138,10 +131,10 @@ def test_exports_take_a_twentieth_of_the_time_at_most() -> None:
 
 def test_a_file_that_can_not_be_replaced_is_exported_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "credits.csv").mkdir()
-    crawl(tmp_path, [make_movie(1)])
+    crawl(CsvStore(tmp_path), tmp_path, make_movie(1))
     assert "could not be replaced" in caplog.text
     (tmp_path / "credits.csv").rmdir()
-    crawl(tmp_path, [])
+    crawl(CsvStore(tmp_path), tmp_path)
     assert set(check_readable(tmp_path)) == {"tt0000001"}
 
 
@@ -163,9 +156,9 @@ def test_files_that_can_not_be_replaced_are_not_tried_every_other_second(
 
 
 def test_a_file_that_was_removed_is_exported_again(tmp_path: Path) -> None:
-    crawl(tmp_path, [make_movie(1)])
+    crawl(CsvStore(tmp_path), tmp_path, make_movie(1))
     (tmp_path / "people.csv").unlink()
-    crawl(tmp_path, [])
+    crawl(CsvStore(tmp_path), tmp_path)
     assert len(rows(tmp_path / "people.csv")) == 3
 
 
@@ -198,7 +191,7 @@ async def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Pat
 @pytest.mark.parametrize("text", ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''"])
 def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path, text: str) -> None:
     cast = [Credit(name=text, role="cast", position=1, person_id=text, character=text)]
-    crawl(tmp_path, [make_movie(1, title=text, credits=cast, plot=text, genres=[text])])
+    crawl(CsvStore(tmp_path), tmp_path, make_movie(1, title=text, credits=cast, plot=text, genres=[text]))
     for name in FILES:
         for row in rows(tmp_path / name):
             for cell in row.values():
@@ -210,14 +203,14 @@ def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path, text: str) 
 def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "movies.sqlite3").write_bytes(b"no database " * 1000)
     with pytest.raises(CloseSpider) as caught:
-        crawl(tmp_path, [])
+        crawl(CsvStore(tmp_path), tmp_path)
     assert "move it away" in str(caught.value.__cause__)
     (tmp_path / "movies.sqlite3").unlink()
     connection = sqlite3.connect(tmp_path / "movies.sqlite3")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(CloseSpider) as caught:
-        crawl(tmp_path, [])
+        crawl(CsvStore(tmp_path), tmp_path)
     assert "newer version" in str(caught.value.__cause__)
 
 
@@ -243,37 +236,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-# --- Several processes, and kills -------------------------------------------------------------------------------------
-
-
-def test_processes_that_write_the_same_titles_lose_and_double_nothing(tmp_path: Path) -> None:
-    writers = [Writer(tmp_path, first=0, count=500, age=age) for age in (20, 0, 10)]
-    writers.append(Writer(tmp_path, first=500, count=100))
-    for writer in writers:
-        writer.finish()
-    movies = check_readable(tmp_path)
-    assert len(movies) == 600
-    newest = make_movie(1).scraped_at
-    assert {movie.scraped_at for movie in movies.values()} == {newest}
-    assert len(rows(tmp_path / "credits.csv")) == 3 * 600
-    assert len(rows(tmp_path / "people.csv")) == 602 - 1  # person 7 is the director
-
-
-def test_a_kill_at_any_moment_leaves_whole_files_and_every_durable_title(tmp_path: Path) -> None:
-    chance = random.Random(5)  # noqa: S311 - repeatable
-    durable: set[str] = set()
-    for turn in range(4):
-        writer = Writer(tmp_path, first=10_000 * turn, count=100, repeat=True)
-        durable.update(islice(writer.durable(), chance.randrange(100, 900)))
-        durable |= writer.kill()
-        check_readable(tmp_path)
-    crawl(tmp_path, [])
-    movies = check_readable(tmp_path)
-    assert durable <= set(movies)
-    assert len(durable) > 400
-    assert {row["site_id"] for row in rows(tmp_path / "scores.csv")} == set(movies)
 
 
 def test_processes_may_open_a_fresh_folder_all_at_once(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import reduce
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import msgspec
 import psycopg2
-import pytest
 
 from moviecrawler.catalogue.merging import complete
 from moviecrawler.catalogue.stored import is_newer
@@ -22,55 +20,30 @@ from moviecrawler.items import Movie, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.mongo import MongoStore
 from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.store import Store
 from tests.catalogue.readings import reading
 from tests.monitors.movies import movie
 from tests.pipelines.runs import record_of
-from tests.pipelines.stored import in_order, sqlite_movies
-from tests.services.mongo import documents, mongo_movies
+from tests.pipelines.stored import Stored, in_order, sqlite_movies
+from tests.services.mongo import documents
 from tests.services.postgres import execute, migrate_below, postgres_movies
-from tests.services.s3 import s3_movies
-
-Opened = tuple[Store, Callable[[], list[Movie]]]
-
-
-@pytest.fixture(params=["csv", "postgres", "mongo", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
-    """Return a store, and what reads it."""
-    opened: Store
-    if request.param == "csv":
-        opened, read = CsvStore(tmp_path), lambda: sqlite_movies(tmp_path)
-    elif request.param == "postgres":
-        url = request.getfixturevalue("database_url")
-        opened, read = PostgresStore(url), lambda: postgres_movies(url)
-    elif request.param == "mongo":
-        url = request.getfixturevalue("mongo_url")
-        opened, read = MongoStore(url), lambda: mongo_movies(url)
-    else:
-        url, bucket = request.getfixturevalue("s3_url"), request.getfixturevalue("bucket_name")
-        opened, read = S3Store(Bucket(bucket, endpoint_url=url)), lambda: s3_movies(url, bucket)
-    opened.open()
-    yield opened, read
-    opened.close()
 
 
 def write(store: Store, *movies: Movie) -> None:
     store.write([record_of(one) for one in movies])
 
 
-def test_all_stores_hold_what_the_newest_reading_of_each_field_says(store: Opened) -> None:
-    opened, read = store
+def test_all_stores_hold_what_the_newest_reading_of_each_field_says(every_store: Stored) -> None:
     luck = random.Random(11)  # noqa: S311 - no secret
     days = [0, 1, 2, 3]
     history = {number: [reading(luck, number, day) for day in days] for number in range(25)}
     for day in days:
-        write(opened, *(readings[day] for readings in history.values()))
+        every_store.write(*(readings[day] for readings in history.values()))
     late = {number: reading(luck, number, 1.5) for number in history}
-    write(opened, *late.values())
-    found = {one.site_id: in_order(one) for one in read()}
+    every_store.write(*late.values())
+    found = {one.site_id: in_order(one) for one in every_store.contents()}
     for number, readings in history.items():
-        if opened.name == "s3":  # whoever reads puts all lines together, in the order of their times
+        if every_store.kind == "s3":  # whoever reads puts all lines together, in the order of their times
             expected = joined([*readings[:2], late[number], *readings[2:]])
         else:  # a late reading fills what all others are silent of
             expected = complete(joined(readings), late[number])
@@ -81,53 +54,49 @@ def joined(readings: list[Movie]) -> Movie:
     return reduce(lambda known, newer: complete(newer, known), readings)
 
 
-def test_silence_keeps_what_is_known_however_often(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1))
+def test_silence_keeps_what_is_known_however_often(every_store: Stored) -> None:
+    every_store.write(movie(1))
     for day in range(1, 5):
-        write(
-            opened, movie(1, day, plot=None, scores=[], silent=["plot", "scores.metacritic_user", "scores.metascore"])
+        every_store.write(
+            movie(1, day, plot=None, scores=[], silent=["plot", "scores.metacritic_user", "scores.metascore"])
         )
-    (kept,) = read()
+    (kept,) = every_store.contents()
     assert kept.plot == movie(1).plot
     assert sorted(score.kind for score in kept.scores) == ["metacritic_user", "metascore"]
     assert kept.silent == []
-    write(opened, movie(1, 6, plot="What it is about now."))
-    (new,) = read()
+    every_store.write(movie(1, 6, plot="What it is about now."))
+    (new,) = every_store.contents()
     assert new.plot == "What it is about now."
 
 
-def test_stated_absence_erases_at_once(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1))
-    write(opened, movie(1, 1, plot=None, scores=[], credits=[], amounts=[], genres=[], silent=["scores.metascore"]))
-    (found,) = read()
+def test_stated_absence_erases_at_once(every_store: Stored) -> None:
+    every_store.write(movie(1))
+    every_store.write(movie(1, 1, plot=None, scores=[], credits=[], amounts=[], genres=[], silent=["scores.metascore"]))
+    (found,) = every_store.contents()
     assert (found.plot, found.credits, found.amounts, found.genres) == (None, [], [], [])
     assert [score.kind for score in found.scores] == [
         "metascore"
     ]  # of the other one the page states that there is none
 
 
-def test_votes_stay_with_their_score_while_pages_are_silent_of_them(store: Opened) -> None:
-    opened, read = store
+def test_votes_stay_with_their_score_while_pages_are_silent_of_them(every_store: Stored) -> None:
     scores = [Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.2, count=101)]
-    write(opened, movie(1))
-    write(opened, movie(1, 1, scores=scores, silent=["scores.metascore.count"]))
-    (kept,) = read()
+    every_store.write(movie(1))
+    every_store.write(movie(1, 1, scores=scores, silent=["scores.metascore.count"]))
+    (kept,) = every_store.contents()
     assert {score.kind: (score.value, score.count) for score in kept.scores} == {
         "metascore": (71, 20),
         "metacritic_user": (7.2, 101),
     }
-    write(opened, movie(1, 2, scores=scores))
-    (gone,) = read()
+    every_store.write(movie(1, 2, scores=scores))
+    (gone,) = every_store.contents()
     assert {score.kind: score.count for score in gone.scores} == {"metascore": None, "metacritic_user": 101}
 
 
-def test_what_no_reading_has_told_is_named(store: Opened) -> None:
-    opened, read = store
-    write(opened, movie(1, plot=None, year=None, silent=["plot", "year"]))
-    write(opened, movie(1, 1, plot=None, silent=["plot"], year=None))
-    (found,) = read()
+def test_what_no_reading_has_told_is_named(every_store: Stored) -> None:
+    every_store.write(movie(1, plot=None, year=None, silent=["plot", "year"]))
+    every_store.write(movie(1, 1, plot=None, silent=["plot"], year=None))
+    (found,) = every_store.contents()
     assert (found.plot, found.year, found.silent) == (None, None, ["plot"])
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import psycopg2
@@ -19,14 +19,9 @@ from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, Re
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, record_of
-from tests.pipelines.stored import in_order
-from tests.pipelines.test_erasing import store, write
+from tests.pipelines.stored import Stored, in_order
+from tests.pipelines.test_erasing import write
 from tests.services.postgres import execute, migrate_below, postgres_movies
-
-if TYPE_CHECKING:
-    from tests.pipelines.test_erasing import Opened
-
-__all__ = ["store"]
 
 RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
 STREAM = Offer(
@@ -84,17 +79,15 @@ IMDB = page(
 ALL = (TOMATOES, METACRITIC, IMDB)
 
 
-def test_all_that_a_page_says_comes_back_from_every_store(store: Opened) -> None:
-    opened, read = store
-    write(opened, *ALL)
-    assert {one.site_id: in_order(one) for one in read()} == {one.site_id: in_order(one) for one in ALL}
+def test_all_that_a_page_says_comes_back_from_every_store(every_store: Stored) -> None:
+    every_store.write(*ALL)
+    assert {one.site_id: in_order(one) for one in every_store.contents()} == {one.site_id: in_order(one) for one in ALL}
 
 
 def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_and_go_when_these_state_none(
-    store: Opened,
+    every_store: Stored,
 ) -> None:
-    opened, read = store
-    write(opened, *ALL)
+    every_store.write(*ALL)
     emptied: dict[str, Any] = {"scores": [], "offers": [], "keywords": [], "related": [], "consensus": None}
     silent = {
         "imdb": ["keywords", "related.connection", "related.similar", "scores.imdb"],
@@ -105,24 +98,23 @@ def test_offers_keywords_and_finer_scores_stay_while_pages_are_silent_of_them_an
         ],
     }
     newer = [replace(one, **emptied, scraped_at=BEGIN + timedelta(days=1)) for one in ALL]
-    write(opened, *(replace(one, silent=silent[one.site]) for one in newer))
-    kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in read()}
+    every_store.write(*(replace(one, silent=silent[one.site]) for one in newer))
+    kept = {one.site_id: replace(in_order(one), scraped_at=BEGIN) for one in every_store.contents()}
     assert kept == {
         one.site_id: replace(in_order(one), offers=[replace(o, seen_at=BEGIN) for o in in_order(one).offers])
         for one in ALL
     }
     gone = [replace(one, scraped_at=BEGIN + timedelta(days=2)) for one in newer]
-    write(opened, *gone)
-    assert {one.site_id: one for one in read()} == {one.site_id: one for one in gone}
+    every_store.write(*gone)
+    assert {one.site_id: one for one in every_store.contents()} == {one.site_id: one for one in gone}
 
 
-def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_are_silent_of(store: Opened) -> None:
+def test_an_archived_page_that_is_read_anew_fills_what_newer_rows_are_silent_of(every_store: Stored) -> None:
     """Such as those of a dataset: they can't tell keywords, and stand in the way of no older page's."""
-    opened, read = store
     row = replace(IMDB, keywords=[], scores=[Score(kind="imdb", value=7.7)], source="dataset", silent=["keywords"])
-    write(opened, replace(row, scraped_at=BEGIN + timedelta(days=30)))
-    write(opened, IMDB)
-    (found,) = read()
+    every_store.write(replace(row, scraped_at=BEGIN + timedelta(days=30)))
+    every_store.write(IMDB)
+    (found,) = every_store.contents()
     assert (found.keywords, found.source) == (IMDB.keywords, "page")
     assert [score.value for score in found.scores] == [7.7]
     assert found.silent == []
@@ -245,9 +237,8 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
     assert execute(database_url, "SELECT * FROM titles_by_provider") == []
 
 
-def test_an_offer_that_an_older_page_tells_was_seen_then(store: Opened) -> None:
+def test_an_offer_that_an_older_page_tells_was_seen_then(every_store: Stored) -> None:
     """As `scrapy replay` fills it in beside a newer reading that is silent of offers, or as one comes later."""
-    opened, read = store
 
     def silent(day: float) -> Movie:
         return replace(METACRITIC, offers=[], silent=["offers"], scraped_at=BEGIN + timedelta(days=day))
@@ -255,13 +246,13 @@ def test_an_offer_that_an_older_page_tells_was_seen_then(store: Opened) -> None:
     newer = replace(METACRITIC, scraped_at=BEGIN + timedelta(days=60))
     for readings in ([silent(20), METACRITIC, silent(40)], [newer, silent(80)]):
         for reading in readings:
-            write(opened, reading)
-        (found,) = read()
+            every_store.write(reading)
+        (found,) = every_store.contents()
         assert {offer.seen_at for offer in found.offers} == {next(one for one in readings if one.offers).scraped_at}
         assert [replace(offer, seen_at=None) for offer in in_order(found).offers] == in_order(METACRITIC).offers
         assert found.silent == []
-    write(opened, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
-    assert {offer.seen_at for offer in read()[0].offers} == {None}
+    every_store.write(replace(METACRITIC, scraped_at=BEGIN + timedelta(days=100)))
+    assert {offer.seen_at for offer in every_store.contents()[0].offers} == {None}
 
 
 def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_path: Path) -> None:

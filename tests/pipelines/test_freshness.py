@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from moviecrawler.items import Score
@@ -13,11 +11,8 @@ from tests.pipelines.stored import Stored
 HOUR = 3600.0
 
 
-@pytest.mark.parametrize("name", ["postgres", "mongo"])
-def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    stored = Stored(name, request, tmp_path)
+@pytest.mark.parametrize("stored", ["postgres", "mongo"], indirect=True)
+def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(stored: Stored) -> None:
     wins = {HOUR + 1: True, HOUR: True, HOUR - 1: False, 1: False, 0: True, -1: False, -HOUR: False}
     stored.write(*(make_movie(number, title="First") for number in range(len(wins))), margin=HOUR)
     for number, newer_by in enumerate(wins):
@@ -29,11 +24,8 @@ def test_a_scrape_wins_when_newer_by_the_margin_or_the_same_again(
         assert len(movie.credits) == (0 if is_replaced else 3)
 
 
-@pytest.mark.parametrize("name", ["postgres", "mongo"])
-def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    stored = Stored(name, request, tmp_path)
+@pytest.mark.parametrize("stored", ["postgres", "mongo"], indirect=True)
+def test_a_page_replaces_a_list_row_within_the_margin_but_never_a_newer_one(stored: Stored) -> None:
     stored.write(make_movie(1, source="list", credits=[], title="Listed"), margin=HOUR)
     stored.write(make_movie(1, 1, title="Older page"), margin=HOUR)
     assert stored.movie().title == "Listed"

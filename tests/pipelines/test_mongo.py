@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
-from urllib.parse import urlsplit
 
 import pytest
 from pymongo import MongoClient
@@ -15,44 +13,16 @@ from pymongo.errors import WTimeoutError
 from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Fetch, Miss, Movie
+from moviecrawler.items import Fetch
 from moviecrawler.pipelines.mongo import MongoPipeline, MongoStore
-from tests.pipelines.runs import BEGIN, make_movie, record_of, running
+from tests.pipelines.runs import BEGIN, crawl, make_movie, record_of
 from tests.services.mongo import documents
-from tests.services.proxy import Proxy
-from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.pipelines.runs import Run
 
 KEY = "imdb/tt0000001"
-
-
-def crawl(url: str, folder: Path, *items: Movie | Miss, margin: float = 0, **limits: Any) -> Run:
-    """Store items as one crawl does."""
-
-    async def run() -> Run:
-        async with running(MongoStore(url, margin), folder, **limits) as run:
-            for item in items:
-                await run.pipeline.process_item(item)
-        return run
-
-    return asyncio.run(run())
-
-
-@pytest.fixture
-def proxy(mongo_server: str) -> Iterator[Proxy]:
-    parts = urlsplit(mongo_server)
-    with Proxy(parts.hostname or "", parts.port or 27017) as proxy:
-        yield proxy
-
-
-def through(proxy: Proxy, url: str) -> str:
-    """Return a URL of the same database that goes through the proxy, and notices soon when it doesn't answer."""
-    return f"mongodb://{proxy.address}{urlsplit(url).path}?serverSelectionTimeoutMS=300&directConnection=true"
 
 
 def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tmp_path: Path) -> None:
@@ -64,7 +34,7 @@ def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tm
         body_bytes=99,
         archive_id="urn:a",
     )
-    crawl(mongo_url, tmp_path, make_movie(1, fetch=fetch))
+    crawl(MongoStore(mongo_url), tmp_path, make_movie(1, fetch=fetch))
     document = documents(mongo_url, "movies")[KEY]
     assert document["scraped_at"] == BEGIN
     assert document["title"] == "The Lamp of Brewick, Part 1"
@@ -83,7 +53,7 @@ def test_a_document_says_what_was_read_and_how_it_was_fetched(mongo_url: str, tm
 
 def test_indexes_are_made_at_the_start(mongo_url: str, tmp_path: Path) -> None:
     for _ in range(2):
-        crawl(mongo_url, tmp_path)
+        crawl(MongoStore(mongo_url), tmp_path)
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client.get_default_database()
         indexed = {
@@ -97,25 +67,6 @@ def test_indexes_are_made_at_the_start(mongo_url: str, tmp_path: Path) -> None:
         ("movies", "site", "list_name", "list_rank"),
         ("misses", "site", "checked_at"),
     }
-
-
-def test_several_writers_of_the_same_titles_leave_the_newest(mongo_url: str, tmp_path: Path) -> None:
-    async def write(age: int) -> Run:
-        folder = tmp_path / str(age)
-        folder.mkdir()
-        async with running(MongoStore(mongo_url), folder, batch_items=50, buffer_items=500) as run:
-            for number in range(200):
-                await run.pipeline.process_item(make_movie(number, age, title=str(age)))
-        return run
-
-    async def crawls() -> list[Run]:
-        return await asyncio.gather(*map(write, (60, 0, 120)))
-
-    for run in asyncio.run(crawls()):
-        assert run.count("durable") == 200
-    found = documents(mongo_url, "movies")
-    assert len(found) == 200
-    assert {document["title"] for document in found.values()} == {"0"}
 
 
 @pytest.mark.parametrize(("name", "value"), [("certificate", "PG"), ("critic_review_count", 7)])
@@ -146,7 +97,7 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
 
 @pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
 def test_odd_texts_are_stored_as_they_are(mongo_url: str, tmp_path: Path, plot: str) -> None:
-    crawl(mongo_url, tmp_path, make_movie(1, plot=plot))
+    crawl(MongoStore(mongo_url), tmp_path, make_movie(1, plot=plot))
     assert documents(mongo_url, "movies")[KEY]["plot"] == plot
 
 
@@ -159,36 +110,10 @@ def test_what_no_document_can_hold_is_rejected_alone(
     mongo_url: str, tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     items = [make_movie(1), make_movie(2, **changes), make_movie(3)]
-    run = crawl(mongo_url, tmp_path, *items, buffer_bytes=50_000_000, batch_bytes=50_000_000)
+    run = crawl(MongoStore(mongo_url), tmp_path, *items, buffer_bytes=50_000_000, batch_bytes=50_000_000)
     assert run.outcomes() == {"tt0000001": "durable", "tt0000002": "rejected", "tt0000003": "durable"}
     assert reason in run.rejected()[0]["reason"]
     assert set(documents(mongo_url, "movies")) == {"imdb/tt0000001", "imdb/tt0000003"}
-
-
-async def test_a_server_that_stops_in_the_middle_loses_nothing(mongo_url: str, tmp_path: Path, proxy: Proxy) -> None:
-    async with running(MongoStore(through(proxy, mongo_url)), tmp_path) as run:
-        for number in range(40):
-            await run.pipeline.process_item(make_movie(number))
-            if number == 15:
-                await until(lambda: run.count("durable") >= 10)
-                proxy.stop()
-            if number == 25:
-                await until(lambda: run.count("retries") >= 2)
-                proxy.start()
-    assert set(run.outcomes().values()) == {"durable"}
-    assert len(documents(mongo_url, "movies")) == 40
-
-
-async def test_a_connection_that_is_cut_inside_a_batch_loses_nothing(
-    mongo_url: str, tmp_path: Path, proxy: Proxy
-) -> None:
-    async with running(MongoStore(through(proxy, mongo_url)), tmp_path, batch_items=20) as run:
-        proxy.cut_after = 20_000
-        for number in range(60):
-            await run.pipeline.process_item(make_movie(number, plot="A lamp. " * 1000))
-    assert run.count("retries") >= 1
-    assert set(run.outcomes().values()) == {"durable"}
-    assert len(documents(mongo_url, "movies")) == 60
 
 
 def test_servers_that_are_slow_to_agree_on_an_index_are_waited_for(
@@ -204,7 +129,7 @@ def test_servers_that_are_slow_to_agree_on_an_index_are_waited_for(
 def test_a_password_is_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     url = "mongodb://someone:hush%40hush@127.0.0.1:1/movies?serverSelectionTimeoutMS=50"
-    crawl(url, tmp_path, make_movie(1), close_seconds=0.3)
+    crawl(MongoStore(url), tmp_path, make_movie(1), close_seconds=0.3)
     assert "mongo can't be opened" in caplog.text
     assert "hush" not in caplog.text
 

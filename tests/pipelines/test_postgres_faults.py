@@ -14,7 +14,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,8 +28,7 @@ from moviecrawler.database.sql import is_additive, migrations
 from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import BEGIN, LIMIT, make_movie, record_of, running
-from tests.pipelines.writers import Writer
+from tests.pipelines.runs import LIMIT, make_movie, record_of, running
 from tests.services.postgres import PostgresServer, execute, new_database
 from tests.waiting import until, wait_for
 
@@ -396,16 +394,7 @@ def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, 
         execute(postgres_server, f"DROP ROLE {name}_reader")
 
 
-# --- Many processes, and kills ----------------------------------------------------------------------------------------
-
-
-def test_processes_that_write_the_same_titles_lose_and_double_nothing(database_url: str, tmp_path: Path) -> None:
-    writers = [Writer(tmp_path, database_url, first=0, count=500, age=age) for age in (20, 0, 10)]
-    for writer in writers:
-        writer.finish()
-    check_whole(database_url, 500)
-    assert execute(database_url, "SELECT DISTINCT scraped_at FROM records") == [(BEGIN,)]
-    assert execute(database_url, "SELECT count(*) FROM people") == [(501,)]  # person 7 is the director as well
+# --- Many processes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("writers", [3, pytest.param(50, marks=pytest.mark.long)])
@@ -432,21 +421,3 @@ def test_sites_that_are_written_at_once_are_joined(database_url: str, writers: i
         list(pool.map(crawl, range(writers)))
     assert execute(database_url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(450, 150)]
     assert execute(database_url, "SELECT count(*) FROM titles") == [(150,)]
-
-
-def test_a_kill_at_any_moment_leaves_every_durable_title_and_no_half_one(database_url: str, tmp_path: Path) -> None:
-    chance = random.Random(5)  # noqa: S311 - repeatable
-    durable: set[str] = set()
-    for turn in range(4):
-        writer = Writer(tmp_path, database_url, first=10_000 * turn, count=100, repeat=True)
-        durable.update(islice(writer.durable(), chance.randrange(50, 500)))
-        durable |= writer.kill()
-    stored = site_ids(database_url)
-    assert durable <= set(stored)
-    check_whole(database_url, len(stored))
-    # Titles that were stored and not settled are taken up by whoever writes next.
-    execute(database_url, "UPDATE unjoined SET since = since - interval '1 hour'")
-    with closing(PostgresStore(database_url)) as store:
-        store.write([record_of(make_movie(99_999))])
-    assert execute(database_url, "SELECT count(*) FROM unjoined") == [(0,)]
-    assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(len(stored) + 1,)]

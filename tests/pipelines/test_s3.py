@@ -11,38 +11,22 @@ import traceback
 import uuid
 import zlib
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from moviecrawler.errors import ConfigurationError, TransientStoreError
-from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.s3 import Bucket, S3Store
-from tests.pipelines.runs import make_miss, make_movie, running
-from tests.services.proxy import Proxy
+from tests.pipelines.runs import crawl, make_miss, make_movie, running
 from tests.services.s3 import objects, s3_movies
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.pipelines.runs import Run
     from tests.services.s3 import S3Server
-
-
-def crawl(bucket: Bucket, folder: Path, *items: Movie | Miss, **limits: Any) -> Run:
-    """Store items as one crawl does."""
-
-    async def run() -> Run:
-        async with running(S3Store(bucket), folder, **limits) as run:
-            for item in items:
-                await run.pipeline.process_item(item)
-        return run
-
-    return asyncio.run(run())
 
 
 @pytest.fixture
@@ -57,7 +41,7 @@ def own_bucket(own_s3: S3Server, s3_url: str) -> str:
 
 def test_movies_stand_in_a_partition_of_their_site_and_day(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
     movies = [make_movie(1), make_movie(2, 24 * 3600), make_movie(3, site="metacritic", site_id="movie/lamp")]
-    crawl(Bucket(bucket_name, "/some/where/", s3_url), tmp_path, *movies, make_miss(4))
+    crawl(S3Store(Bucket(bucket_name, "/some/where/", s3_url)), tmp_path, *movies, make_miss(4))
     found = objects(s3_url, bucket_name)
     assert sorted(key.rpartition("/")[0] for key in found) == [
         "some/where/misses/site=imdb/date=2026-03-01",
@@ -78,11 +62,11 @@ def test_a_batch_written_again_replaces_itself_only(
 ) -> None:
     bucket = Bucket(bucket_name, endpoint_url=s3_url)
     for _ in range(2):
-        crawl(bucket, tmp_path, make_movie(1), make_movie(2))
+        crawl(S3Store(bucket), tmp_path, make_movie(1), make_movie(2))
     assert len(objects(s3_url, bucket_name)) == 1
     monkeypatch.setattr("socket.gethostname", lambda: "another_node")
-    crawl(bucket, tmp_path, make_movie(1), make_movie(2))
-    crawl(bucket, tmp_path, make_movie(1), make_movie(3))
+    crawl(S3Store(bucket), tmp_path, make_movie(1), make_movie(2))
+    crawl(S3Store(bucket), tmp_path, make_movie(1), make_movie(3))
     assert len(objects(s3_url, bucket_name)) == 3
 
 
@@ -144,29 +128,6 @@ async def test_a_slow_endpoint_does_not_hold_the_event_loop(own_s3: S3Server, ow
             turns += 1
         own_s3.latency = 0
     assert turns > 10
-
-
-def test_an_endpoint_that_stops_in_the_middle_loses_nothing(s3_url: str, bucket_name: str, tmp_path: Path) -> None:
-    parts = urlsplit(s3_url)
-
-    async def crawls() -> Run:
-        async with running(S3Store(Bucket(bucket_name, endpoint_url=f"http://{proxy.address}")), tmp_path) as run:
-            for number in range(40):
-                await run.pipeline.process_item(make_movie(number))
-                if number == 15:
-                    await until(lambda: run.count("durable") >= 10)
-                    proxy.stop()
-                if number == 25:
-                    await until(lambda: run.count("retries") >= 1)
-                    proxy.start()
-                if number == 30:
-                    proxy.cut_after = 1000
-        return run
-
-    with Proxy(parts.hostname or "", parts.port or 80) as proxy:
-        run = asyncio.run(crawls())
-    assert set(run.outcomes().values()) == {"durable"}
-    assert len(s3_movies(s3_url, bucket_name)) == 40
 
 
 def test_a_bucket_that_is_not_there_is_told_before_the_crawl(s3_url: str) -> None:

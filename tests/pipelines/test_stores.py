@@ -16,22 +16,15 @@ import pytest
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Movie, MovieBatch, movies_in
-from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.files import append_rejected
-from moviecrawler.pipelines.mongo import MongoStore
-from moviecrawler.pipelines.postgres import PostgresStore
-from moviecrawler.pipelines.s3 import Bucket, S3Store
 from moviecrawler.pipelines.store import Limits, Record, Store, backoff
 from moviecrawler.signals import item_completed, item_settled, store_opened
 from tests.pipelines.runs import LIMIT, make_movie, running
-from tests.services.mongo import mongo_movies
-from tests.services.postgres import postgres_movies
-from tests.services.s3 import s3_movies
+from tests.pipelines.stored import Stored
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -92,18 +85,10 @@ class Faulty(Store):
 
 @pytest.fixture(params=["memory", "csv", "postgres", "mongo", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Faulty:
-    if request.param == "csv":
-        return Faulty(CsvStore(tmp_path), lambda: read_movies(tmp_path / "movies.csv"))
-    if request.param == "postgres":
-        url = request.getfixturevalue("database_url")
-        return Faulty(PostgresStore(url), lambda: postgres_movies(url))
-    if request.param == "mongo":
-        url = request.getfixturevalue("mongo_url")
-        return Faulty(MongoStore(url), lambda: mongo_movies(url))
-    if request.param == "s3":
-        url, bucket = request.getfixturevalue("s3_url"), request.getfixturevalue("bucket_name")
-        return Faulty(S3Store(Bucket(bucket, endpoint_url=url)), lambda: s3_movies(url, bucket))
-    return in_memory()
+    if request.param == "memory":
+        return in_memory()
+    place = Stored(request.param, request, tmp_path)
+    return Faulty(place.store(), place.movies)
 
 
 @pytest.fixture
