@@ -73,7 +73,8 @@ def environment(data: Path, replica: ReplicaProcess | None, **settings: str) -> 
 
 
 def scrapy(*arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
-    """Run `scrapy` with arguments; settings are environment variables."""
+    """Run `scrapy` with arguments in the folder `data`; settings are environment variables."""
+    data.mkdir(exist_ok=True)
     with NamedTemporaryFile() as output, NamedTemporaryFile() as log:
         process = start(
             list(arguments), env=environment(data, replica, **settings), cwd=data, stdout=output, stderr=log
@@ -93,9 +94,14 @@ def _read(file: IO[bytes]) -> str:
 
 def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
     """Run a spider against the replica; `arguments` are NAME=VALUE."""
+    return scrapy(*crawl_command(spider, *arguments, **settings), data=data, replica=replica)
+
+
+def crawl_command(spider: str, *arguments: str, **settings: str) -> list[str]:
+    """Return the arguments with which `scrapy` runs a spider; those of the spider are NAME=VALUE."""
     given = [part for argument in arguments for part in ("-a", argument)]
     options = [part for name, value in {**FAST, **settings}.items() for part in ("-s", f"{name}={value}")]
-    return scrapy("crawl", spider, *given, *options, data=data, replica=replica)
+    return ["crawl", spider, *given, *options]
 
 
 def counts(replica: ReplicaProcess, site: str = "imdb") -> Any:

@@ -18,7 +18,7 @@ from moviecrawler.pipelines.warc import read_record, read_records, write_record
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import item_completed
 from tests import crawling
-from tests.crawling import FAST, Finished, counts, scrapy
+from tests.crawling import Finished, counts, crawl_command, scrapy
 from tests.processes import ForkedCommand
 from tests.services.mongo import documents, mongo_movies
 from tests.services.s3 import CREDENTIALS, S3Server, objects, s3_movies
@@ -88,14 +88,8 @@ def crawled(own_s3: S3Server, mongo_server: str, tmp_path_factory: pytest.TempPa
         s3.create_bucket(Bucket=crawled.bucket)
         s3.close()
         for spider, arguments in CRAWLS.items():
-            given = [part for argument in arguments for part in ("-a", argument)]
-            options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-            ended = crawled.run(
-                *("crawl", spider, *given, *options, "-s", "STORE_BATCH_ITEMS=10"),
-                data=data,
-                S3_BUCKET=crawled.bucket,
-                MONGO_URL=crawled.mongo,
-            )
+            command = crawl_command(spider, *arguments, STORE_BATCH_ITEMS="10")
+            ended = crawled.run(*command, data=data, S3_BUCKET=crawled.bucket, MONGO_URL=crawled.mongo)
             assert ended.code == 0, ended.log
         yield crawled
 

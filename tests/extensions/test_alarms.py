@@ -18,9 +18,8 @@ def test_silence_is_told_once_and_then_reminded_of(replica: ReplicaProcess, tmp_
     settings = {"ALARM_EVERY": "0.1", "ALARM_STALLED": "0.3", "ALARM_REMINDER": "1", "DOWNLOAD_TIMEOUT": "20"}
     change(replica, latency=2500)
     with Webhook() as hook:
-        assert (
-            crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **settings).code == 0
-        )
+        crawled = crawl("imdb", f"ids={IDS[0]}", data=tmp_path, replica=replica, ALARM_WEBHOOK=hook.url, **settings)
+    assert crawled.code == 0
     told = [message["status"] for message in hook.messages if message["alarm"] == "stalled/imdb"]
     assert told[0] == "opened"
     assert 1 <= told.count("reminder") <= 8

@@ -173,15 +173,13 @@ def test_blocks_are_an_alarm_of_their_own_and_a_receiver_that_is_away_holds_noth
 def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep_a_page(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
-    for folder in (first, second, third):
-        folder.mkdir()
     shared = {"REDIS_URL": redis_url, "FRESHNESS_MARGIN": "0"}
-    assert crawl("imdb", IDS, data=first, replica=replica, FRONTIER_RUN="one", **shared).code == 0
+    assert crawl("imdb", IDS, data=tmp_path / "one", replica=replica, FRONTIER_RUN="one", **shared).code == 0
     rename(replica, RATING, 0)
     with Webhook() as hook:
-        for folder, run in ((second, "two"), (third, "three")):
-            ended = crawl("imdb", IDS, data=folder, replica=replica, FRONTIER_RUN=run, ALARM_WEBHOOK=hook.url, **shared)
+        for run in ("two", "three"):
+            given = {"FRONTIER_RUN": run, "ALARM_WEBHOOK": hook.url, **shared}
+            ended = crawl("imdb", IDS, data=tmp_path / run, replica=replica, **given)
             assert ended.code == 0, ended.log
     assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/scores.imdb"]
     with closing(open_alarm_store({"REDIS_URL": redis_url})) as book:

@@ -23,38 +23,19 @@ def _slow(replica: ReplicaProcess) -> None:
 
 
 def test_json_lines_count_up_to_the_end(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl(
-        "imdb",
-        "limit=20",
-        data=tmp_path,
-        replica=replica,
-        PROGRESS="json",
-        CONCURRENT_REQUESTS="4",
-        STORE_BATCH_SECONDS="0.05",
-    )
+    given = {"PROGRESS": "json", "CONCURRENT_REQUESTS": "4", "STORE_BATCH_SECONDS": "0.05"}
+    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, **given)
     lines = [json.loads(line) for line in finished.output.splitlines()]
     assert len(lines) > 2
     assert [line["stored"] for line in lines] == sorted(line["stored"] for line in lines)
     assert all(line["finished"] is None for line in lines[:-1])
-    assert {key: lines[-1][key] for key in ("spider", "asked", "stored", "failed", "finished")} == {
-        "spider": "imdb",
-        "asked": 20,
-        "stored": 20,
-        "failed": 0,
-        "finished": "finished",
-    }
+    last = {"spider": "imdb", "asked": 20, "stored": 20, "failed": 0, "finished": "finished"}
+    assert lines[-1].items() >= last.items()
 
 
 def test_log_lines_say_how_far_it_is(replica: ReplicaProcess, tmp_path: Path) -> None:
-    finished = crawl(
-        "imdb",
-        "limit=20",
-        data=tmp_path,
-        replica=replica,
-        PROGRESS="lines",
-        LOGSTATS_INTERVAL="0.2",
-        CONCURRENT_REQUESTS="4",
-    )
+    given = {"PROGRESS": "lines", "LOGSTATS_INTERVAL": "0.2", "CONCURRENT_REQUESTS": "4"}
+    finished = crawl("imdb", "limit=20", data=tmp_path, replica=replica, **given)
     assert " of 20 titles done (" in finished.log
     assert "imdb: 20 titles asked for: 20 stored; in " in finished.log
     assert not finished.output
@@ -64,9 +45,8 @@ def test_worker_of_a_shared_crawl_shows_what_scrapy_progress_does(
     replica: ReplicaProcess, redis_url: str, tmp_path: Path
 ) -> None:
     given = {"REDIS_URL": redis_url, "FRONTIER_NODE": "node7"}
-    crawled = crawl(
-        "imdb", "limit=40", data=tmp_path, replica=replica, LOGSTATS_INTERVAL="0.2", CONCURRENT_REQUESTS="2", **given
-    )
+    often = {"LOGSTATS_INTERVAL": "0.2", "CONCURRENT_REQUESTS": "2"}
+    crawled = crawl("imdb", "limit=40", data=tmp_path, replica=replica, **given, **often)
     assert crawled.code == 0, crawled.log
     shown = re.findall(
         r"INFO: (imdb \(default\) running: .* of .* requests done, .*; here: .*)$", crawled.log, re.MULTILINE

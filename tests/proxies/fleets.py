@@ -33,6 +33,7 @@ def crawl_imdb(
     folder: Path, replica: ReplicaProcess, fleet: ProxyFleet, titles: int = 20, argument: str = "", **settings: str
 ) -> Finished:
     """Crawl title pages of IMDb through all proxies of a fleet, unless PROXY_POOLS says otherwise."""
+    folder.mkdir(exist_ok=True)
     usual = {
         "PROXY_ORDER": "datacenter",
         "PROXY_POOLS": settings.get("PROXY_POOLS") or write_pools(folder, datacenter=fleet.proxies),

@@ -10,7 +10,7 @@ import pytest
 from pymongo import MongoClient
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import change, counts, crawl, reset, scrapy
+from tests.crawling import change, counts, crawl_command, reset, scrapy
 from tests.proxies.fleets import attempts, crawl_imdb, write_ids, write_pools
 from tests.services.forward_proxy import WATCHED, Mode, ProxyFleet
 
@@ -23,14 +23,7 @@ def test_many_titles_through_twelve_proxies_of_which_seven_fail(tmp_path: Path, 
         for late in banned[2:]:
             late.watched_from = titles // 20
         change(replica, clients=dict.fromkeys([*(one.address for one in banned[:2]), WATCHED], "challenge"))
-        pools = write_pools(tmp_path, datacenter=fleet.proxies)
-        finished = crawl(
-            *("imdb", write_ids(tmp_path, titles, of=titles), "via=pages"),
-            data=tmp_path,
-            replica=replica,
-            PROXY_POOLS=pools,
-            PROXY_ORDER="datacenter",
-        )
+        finished = crawl_imdb(tmp_path, replica, fleet, argument=write_ids(tmp_path, titles, of=titles))
         assert finished.code == 0
         assert len(finished.movies) == titles
         assert finished.misses == {}
@@ -99,7 +92,6 @@ def test_exhausted_pools_give_way_to_the_next_and_the_last_one_stops_the_site(
 
         reset(replica)
         change(replica, faults={"challenge": 1})
-        (tmp_path / "again").mkdir()
         finished = crawl_imdb(
             tmp_path / "again", replica, fleet, PROXY_POOLS=pools, PROXY_ORDER="direct,datacenter,other"
         )
@@ -141,13 +133,8 @@ def test_proxies_get_our_user_agent_and_a_title_that_is_missing_is_an_answer(
 
 def test_the_environments_proxy_still_carries_what_goes_out_directly(replica: ReplicaProcess, tmp_path: Path) -> None:
     with ProxyFleet([Mode.WORK]) as fleet:
-        finished = scrapy(
-            *("crawl", "imdb", "-a", write_ids(tmp_path, 3), "-a", "via=pages"),
-            data=tmp_path,
-            replica=replica,
-            PROXY_ORDER="direct",
-            http_proxy=fleet.proxies[0].url,
-        )
+        command = crawl_command("imdb", write_ids(tmp_path, 3), "via=pages", PROXY_ORDER="direct")
+        finished = scrapy(*command, data=tmp_path, replica=replica, http_proxy=fleet.proxies[0].url)
         assert len(finished.movies) == 3
         assert len(fleet.proxies[0].asked) == 4
     assert all("via direct → 200" in line for line in attempts(finished))

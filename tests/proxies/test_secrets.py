@@ -13,7 +13,7 @@ from pathlib import Path
 import redis
 
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, Finished, change, environment, scrapy
+from tests.crawling import Finished, change, crawl_command, environment, scrapy
 from tests.proxies.fleets import write_ids
 from tests.services.forward_proxy import Mode, ProxyFleet
 
@@ -53,14 +53,12 @@ def test_credentials_are_seen_nowhere(
 ) -> None:
     shared, alone = tmp_path / "shared", tmp_path / "alone"
     shared.mkdir()
-    alone.mkdir()
     with ProxyFleet(list(MODES)) as fleet:
         change(replica, faults={"500": 0.1, "redirect": 0.1})
         found: list[str] = []
         pools = json.dumps({"datacenter": {"kind": "datacenter", "urls": [one.url for one in fleet.proxies]}})
         given = {"PROXY_POOLS": pools, "PROXY_ORDER": "datacenter", "LOG_LEVEL": "DEBUG"}
-        arguments = ["crawl", "imdb", "-a", write_ids(tmp_path, 20), "-a", "via=pages"]
-        arguments += [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
+        arguments = crawl_command("imdb", write_ids(tmp_path, 20), "via=pages")
         # One crawl with the shared queue, and one with Scrapy's own on disk.
         finished, seen = crawl_seen(arguments, shared, environment(shared, replica, REDIS_URL=redis_url, **given))
         assert "scrapy crawl imdb" in seen

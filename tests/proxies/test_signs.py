@@ -83,7 +83,6 @@ def test_sign_rests_the_proxies_and_then_the_site_for_all_nodes(
         assert {one["until"] - one["since"] for one in quarantines} == {HOUR if fault == "429" else HOUR / 2}
     if site == "rottentomatoes":  # another node asks nothing
         reset(replica)
-        (tmp_path / "again").mkdir()
         again = crawl(site, ids(site), data=tmp_path / "again", replica=replica, REDIS_URL=redis_url)
         assert counts(replica, site)["requests"] == 0
         assert again.code == 1
@@ -96,7 +95,6 @@ def test_a_new_worker_knows_the_proxies_that_another_has_seen_refused(
         first = fleet.proxies[0]
         change(replica, clients={first.address: "challenge"})
         for run in ("one", "two"):
-            (tmp_path / run).mkdir()
             before = len(first.asked)
             finished = crawl_imdb(tmp_path / run, replica, fleet, REDIS_URL=redis_url, FRONTIER_RUN=run)
             assert len(finished.movies) == 20
@@ -115,7 +113,6 @@ def test_a_worker_that_is_tied_to_a_pool_ends_with_it_and_the_site_stays_open_to
         assert not tied.movies
         assert not redis_client.exists(FrontierKeys("imdb", "default").circuit)
         assert not fleet.proxies[1].asked
-        (tmp_path / "other").mkdir()
         other = crawl_imdb(tmp_path / "other", replica, fleet, WORKER_POOL="home", **shared)  # type: ignore[arg-type]
         assert len(other.movies) == 20
 
