@@ -17,4 +17,6 @@ _FAST = {"DOWNLOAD_TIMEOUT": "30", "DOWNLOAD_DELAY": "0", "AUTOTHROTTLE_ENABLED"
 def crawl(front: HttpsFront, data: Path, *arguments: str, **settings: str) -> Finished:
     """Crawl what stands at IMDb's place through a pool of kind tor; settings are environment variables."""
     site = {"IMDB_URL": front.url, "SSL_CERT_FILE": str(front.certificate), "PROXY_ORDER": '{"imdb": "tor"}'}
-    return scrapy(*crawl_command("imdb", "via=pages", *arguments, **_FAST), data=data, **{**site, **settings})
+    return scrapy(
+        *crawl_command("imdb", "via=pages", *arguments, **_FAST), data=data, replica=None, **{**site, **settings}
+    )
