@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,6 +18,7 @@ from scrapyd_client import ScrapydClient
 
 from moviecrawler.cluster.state import EVENTS
 from tests.cluster.nodes import Node, alive, cluster, toy_egg
+from tests.deploy.checkout import run
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
@@ -270,18 +270,10 @@ def test_scrapyd_client_works_unchanged(nodes: list[Node], tmp_path: Path) -> No
         "project = toy\n"
     )
     output = {}
-    for command in ("projects", "spiders", "schedule"):
-        arguments = {"projects": [], "spiders": ["-p", "*"], "schedule": ["-p", "toy", "quick"]}[command]
-        ended = subprocess.run(
-            [str(Path(sys.executable).with_name("scrapyd-client")), command, *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        output[command] = ended.stdout
+    for command, arguments in {"projects": [], "spiders": ["-p", "*"], "schedule": ["-p", "toy", "quick"]}.items():
+        ran = run(tmp_path, "scrapyd-client", command, *arguments)
+        assert ran.code == 0, ran.output
+        output[command] = ran.output
     assert output["projects"] == "toy\n"
     assert output["spiders"] == "toy:\n  dying\n  hanging\n  lost\n  nonsense\n  quick\n  slow\n  stubborn\n"
     scheduled = re.fullmatch(r"toy / quick => (\w{32})\n", output["schedule"])

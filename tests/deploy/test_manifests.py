@@ -182,18 +182,7 @@ def test_redis_starts_as_compose_has_it(secrets: Path, tmp_path: Path) -> None:
     program, *arguments = (str(part).replace("/run/secrets", str(secrets)) for part in SERVICES["redis"]["command"])
     assert program == "redis-server"
     process = subprocess.Popen(
-        [
-            executable(),
-            *arguments,
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            str(tmp_path),
-            "--loglevel",
-            "warning",
-        ],
+        [executable(), *arguments, *f"--port {port} --bind 127.0.0.1 --dir {tmp_path} --loglevel warning".split()],
         stdout=subprocess.DEVNULL,
     )
     try:
