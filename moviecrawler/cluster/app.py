@@ -17,7 +17,7 @@ from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.schedules import Schedules
-from moviecrawler.cluster.state import check_server, state_for
+from moviecrawler.cluster.state import ClusterState, check_server
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import redis_parameters
 
@@ -37,10 +37,10 @@ def application(config: Config) -> Any:
 
 def _application(config: Config, options: NodeOptions) -> Any:
     redis_parameters(os.environ)  # raises ConfigurationError for parameters that no client accepts
-    state = state_for(options)
+    state = ClusterState(options)
     check_server(state.client)
-    eggs = EggStore(options)
-    node = Node(options, state, eggs, ClusterLauncher(options, eggs))
+    eggs = EggStore(state)
+    node = Node(state, eggs, ClusterLauncher(state, eggs))
     root = load_object(config.get("webroot", "moviecrawler.dashboard.site.Root"))(config, node)
     site = LimitedSite(root, node)
     server = TCPServer(options.http_port, ConnectionLimit(site), interface=options.bind_address)

@@ -23,12 +23,12 @@ import msgspec
 from moviecrawler.cluster.environment import oldest, spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_name
 from moviecrawler.cluster.secrets import redacted
-from moviecrawler.cluster.state import connect, decode, state_for
+from moviecrawler.cluster.state import connect, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from moviecrawler.cluster.options import NodeOptions
+    from moviecrawler.cluster.state import ClusterState
 
 
 RUNNER = str(Path(__file__).with_name("runner.py"))
@@ -67,9 +67,10 @@ class Egg(msgspec.Struct, frozen=True, kw_only=True):
 class EggStore:
     """The cluster's projects. Its methods block, so call them in a thread. They raise redis.RedisError."""
 
-    def __init__(self, options: NodeOptions) -> None:
-        self._state = state_for(options)
-        self._key = self._state.keys.eggs
+    def __init__(self, state: ClusterState) -> None:
+        options = state.options
+        self._state = state
+        self._key = state.keys.eggs
         self._keep = options.versions_to_keep
         self._largest = options.egg_max_mb * 1024 * 1024
         self._folder = Path(options.eggs_dir).absolute()

@@ -27,7 +27,7 @@ from moviecrawler.cluster.environment import (
 from moviecrawler.cluster.jobs import HUNG, BadEggError, Outcome, UnknownVersionError, check_job, classify_end
 from moviecrawler.cluster.poller import Poller
 from moviecrawler.cluster.process import SpiderProcess
-from moviecrawler.cluster.state import NodeInfo, Process, state_for
+from moviecrawler.cluster.state import NodeInfo, Process
 from moviecrawler.cluster.threads import Threads, pause, reactor
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.hangs import count_hang
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import Job, RunEnd
-    from moviecrawler.cluster.options import NodeOptions
-    from moviecrawler.cluster.state import Beat
+    from moviecrawler.cluster.state import Beat, ClusterState
     from moviecrawler.heartbeat import Work
 
 journal = Logger()
@@ -102,10 +101,10 @@ class _HeldJob:
 class ClusterLauncher(Service):
     """Keeps every slot busy with a job, and records in Redis how each ended."""
 
-    def __init__(self, options: NodeOptions, eggs: EggStore) -> None:
-        self.options = options
-        self.state = state_for(options)
-        self.poller = Poller(options)
+    def __init__(self, state: ClusterState, eggs: EggStore) -> None:
+        self.options = state.options
+        self.state = state
+        self.poller = Poller(state, self._beat_soon, self._cancel)
         self.eggs = eggs
         self.draining = False
         self.beaten_at: float | None = None
@@ -130,8 +129,6 @@ class ClusterLauncher(Service):
         super().startService()
         self.poller.threads.start()
         self._fetching.start()
-        self.poller.on_cancel = self._cancel
-        self.poller.on_lease_lost = self._beat_soon
         self._beats.start(self.options.lease_seconds / _BEATS)
         self._hang_checks.start(self.options.hang_seconds / _HANG_CHECKS)
         self._polls.start(self.options.poll_interval)

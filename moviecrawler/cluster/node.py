@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import Job
     from moviecrawler.cluster.launcher import ClusterLauncher
-    from moviecrawler.cluster.options import NodeOptions
     from moviecrawler.cluster.state import ClusterState
 
 T = TypeVar("T")
@@ -34,9 +33,9 @@ _TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 class Node:
     """This node: its options, its part of the cluster's state, what runs its jobs, and the stores that its services read."""
 
-    def __init__(self, options: NodeOptions, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
+    def __init__(self, state: ClusterState, eggs: EggStore, launcher: ClusterLauncher) -> None:
         """Create it, and read `schedules_file`. Raises ConfigurationError."""
-        url = os.environ.get("DATABASE_URL")
+        url, options = os.environ.get("DATABASE_URL"), state.options
         self._database = ShortTransactions(url) if url else None
         self.options = options
         self.schedules = read_schedules(Path(options.schedules_file)) if options.schedules_file else []

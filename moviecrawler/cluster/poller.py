@@ -11,7 +11,7 @@ import redis
 from twisted.internet.defer import Deferred, DeferredQueue
 from twisted.logger import Logger
 
-from moviecrawler.cluster.state import LeaseLostError, connect, state_for
+from moviecrawler.cluster.state import LeaseLostError, connect
 from moviecrawler.cluster.threads import Threads, reactor
 from moviecrawler.outages import Outages
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moviecrawler.cluster.jobs import Job
-    from moviecrawler.cluster.options import NodeOptions
+    from moviecrawler.cluster.state import ClusterState
 
 journal = Logger()
 
@@ -38,13 +38,14 @@ class Poller:
     `next()` gives a `Job` that is leased to the node. It waits while the queue is empty or Redis is away.
     """
 
-    def __init__(self, options: NodeOptions) -> None:
-        self.options = options
-        self.state = state_for(options)
-        self.node = f"{self.options.node_name}:{uuid.uuid4().hex[:8]}"
+    def __init__(
+        self, state: ClusterState, on_lease_lost: Callable[[], Any], on_cancel: Callable[[str, str, int], Any]
+    ) -> None:
+        """Create it. `on_cancel` gets the key of a job of this node, a signal, and how many times somebody has asked."""
+        self.state = state
+        self.node = f"{state.options.node_name}:{uuid.uuid4().hex[:8]}"
         self.threads = Threads("node", _THREADS)
-        self.on_lease_lost: Callable[[], Any] = lambda: None
-        self.on_cancel: Callable[[str, str, int], Any] = lambda _key, _signal, _number: None
+        self._on_lease_lost, self._on_cancel = on_lease_lost, on_cancel
         self._jobs: DeferredQueue[Job] = DeferredQueue()
         self._pulling = self._again = self._stopped = False
         self._outages = Outages()
@@ -91,7 +92,7 @@ class Poller:
                     # A job that arrived when no slot was free goes back to the queue, as the node's heartbeats do not name it.
                     return
         except LeaseLostError:
-            self.on_lease_lost()
+            self._on_lease_lost()
         except redis.exceptions.RedisError as error:
             if self._outages.begins():
                 journal.warn("No job can be taken: {error}; trying again", error=error)
@@ -101,7 +102,7 @@ class Poller:
     # --- Events, in a separate thread -----------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        client = connect(self.options, health_check_interval=_CHECK_SECONDS)
+        client = connect(self.state.options, health_check_interval=_CHECK_SECONDS)
         while not self._stopped:
             try:
                 with client.pubsub(ignore_subscribe_messages=True) as events:
@@ -121,4 +122,4 @@ class Poller:
         if kind == "wake":
             self.poll()
         elif kind == "cancel" and rest[0] == self.node:
-            self.on_cancel(rest[1], rest[2], int(rest[3]))
+            self._on_cancel(rest[1], rest[2], int(rest[3]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -147,12 +147,6 @@ class _Taken(msgspec.Struct):
     node: str
     at: float
     signal: str | None = None
-
-
-@cache
-def state_for(options: NodeOptions) -> ClusterState:
-    """Return the state of a cluster, one object in this process."""
-    return ClusterState(options)
 
 
 def connect(options: NodeOptions, **parameters: Any) -> Any:

@@ -16,6 +16,7 @@ import redis
 from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import ClusterState
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import egg, toy_egg
 
@@ -65,7 +66,7 @@ Make = Callable[..., EggStore]
 def make(tmp_path: Path, redis_url: str) -> Make:
     """Return what makes the store of a node with these options."""
     return lambda **options: EggStore(
-        NodeOptions(**{"redis_url": redis_url, "eggs_dir": str(tmp_path / "eggs"), **options})
+        ClusterState(NodeOptions(**{"redis_url": redis_url, "eggs_dir": str(tmp_path / "eggs"), **options}))
     )
 
 

@@ -18,6 +18,7 @@ from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import Job, Report
 from moviecrawler.cluster.launcher import ClusterLauncher, _HeldJob
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.state import ClusterState
 from tests.cluster.nodes import toy_egg
 
 JOB = Job(project="toy", spider="slow", id="a1")
@@ -29,10 +30,11 @@ def launcher(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) ->
     options = NodeOptions(
         redis_url=redis_url, eggs_dir=str(tmp_path / "eggs"), logs_dir=str(tmp_path / "logs"), max_deaths=0
     )
-    eggs = EggStore(options)
+    state = ClusterState(options)
+    eggs = EggStore(state)
     monkeypatch.setattr("moviecrawler.cluster.eggs.list_spiders", lambda _: ["slow"])
     eggs.put(io.BytesIO(toy_egg()), "toy", "1")
-    made = ClusterLauncher(options, eggs)
+    made = ClusterLauncher(state, eggs)
     for threads in (made._fetching, made.poller.threads):
         monkeypatch.setattr(threads, "run", maybeDeferred)
     monkeypatch.setattr(made, "_beat_soon", lambda: None)

@@ -44,7 +44,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
         )
         state.beat(here, [])
         launcher: Any = None
-        root = Root(Config({}), Node(options, state, EggStore(options), launcher))
+        root = Root(Config({}), Node(state, EggStore(state), launcher))
 
         def text(path: str) -> str:
             began = time.monotonic()
