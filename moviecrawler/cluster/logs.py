@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -157,24 +158,21 @@ class JobLog(ClusterResource):
             if not here or not first.isdecimal() or not last.isdecimal():
                 raise error_response("there is no such log", http.NOT_FOUND)
             return {"parts": [_Part(self.node.name, None, int(first), int(last))]}
-        starts = self.node.state.starts(f"{self._project}/{self._job}")
-        names = [node_name(start.node) for start in starts]
-        if set(names) <= {self.node.name}:
-            if not here:
-                raise error_response("there is no such log", http.NOT_FOUND)
-            return {"parts": [_Part(self.node.name, None, 0, 0)]}
         urls = {node.name: node.url for node in self.node.state.nodes() if node.name != self.node.name}
-        if len(set(names)) == 1:
-            if names[0] not in urls:
-                raise error_response(f"the log is on {names[0]}, which is down", http.NOT_FOUND)
-            return {"parts": [_Part(names[0], urls[names[0]], 0, 0)]}
         parts: list[_Part] = []
-        for name, start in zip(names, starts, strict=True):
-            if parts and parts[-1].node == name:
-                parts[-1] = parts[-1]._replace(last=start.number)
-            else:
-                parts.append(_Part(name, urls.get(name), start.number, start.number))
-        return {"parts": parts}
+        starts = self.node.state.starts(f"{self._project}/{self._job}")
+        for name, consecutive in groupby(starts, key=lambda start: node_name(start.node)):
+            numbers = [start.number for start in consecutive]
+            parts.append(_Part(name, urls.get(name), numbers[0], numbers[-1]))
+        names = {part.node for part in parts} or {self.node.name}
+        if len(names) > 1:
+            return {"parts": parts}
+        [name] = names
+        if name != self.node.name and name not in urls:
+            raise error_response(f"the log is on {name}, which is down", http.NOT_FOUND)
+        if name == self.node.name and not here:
+            raise error_response("there is no such log", http.NOT_FOUND)
+        return {"parts": [_Part(name, urls.get(name), 0, 0)]}
 
     def _send_file(self, request: Request) -> None:
         """Send all of this node's file, or the bytes of it that are asked for."""

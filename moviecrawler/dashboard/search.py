@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.catalogue.sql import read_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from moviecrawler.database.short_transactions import ShortTransactions
 
@@ -158,51 +157,24 @@ _BANDS = (9.0, 8.0, 7.0, 6.0, 5.0)
 """Ratings from which on a cell has the next colour."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Row:
-    """A season in the grid."""
-
-    season: int
-    title_id: int | None
-    cells: list[Any]
-    """Its episodes by their columns, rows of `series_episodes.sql`; None where no site has one of that number."""
-    further: int = 0
-    """Episodes that have no column."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesGrid:
+class SeriesGrid(NamedTuple):
     """The seasons of a series, and its episodes by season and number."""
 
     seasons: Sequence[Any] = ()
     """Rows of `series_seasons.sql`."""
     columns: Sequence[int] = ()
     """Numbers of episodes, in ascending order."""
-    rows: Sequence[Row] = ()
+    rows: Mapping[int, Mapping[int, Any]] = {}
+    """By season, and by number, rows of `series_episodes.sql`. Of two episodes with one number, the first."""
 
 
 def read_series(database: ShortTransactions, title_id: int) -> SeriesGrid:
     """Return the seasons and episodes of a series; none of a title that has none. Raises AwayError."""
     seasons = _rows(database, _SEASONS, id=title_id, seasons=_MAX_SEASONS)
-    return grid_of(seasons, _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES))
-
-
-def grid_of(seasons: list[Any], episodes: Sequence[Any]) -> SeriesGrid:
-    """Return the grid. Of two episodes with one number, the first is shown."""
-    columns = sorted({episode.episode for episode in episodes})[:_MAX_COLUMNS]
-    place = {number: column for column, number in enumerate(columns)}
-    title_ids = {season.season: season.title_id for season in seasons}
-    rows: dict[int, Row] = {}
-    for episode in episodes:
-        number = episode.season
-        if number not in rows:
-            rows[number] = Row(season=number, title_id=title_ids.get(number), cells=[None] * len(columns))
-        row, column = rows[number], place.get(episode.episode)
-        if column is None:
-            row.further += 1
-        elif row.cells[column] is None:
-            row.cells[column] = episode
-    return SeriesGrid(seasons=seasons, columns=columns, rows=list(rows.values()))
+    rows: dict[int, dict[int, Any]] = {}
+    for episode in _rows(database, _EPISODES, id=title_id, episodes=_MAX_EPISODES):
+        rows.setdefault(episode.season, {}).setdefault(episode.episode, episode)
+    return SeriesGrid(seasons, sorted({number for row in rows.values() for number in row})[:_MAX_COLUMNS], rows)
 
 
 def series_of(database: ShortTransactions, title_ids: Sequence[int]) -> dict[int, Any]:
