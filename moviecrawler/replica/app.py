@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import socket
 import struct
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from typing import Self
 
     from moviecrawler.items import Site
@@ -38,9 +38,7 @@ SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
-_RETRY_AFTER = "30"
 _PORT_TRIES = 20
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
 class Replica:
@@ -78,8 +76,8 @@ class Replica:
             app.router.add_get(_CONTROL + "counts", self._get_counts)
             app.router.add_post(_CONTROL + "options", self._change)
             app.router.add_post(_CONTROL + "reset", self._reset)
-            app.router.add_get("/robots.txt", self._robots(site))
-            app.router.add_get("/{path:.*}", self._handler(site))
+            app.router.add_get("/robots.txt", partial(self._robots, site))
+            app.router.add_get("/{path:.*}", partial(self._respond, site))
             # Stalled requests end when their client goes, and don't hold up the end.
             runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
             await runner.setup()
@@ -95,34 +93,22 @@ class Replica:
 
     # --- Requests -------------------------------------------------------------------------------------------------------
 
-    def _robots(self, site: Site) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def answer(_: web.Request) -> web.StreamResponse:
-            self.counts[site].robots += 1
-            # Saved pages are there to be read, whatever the sites permit.
-            return web.Response(text=robots_txt(site, "open" if self._options.pages else self._options.robots))
-
-        return answer
-
-    def _handler(self, site: Site) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        counts = self.counts[site]
-
-        async def answer(request: web.Request) -> web.StreamResponse:
-            with counts.flying():
-                return await self._respond(site, request)
-
-        return answer
+    async def _robots(self, site: Site, _: web.Request) -> web.StreamResponse:
+        self.counts[site].robots += 1
+        # Saved pages are there to be read, whatever the sites permit.
+        return web.Response(text=robots_txt(site, "open" if self._options.pages else self._options.robots))
 
     async def _respond(self, site: Site, request: web.Request) -> web.StreamResponse:
-        counts = self.counts[site]
+        counts, options = self.counts[site], self._options
         redirected = _REDIRECTED in request.query
         url = request.rel_url.without_query_params(_REDIRECTED) if redirected else request.rel_url
         address = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip() or request.remote or ""
         client = f"{address} {request.headers.get('User-Agent', '')}"
         attempt, in_second = counts.arrive(url.raw_path_qs, client, time.time())
-        if self._options.rate_limit is not None and in_second > self._options.rate_limit:
-            return await self._send(site, request, Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": "1"}))
-        if self._options.latency:
-            await asyncio.sleep(self._options.latency / 1000)
+        if options.rate_limit is not None and in_second > options.rate_limit:
+            return await self._send(site, request, _small(429, "Too Many Requests", {"Retry-After": "1"}))
+        if options.latency:
+            await asyncio.sleep(options.latency / 1000)
         fault = self._options.clients.get(address)
         if fault is None and not redirected:
             fault = self._plan.choose(f"{site} {url.raw_path_qs}", attempt)
@@ -140,15 +126,17 @@ class Replica:
                 return await self._send(site, request, Answer(Body(b""), HTML, 302, {"Location": where}))
             case None | Fault.TRUNCATED:
                 return await self._serve(site, request, truncated=fault is not None)
+            case Fault.NOT_FOUND:
+                return await self._send(site, request, not_found(site))
             case _:
-                return await self._send(site, request, _spoiled(site, fault))
+                return await self._send(site, request, _small(*(_SPOILED.get((fault, site)) or _SPOILED[fault])))
 
     async def _serve(self, site: Site, request: web.Request, *, truncated: bool) -> web.StreamResponse:
         query = {name: value for name, value in request.query.items() if name != _REDIRECTED}
         try:
             found = self._source.answer(site, request.path, query, self.urls[site])
         except ValueError as error:
-            found = Answer(_small(f"Bad Request: {error}"), status=400)
+            found = _small(400, f"Bad Request: {error}")
         if isinstance(found, Dataset):
             return await self._send_dataset(site, request, found, truncated=truncated)
         return await self._send(site, request, found or not_found(site), truncated=truncated)
@@ -208,8 +196,7 @@ class Replica:
     # --- Control --------------------------------------------------------------------------------------------------------
 
     async def _get_counts(self, _: web.Request) -> web.StreamResponse:
-        report = {site: counts.report() for site, counts in self.counts.items()}
-        return web.Response(body=msgspec.json.encode(report), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(self.counts), content_type="application/json")
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -226,8 +213,7 @@ class Replica:
         self._until_renamed = options.rename_after
 
     async def _reset(self, _: web.Request) -> web.StreamResponse:
-        for counts in self.counts.values():
-            counts.reset()
+        self.counts = {site: Counts() for site in SITES}
         self._behave(self._at_start)
         return web.Response(status=204)
 
@@ -283,44 +269,38 @@ def _requested(request: web.Request, etag: str, size: int) -> tuple[int, int, in
     known = {tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(",")}
     if etag in known or "*" in known:
         return web.HTTPNotModified.status_code, 0, 0
-    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
-    # Several ranges at once, or none that is one: the whole file, as the standard allows.
-    if asked is None or not any(asked.groups()) or request.headers.get("If-Range", etag) not in {etag, LAST_MODIFIED}:
+    try:
+        asked = request.http_range
+    except ValueError:  # several ranges at once, or none that is one: the whole file, as the standard allows
+        asked = slice(None, None, 1)
+    if asked == slice(None, None, 1) or request.headers.get("If-Range", etag) not in {etag, LAST_MODIFIED}:
         return web.HTTPOk.status_code, 0, size
-    first, last = asked.groups()
-    start = int(first) if first else max(size - int(last), 0)
-    end = min(int(last) + 1, size) if first and last else size
+    start, end, _ = asked.indices(size)
     if start >= end:
         return web.HTTPRequestRangeNotSatisfiable.status_code, 0, 0
     return web.HTTPPartialContent.status_code, start, end
 
 
-def _spoiled(site: Site, fault: Fault) -> Answer:
-    """Return the answer that stands in for the proper one."""
-    match fault:
-        case Fault.CHALLENGE if site == "imdb":
-            script = "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>"
-            return Answer(_small(script, "challenge-container"), HTML, 202, {"x-amzn-waf-action": "challenge"})
-        case Fault.CHALLENGE if site == "metacritic":
-            return Answer(_small("Just a moment..."), HTML, 403, {"cf-mitigated": "challenge"})
-        case Fault.CHALLENGE | Fault.FORBIDDEN:
-            return Answer(_small("Access Denied"), HTML, 403)
-        case Fault.RATE_LIMITED:
-            return Answer(_small("Too Many Requests"), HTML, 429, {"Retry-After": _RETRY_AFTER})
-        case Fault.THROTTLE:
-            return Answer(_small("Please try again later"))
-        case Fault.NOT_FOUND:
-            return not_found(site)
-        case _:
-            return Answer(_small("Internal Server Error"), HTML, 500)
+_SPOILED: dict[Fault | tuple[Fault, Site], tuple[Any, ...]] = {
+    (Fault.CHALLENGE, "imdb"): (
+        *(202, "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>"),
+        {"x-amzn-waf-action": "challenge"},
+    ),
+    (Fault.CHALLENGE, "metacritic"): (403, "Just a moment...", {"cf-mitigated": "challenge"}),
+    Fault.CHALLENGE: (403, "Access Denied"),
+    Fault.FORBIDDEN: (403, "Access Denied"),
+    Fault.RATE_LIMITED: (429, "Too Many Requests", {"Retry-After": "30"}),
+    Fault.THROTTLE: (200, "Please try again later"),
+    Fault.SERVER_ERROR: (500, "Internal Server Error"),
+}
+"""The status, the text and the headers of what stands in for the proper answer, on one site or on all others."""
 
 
-def _small(text: str, element: str = "main") -> Body:
+def _small(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
     """Return a page of less than 2 kB."""
     title = "" if text.startswith("<") else f"<title>{text}</title>"
-    return Body(
-        f'<!DOCTYPE html><html><head>{title}</head><body><div id="{element}">{text}</div></body></html>'.encode()
-    )
+    page = f'<!DOCTYPE html><html><head>{title}</head><body><div id="main">{text}</div></body></html>'
+    return Answer(Body(page.encode()), HTML, status, dict(headers or {}))
 
 
 def _reset_connection(request: web.Request) -> None:

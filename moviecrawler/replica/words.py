@@ -93,45 +93,20 @@ OWNERS = ("Marta", "Old Tom", "Dr. Elric", "Señor Vidal", "Aunt Zoë", "Captain
 
 FOREIGN_TITLES = (
     (
-        (
-            "静かな",
-            "青い",
-            "最後の",
-            "遠い",
-            "失われた",
-            "冬の",
-            "見えない",
-            "燃える",
-            "忘れられた",
-            "白い",
-            "真夜中の",
-        ),
-        ("港", "鏡", "駅", "灯台", "手紙", "庭", "海", "旅人", "約束", "影", "歌", "橋", "森"),
+        _words("静かな 青い 最後の 遠い 失われた 冬の 見えない 燃える 忘れられた 白い 真夜中の"),
+        _words("港 鏡 駅 灯台 手紙 庭 海 旅人 約束 影 歌 橋 森"),
         "",
         ("Japan", "Japanese", "JP", "ja"),
     ),
     (
-        ("Тихая", "Синяя", "Последняя", "Далёкая", "Забытая", "Зимняя", "Тайная", "Белая", "Долгая", "Ночная", "Чужая"),
-        (
-            "гавань",
-            "станция",
-            "дорога",
-            "песня",
-            "река",
-            "башня",
-            "тень",
-            "звезда",
-            "комната",
-            "клятва",
-            "весна",
-            "птица",
-        ),
+        _words("Тихая Синяя Последняя Далёкая Забытая Зимняя Тайная Белая Долгая Ночная Чужая"),
+        _words("гавань станция дорога песня река башня тень звезда комната клятва весна птица"),
         " ",
         ("Russia", "Russian", "RU", "ru"),
     ),
     (
-        ("조용한", "푸른", "마지막", "먼", "잃어버린", "겨울의", "하얀", "숨겨진", "오래된", "붉은", "새벽의"),
-        ("항구", "거울", "편지", "등대", "정원", "바다", "약속", "그림자", "노래", "다리", "숲", "여행자"),
+        _words("조용한 푸른 마지막 먼 잃어버린 겨울의 하얀 숨겨진 오래된 붉은 새벽의"),
+        _words("항구 거울 편지 등대 정원 바다 약속 그림자 노래 다리 숲 여행자"),
         " ",
         ("South Korea", "Korean", "KR", "ko"),
     ),
@@ -193,28 +168,10 @@ CHARACTERS = _words("""
     """)
 CHARACTER_TITLES = ("", "", "", "", "Dr. ", "Captain ", "Young ", "Mrs. ", "Inspector ", "Old ")
 
-GENRES = (
-    "Action",
-    "Adventure",
-    "Animation",
-    "Biography",
-    "Comedy",
-    "Crime",
-    "Documentary",
-    "Drama",
-    "Family",
-    "Fantasy",
-    "History",
-    "Horror",
-    "Music",
-    "Mystery",
-    "Romance",
-    "Sci-Fi",
-    "Sport",
-    "Thriller",
-    "War",
-    "Western",
-)
+GENRES = _words("""
+    Action Adventure Animation Biography Comedy Crime Documentary Drama Family Fantasy History Horror Music Mystery
+    Romance Sci-Fi Sport Thriller War Western
+    """)
 
 CERTIFICATES = ("R", "PG-13", "PG-13", "PG", "R", "G", "Not Rated", "PG", "R", "NC-17")
 
