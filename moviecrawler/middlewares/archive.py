@@ -65,7 +65,7 @@ def _answer(response: Response) -> Answer:
     body, encoding = wire_body(response)
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
-        for name, values in response.headers.items()
+        for name, values in dict.items(response.headers)  # as they are
         if name not in _OF_THE_CONNECTION
         for value in values
     ]

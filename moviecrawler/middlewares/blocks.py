@@ -133,7 +133,7 @@ def refusal_of(request: Request, response: Response) -> Refusal | None:
     """Return what kind of refusal an answer is, and for how long the site is to be left alone; None for a proper answer."""
     headers = {
         name.decode("latin-1").lower(): values[0].decode("latin-1")
-        for name, values in response.headers.items()
+        for name, values in dict.items(response.headers)  # Scrapy's own makes each name and value anew
         if values
     }
     expects = request.meta.get("expects", "other")

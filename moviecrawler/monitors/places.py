@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -104,8 +103,10 @@ class Seen:
 
 def merge(baseline: Baseline, more: Baseline) -> Baseline:
     """Return a baseline with pages added."""
-    pages, silent, absent = map(add, baseline, more)
-    weight = min(1.0, BASELINE_PAGES / pages) if pages else 1.0
+    pages, silent, absent = baseline[0] + more[0], baseline[1] + more[1], baseline[2] + more[2]
+    if pages <= BASELINE_PAGES:
+        return pages, silent, absent
+    weight = BASELINE_PAGES / pages
     return pages * weight, silent * weight, absent * weight
 
 
@@ -194,28 +195,28 @@ class Places:
         """Count a page that could be read."""
         shown, having, silent = told_by(movie.site, movie.kind), present_in(movie), set(movie.silent)
         example = Example(movie.site_id or "", movie.fetch.url if movie.fetch is not None else movie.url or "")
-        new = Seen(1, Counter(dict.fromkeys(shown, 0)), Counter(silent), examples=dict.fromkeys(silent, example))
-        new.having.update(having)
         group = group_of(movie)
         if group in self._baselines or len(self._baselines) < _MAX_GROUPS:
             for name in shown | {name for name in having | silent if name.count(".") > 1}:
                 sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
-                self._look(group, name, sign, example, new)
+                self._look(group, name, sign, example)
         self.unread = 0
-        self.partial += bool(self.unexpected(movie))
+        self.partial += bool(silent and self.unexpected(movie))
         if any(name.startswith("scores.") and name not in silent for name in shown):
             self._scoreless = 0
             self._missing.pop(ALL_SCORES, None)
-            self._learn(new, ANY, ALL_SCORES, Sign.VALUE)
+            self._learn(ANY, ALL_SCORES, Sign.VALUE)
         else:
             self._scoreless += 1
             if self._scoreless >= GONE_AFTER_PAGES and self._expects_scores():
                 self._missing[ALL_SCORES] = Finding(silent=self._scoreless, pages=self._scoreless, example=example)
-        self.pages += 1
-        self.having.update(having)
-        self.silent.update(silent)
-        self.examples.update(new.examples)
-        self._unsaved.update(new)
+        unsaved = self._unsaved
+        unsaved.having.update(dict.fromkeys(shown - unsaved.having.keys(), 0))
+        for count in (self, unsaved):
+            count.pages += 1
+            count.having.update(having)
+            count.silent.update(silent)
+            count.examples.update(dict.fromkeys(silent, example))
 
     def take_unread(self) -> None:
         """Count a page that could not be read."""
@@ -256,7 +257,7 @@ class Places:
         learnt.update(self._unsaved)
         self._unsaved = learnt
 
-    def _look(self, group: str, name: str, sign: Sign, example: Example, new: Seen) -> None:
+    def _look(self, group: str, name: str, sign: Sign, example: Example) -> None:
         """Look at one field of a page.
 
         While a place is watched, a page without it joins the baseline only when it leaves the window and the place is not
@@ -265,23 +266,24 @@ class Places:
         baseline = self._baselines.get(group, {}).get(name, NOTHING)
         if not _has_place(name, baseline):
             if sign is not Sign.SILENT or name not in self._missing:
-                self._learn(new, group, name, sign)
+                self._learn(group, name, sign)
             return
         window = self._windows[name]
         left = window.add(sign is Sign.SILENT, group)
-        new.marks[name] = "1" if sign is Sign.SILENT else "0"
+        marks = self._unsaved.marks
+        marks[name] = (marks.get(name, "") + ("1" if sign is Sign.SILENT else "0"))[-WINDOW_PAGES:]
         if sign is not Sign.SILENT:
-            self._learn(new, group, name, sign)
+            self._learn(group, name, sign)
             if name in self._missing and window.silent(_LATEST_PAGES) <= _PRESENT_AMONG_LATEST:
                 del self._missing[name]
         elif name in self._missing or window.is_missing(_is_everywhere(name, baseline)):
             self._missing[name] = Finding(silent=window.silent(), pages=len(window), example=example)
         if left is not None and name not in self._missing:
-            self._learn(new, left, name, Sign.SILENT)
+            self._learn(left, name, Sign.SILENT)
 
-    def _learn(self, new: Seen, group: str, name: str, sign: Sign) -> None:
+    def _learn(self, group: str, name: str, sign: Sign) -> None:
         more = (1.0, float(sign is Sign.SILENT), float(sign is Sign.ABSENT))
-        for baselines in (self._baselines, new.baselines):
+        for baselines in (self._baselines, self._unsaved.baselines):
             fields = baselines.setdefault(group, {})
             fields[name] = merge(fields.get(name, NOTHING), more)
 
