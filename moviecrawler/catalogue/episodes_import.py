@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal, NamedTuple
 
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.datasets.names import IdSet
-from moviecrawler.extract.dataset_episodes import episode_names, episode_places, episode_ratings
+from moviecrawler.extract.dataset_episodes import name_of_row, place_of_row, rating_of_row
+from moviecrawler.extract.datasets import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +35,7 @@ _GONE, _CHANGED, _ADDED, _END = (read_sql(f"episodes_{step}.sql") for step in ("
 _PART = 50_000
 """Rows that are copied at once: some 5 MB."""
 
-Table = Literal["places", "names", "ratings"]
+TableName = Literal["places", "names", "ratings"]
 
 
 class ImdbEpisodes(ImdbFiles):
@@ -43,29 +44,29 @@ class ImdbEpisodes(ImdbFiles):
     name = "episodes"
     files: ClassVar[tuple[str, ...]] = (EPISODES, BASICS, RATINGS)
 
-    def rows(self) -> Iterator[tuple[Table, tuple[object, ...]]]:
+    def rows(self) -> Iterator[tuple[TableName, tuple[object, ...]]]:
         """Yield the rows for each temporary table, one table after the other; see `FileSource`."""
         places, names, ratings = self.paths()
         self.measure((places, names, ratings))
-        self.damaged_tables: set[Table] = set()
+        self.damaged_tables: set[TableName] = set()
         wanted = IdSet()
         with self.reading(places) as file:
-            for place in episode_places(self.blocks(file), self._damage("places")):
+            for place in self._table("places", "title.episode", file).each(place_of_row):
                 wanted.add(place.imdb_id.encode())
                 yield "places", place
         with self.reading(names) as file:
-            for name in episode_names(self.blocks(file), wanted, self._damage("names")):
+            for name in self._table("names", "title.basics", file).each(name_of_row, wanted):
                 yield "names", name
         with self.reading(ratings) as file:
-            for rating in episode_ratings(self.blocks(file), wanted, self._damage("ratings")):
+            for rating in self._table("ratings", "title.ratings", file).each(rating_of_row, wanted):
                 yield "ratings", rating
 
-    def _damage(self, table: Table) -> Callable[[ExtractionError], None]:
+    def _table(self, name: TableName, dataset: str, file: BinaryIO) -> Table:
         def count(error: ExtractionError) -> None:
-            self.damaged_tables.add(table)
+            self.damaged_tables.add(name)
             self.count_damage(error)
 
-        return count
+        return Table(dataset, self.blocks(file), count)
 
 
 class ImportedEpisodes(NamedTuple):

@@ -19,8 +19,20 @@ from zlib import crc32
 
 from moviecrawler.datasets.names import IdSet, Names
 from moviecrawler.extract.dataset_charts import most_voted, top_250
-from moviecrawler.extract.dataset_titles import NAMES, Table, TitleReader, people_of
-from moviecrawler.extract.datasets import gunzip, text_or_none, url_of
+from moviecrawler.extract.dataset_titles import TitleReader, people_of
+from moviecrawler.extract.datasets import (
+    AKAS,
+    BASICS,
+    CREW,
+    EPISODE,
+    NAMES,
+    PRINCIPALS,
+    RATINGS,
+    Table,
+    gunzip,
+    text_or_none,
+    url_of,
+)
 from moviecrawler.extract.imdb_objects import TITLE_KINDS
 
 if TYPE_CHECKING:
@@ -28,20 +40,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.extract.dataset_charts import ChartName
-    from moviecrawler.extract.datasets import Damage
+    from moviecrawler.extract.datasets import Damage, Row
     from moviecrawler.items import Movie
 
-BASICS: Final = "title.basics"
-RATINGS: Final = "title.ratings"
-_EPISODE = "title.episode"
 _BY_WORD: Final = {
-    **{word: f"title.{word}" for word in ("basics", "ratings", "crew", "principals", "akas", "episode")},
+    **{name.removeprefix("title."): name for name in (BASICS, RATINGS, CREW, PRINCIPALS, AKAS, EPISODE)},
     "names": NAMES,
 }
 """The datasets, by the words of IMDB_DATASETS."""
-_WITH_PEOPLE = frozenset({"title.crew", "title.principals"})
+_WITH_PEOPLE = frozenset({CREW, PRINCIPALS})
 # Episodes first: their series' titles are looked for in title.basics.
-_ORDER = (_EPISODE, BASICS, RATINGS, "title.crew", "title.principals", "title.akas")
+_ORDER = (EPISODE, BASICS, RATINGS, CREW, PRINCIPALS, AKAS)
 _SHARE = 5_000
 """Titles that are put together at once, about 15 MB of them."""
 _MOST_SHARES = 200
@@ -70,7 +79,7 @@ def read_chart(
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
         if chart == "all":
             table = Table(BASICS, gunzip(basics, url_of(BASICS)), damage.add)
-            return IdSet(islice(_movies_and_series(table), limit)), {}
+            return IdSet(islice(table.each(_movie_or_series), limit)), {}
         name = cast("ChartName", chart)
         compute = partial(top_250 if name in {"top", "toptv"} else most_voted, name=name)
         blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
@@ -79,15 +88,9 @@ def read_chart(
         return IdSet(map(str.encode, by_id)), by_id
 
 
-def _movies_and_series(table: Table) -> Iterator[bytes]:
-    for part in table.parts():
-        try:
-            kind = TITLE_KINDS.get(text_or_none(table.rows(part.rows)[0][1]) or "")
-        except ValueError as error:
-            table.on_error(table.damage(part.key, error))
-            continue
-        if kind in {"movie", "series"}:
-            yield part.key
+def _movie_or_series(row: Row) -> bytes | None:
+    """Return the id in a row of title.basics, if it is that of a movie or series."""
+    return row[0] if TITLE_KINDS.get(text_or_none(row[1]) or "") in {"movie", "series"} else None
 
 
 def read_titles(
@@ -113,7 +116,7 @@ def read_titles(
             for _ in range(count)
         ]
         people = IdSet()
-        reader = TitleReader(tables, damage.add)
+        reader = TitleReader(tables)
         series = IdSet()
         with_series = IdSet()
         for number, name in enumerate(_ORDER):
@@ -123,7 +126,7 @@ def read_titles(
                 with_series |= wanted
                 with_series |= series
             for part in tables[name].parts(with_series if name == BASICS else wanted):
-                if name == _EPISODE and (of_series := reader.series_of(part)):
+                if name == EPISODE and (of_series := reader.series_of(part)):
                     series.add(of_series)
                 elif name in _WITH_PEOPLE:
                     for person in people_of(part.rows):
@@ -151,13 +154,8 @@ def _checked(blocks: Iterable[bytes], check: Callable[[], object]) -> Iterator[b
 def _read_names(table: Table | None, people: IdSet) -> Names:
     names = Names(people)
     if table is not None:
-        for part in table.parts(people):
-            try:
-                name = table.rows(part.rows)[0][1]
-                if text_or_none(name):
-                    names.add(part.key, name)
-            except ValueError as error:
-                table.on_error(table.damage(part.key, error))
+        for person, name in table.each(lambda row: row if text_or_none(row[1]) else None, people):
+            names.add(person, name)
     return names
 
 

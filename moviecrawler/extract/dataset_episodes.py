@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from moviecrawler.extract.dataset_titles import COLUMNS
-from moviecrawler.extract.datasets import integer, rating_of, read_rows, text_or_none, title_id_of
+from moviecrawler.extract.datasets import integer, rating_of, text_or_none, title_id_of
 from moviecrawler.extract.values import check_year
 from moviecrawler.texts import on_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
-    from moviecrawler.extract.datasets import Blocks, OnError, Row
+    from moviecrawler.extract.datasets import Row
 
 _LONGEST_TITLE = 500
 _MOST = 10**9
@@ -48,32 +45,17 @@ class Rating(NamedTuple):
     votes: int
 
 
-def episode_places(blocks: Blocks, on_error: OnError | None = None) -> Iterator[Place]:
-    """Yield the rows of `title.episode`."""
-    return read_rows(blocks, "title.episode", COLUMNS["title.episode"], _place, wanted=None, on_error=on_error)
-
-
-def episode_names(blocks: Blocks, wanted: Container[bytes], on_error: OnError | None = None) -> Iterator[Name]:
-    """Yield the titles and years of the `wanted` ids in `title.basics`."""
-    columns = ("tconst", "primaryTitle", "startYear")
-    return read_rows(blocks, "title.basics", columns, _name, wanted=wanted, on_error=on_error)
-
-
-def episode_ratings(blocks: Blocks, wanted: Container[bytes], on_error: OnError | None = None) -> Iterator[Rating]:
-    """Yield the ratings of the `wanted` ids in `title.ratings`."""
-    columns = COLUMNS["title.ratings"]
-    return read_rows(blocks, "title.ratings", columns, _rating, wanted=wanted, on_error=on_error)
-
-
-def _place(row: Row) -> Place:
+def place_of_row(row: Row) -> Place:
+    """Return a row of `title.episode`. Raises ValueError, as the others do."""
     season, episode = integer(row[2]), integer(row[3])
     if max(season or 0, episode or 0) > _MOST:
         raise ValueError(f"season {season}, episode {episode}")
     return Place(title_id_of(row[0]), title_id_of(row[1]), season, episode)
 
 
-def _name(row: Row) -> Name:
-    title, year = text_or_none(row[1]), integer(row[2])
+def name_of_row(row: Row) -> Name:
+    """Return what a row of `title.basics` says of an episode."""
+    title, year = text_or_none(row[2]), integer(row[4])
     if title is not None and not title.isprintable():
         title = on_one_line(title)
     if title is not None and len(title) > _LONGEST_TITLE:
@@ -81,7 +63,8 @@ def _name(row: Row) -> Name:
     return Name(title_id_of(row[0]), title or None, None if year is None else check_year(year))
 
 
-def _rating(row: Row) -> Rating:
+def rating_of_row(row: Row) -> Rating:
+    """Return a row of `title.ratings`."""
     tenths, votes = rating_of(row)
     if votes > _MOST:
         raise ValueError(f"{votes} votes")

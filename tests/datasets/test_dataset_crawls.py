@@ -20,7 +20,7 @@ from moviecrawler.datasets.downloads import RangedDownload
 from moviecrawler.datasets.joining import read_titles
 from moviecrawler.datasets.stored_facts import StoredFacts
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.dataset_titles import COLUMNS
+from moviecrawler.extract.datasets import COLUMNS
 from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.spiders import imdb as imdb_spider
 from moviecrawler.spiders.imdb import CrawlEndedError, ImdbSpider

@@ -7,7 +7,8 @@ import pytest
 
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.dataset_titles import COLUMNS, Table, TitleReader
+from moviecrawler.extract.dataset_titles import TitleReader
+from moviecrawler.extract.datasets import COLUMNS, Table
 from moviecrawler.items import Credit, Movie, OtherTitle
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read(**rows: list[str]) -> tuple[Movie | None, list[ExtractionError]]:
     damaged: list[ExtractionError] = []
     given = {name: rows.get(name.partition(".")[2], GIVEN[name]) for name in GIVEN}
     tables = {name: Table(name, [rows_of(name, *given[name])], damaged.append) for name in given}
-    reader = TitleReader(tables, damaged.append)
+    reader = TitleReader(tables)
     reader.name_of = NAMES.get
     parts = {name: part.rows for name, table in tables.items() for part in table.parts() if part.key == KEY}
     return reader.movie(KEY, parts), damaged
@@ -123,7 +124,7 @@ def test_text_that_is_not_utf_8_is_damage() -> None:
     data = rows_of("title.basics", *GIVEN["title.basics"]).replace(b"Kettle", b"Kettl\xe9")
     table = Table("title.basics", [data], damaged.append)
     (part,) = table.parts()
-    assert TitleReader({"title.basics": table}, damaged.append).movie(part.key, {"title.basics": part.rows}) is None
+    assert TitleReader({"title.basics": table}).movie(part.key, {"title.basics": part.rows}) is None
     assert len(damaged) == 1
 
 

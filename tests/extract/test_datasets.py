@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import gzip
 import io
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import dataset_charts, datasets
-from moviecrawler.extract.dataset_titles import COLUMNS
+from moviecrawler.extract.datasets import COLUMNS
 from moviecrawler.items import Movie, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from moviecrawler.extract.datasets import OnError
 
 BASICS = r"""
 tconst	titleType	primaryTitle	originalTitle	isAdult	startYear	endYear	runtimeMinutes	genres
@@ -39,14 +42,6 @@ def table(*rows: str) -> str:
     return "\n".join(row.replace("|", "\t") for row in rows)
 
 
-def top_tables(*films: tuple[str, str, str, float, int]) -> tuple[str, str]:
-    basics = "tconst|titleType|primaryTitle|originalTitle|isAdult|startYear|endYear|runtimeMinutes|genres"
-    return (
-        table(basics, *(rf"{i}|{kind}|Film {i}|Film {i}|0|2000|\N|100|{genres}" for i, kind, genres, _, _ in films)),
-        table("tconst|averageRating|numVotes", *(f"{i}|{rating}|{votes}" for i, _, _, rating, votes in films)),
-    )
-
-
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
 def test_rows_survive_however_the_blocks_are_cut(size: int) -> None:
     assert [movie.title for movie in titles(size=size)] == [
@@ -58,8 +53,23 @@ def test_rows_survive_however_the_blocks_are_cut(size: int) -> None:
     ]
 
 
-def titles(basics: str = BASICS, ratings: str = RATINGS, size: int = 1 << 20, **options: Any) -> list[Movie]:
-    return list(datasets.movies(blocks(basics, size), blocks(ratings, size), **options))
+def fail(error: ExtractionError) -> None:
+    raise error
+
+
+def titles(
+    basics: str = BASICS, ratings: str = RATINGS, size: int = 1 << 20, on_error: OnError = fail, **options: Any
+) -> list[Movie]:
+    return list(datasets.movies(blocks(basics, size), blocks(ratings, size), on_error=on_error, **options))
+
+
+def chart(films: Sequence[tuple[str, str, str, float, int]], name: dataset_charts.ChartName = "top") -> list[Movie]:
+    basics = "tconst|titleType|primaryTitle|originalTitle|isAdult|startYear|endYear|runtimeMinutes|genres"
+    tables = (
+        table(basics, *(rf"{i}|{kind}|Film {i}|Film {i}|0|2000|\N|100|{genres}" for i, kind, genres, _, _ in films)),
+        table("tconst|averageRating|numVotes", *(f"{i}|{rating}|{votes}" for i, _, _, rating, votes in films)),
+    )
+    return dataset_charts.top_250(*map(blocks, tables), name=name, on_error=fail)
 
 
 def test_basics_become_movies_and_null_becomes_none() -> None:
@@ -78,8 +88,7 @@ def test_basics_become_movies_and_null_becomes_none() -> None:
 
 
 def test_movies_carry_their_ratings_in_the_order_of_basics() -> None:
-    joined = datasets.movies(blocks(BASICS), blocks(RATINGS))
-    assert [(m.site_id, m.scores) for m in joined] == [
+    assert [(m.site_id, m.scores) for m in titles()] == [
         ("tt0900001", [Score(kind="imdb", value=8.7, count=30000)]),
         ("tt0900002", [Score(kind="imdb", value=10.0, count=500)]),
         ("tt0900003", []),
@@ -96,7 +105,7 @@ def test_what_is_not_known_has_no_value() -> None:
 
 def test_movies_are_filtered_by_votes_and_kinds_together() -> None:
     def found(**filters: object) -> list[str | None]:
-        return [m.site_id for m in datasets.movies(blocks(BASICS), blocks(RATINGS), **filters)]  # type: ignore[arg-type]
+        return [m.site_id for m in titles(**filters)]  # type: ignore[arg-type]
 
     assert found(min_votes=500) == ["tt0900001", "tt0900002"]
     assert found(min_votes=501) == ["tt0900001"]
@@ -116,9 +125,9 @@ def test_movies_are_filtered_by_votes_and_kinds_together() -> None:
         ("tt0900001|8.7|-5", "is not a number"),
     ],
 )
-def test_a_damaged_rating_names_its_line(row: str, reason: str) -> None:
+def test_a_damaged_rating_names_its_title(row: str, reason: str) -> None:
     text = table("tconst|averageRating|numVotes", "tt0900009|5.0|9", row)
-    with pytest.raises(ExtractionError, match=rf"^title\.ratings: line 3: .*{reason}"):
+    with pytest.raises(ExtractionError, match=rf"^title\.ratings: the rows of tt0900001: .*{reason}"):
         titles(ratings=text)
 
 
@@ -133,7 +142,7 @@ def test_a_damaged_rating_names_its_line(row: str, reason: str) -> None:
     ],
 )
 def test_a_damaged_title_is_an_error_and_no_data(damage: tuple[str, str]) -> None:
-    with pytest.raises(ExtractionError, match=r"^title\.basics: line 2: "):
+    with pytest.raises(ExtractionError, match=r"^title\.basics: the rows of [tn][tm]0900001: "):
         titles(BASICS.replace(*damage, 1))
 
 
@@ -142,13 +151,13 @@ def test_with_on_error_the_other_rows_are_read() -> None:
     text = table("tconst|averageRating|numVotes", "tt0900001|8.7|5", "tt0900002", "tt0900003|x|5", "tt0900004|7.0|6")
     rated = titles(ratings=text, on_error=damaged.append, min_votes=1)
     assert [movie.site_id for movie in rated] == ["tt0900001", "tt0900004"]
-    assert [error.reason[:7] for error in damaged] == ["line 3:", "line 4:"]
+    assert [error.reason[:21] for error in damaged] == ["the rows of tt0900002", "the rows of tt0900003"]
 
 
 def test_text_that_is_not_utf_8_is_damage() -> None:
     data = BASICS.strip().encode().replace(b"The Kettle", b"The Kettl\xe9") + b"\n"
-    with pytest.raises(ExtractionError, match="line 2"):
-        list(datasets.movies([data], blocks(RATINGS)))
+    with pytest.raises(ExtractionError, match="the rows of tt0900001"):
+        list(datasets.movies([data], blocks(RATINGS), on_error=fail))
 
 
 @pytest.mark.parametrize("name", ["title.basics", "title.ratings"])
@@ -168,12 +177,18 @@ def test_an_empty_dataset_is_an_error() -> None:
 
 def test_data_that_ends_inside_a_line_is_an_error() -> None:
     with pytest.raises(ExtractionError, match="ends inside a line"):
-        list(datasets.movies(blocks(BASICS), [RATINGS.strip().encode()]))
+        list(datasets.movies(blocks(BASICS), [RATINGS.strip().encode()], on_error=fail))
 
 
-def test_a_line_without_end_is_an_error_and_not_kept() -> None:
-    with pytest.raises(ExtractionError, match="a line of more than"):
-        list(datasets.movies([], (b"x" * (1 << 20) for _ in range(1000))))
+@pytest.mark.parametrize(
+    ("begin", "reason"),
+    [("tconst", "a header of more than"), ("tconst\taverageRating\tnumVotes\n", "without another id")],
+)
+def test_a_line_without_end_is_an_error_and_not_kept(begin: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "_LONGEST_GROUP", 4 << 20)
+    endless = chain([begin.encode()], repeat(b"x" * (1 << 20)))
+    with pytest.raises(ExtractionError, match=reason):
+        list(datasets.movies([], endless, on_error=fail))
 
 
 def test_gunzip_reads_all_members() -> None:
@@ -204,17 +219,16 @@ def test_the_weighted_rating_is_the_published_formula() -> None:
     assert dataset_charts.weighted_rating(9.0, 25_000, 7.0) == 8.0
     assert dataset_charts.weighted_rating(9.0, 75_000, 7.0) == 8.5
     assert dataset_charts.weighted_rating(9.0, 0, 7.0) == 7.0
-    assert dataset_charts.weighted_rating(9.0, 100, 7.0, minimum=100) == 8.0
 
 
 def test_the_top_250_is_ordered_by_weighted_rating_and_marked_as_computed() -> None:
     # The second has the higher mean, but of few votes; the mean of all draws it below the first.
-    basics, ratings = top_tables(
+    films = (
         ("tt0900001", "movie", "Drama", 9.0, 900_000),
         ("tt0900002", "movie", "Drama", 9.5, 25_000),
         ("tt0900003", "movie", "Drama", 5.0, 900_000),
     )
-    top = dataset_charts.top_250(blocks(basics), blocks(ratings))
+    top = chart(films)
     assert [(m.site_id, m.list_name, m.list_rank, m.list_computed) for m in top] == [
         ("tt0900001", "top", 1, True),
         ("tt0900002", "top", 2, True),
@@ -225,7 +239,7 @@ def test_the_top_250_is_ordered_by_weighted_rating_and_marked_as_computed() -> N
 
 
 def test_the_top_250_holds_only_feature_films_with_enough_votes() -> None:
-    basics, ratings = top_tables(
+    films = (
         ("tt0900001", "movie", "Drama", 8.0, 25_000),
         ("tt0900002", "movie", "Drama", 9.0, 24_999),
         ("tt0900003", "tvMovie", "Drama", 9.0, 90_000),
@@ -234,19 +248,19 @@ def test_the_top_250_holds_only_feature_films_with_enough_votes() -> None:
         ("tt0900006", "movie", "Documentary,Music", 9.0, 90_000),
         ("tt0900007", "movie", "Drama", 8.0, 25_001),
     )
-    top = dataset_charts.top_250(blocks(basics), blocks(ratings))
+    top = chart(films)
     assert {movie.site_id for movie in top} == {"tt0900001", "tt0900007"}
 
 
 def test_the_top_250_of_series_has_documentaries_and_mini_series_and_no_episode() -> None:
-    basics, ratings = top_tables(
+    films = (
         ("tt0900001", "tvSeries", "Documentary", 9.0, 90_000),
         ("tt0900002", "tvMiniSeries", "Drama", 8.0, 90_000),
         ("tt0900003", "tvEpisode", "Drama", 9.9, 90_000),
         ("tt0900004", "movie", "Drama", 9.9, 90_000),
         ("tt0900005", "tvSeries", "Drama", 9.9, 24_999),
     )
-    top = dataset_charts.top_250(blocks(basics), blocks(ratings), name="toptv")
+    top = chart(films, "toptv")
     assert [(movie.site_id, movie.list_name, movie.list_rank) for movie in top] == [
         ("tt0900001", "toptv", 1),
         ("tt0900002", "toptv", 2),
@@ -254,18 +268,17 @@ def test_the_top_250_of_series_has_documentaries_and_mini_series_and_no_episode(
 
 
 def test_ties_in_the_top_250_are_broken_by_votes_then_by_id() -> None:
-    basics, ratings = top_tables(
+    films = (
         ("tt10900001", "movie", "Drama", 8.0, 30_000),
         ("tt0900009", "movie", "Drama", 8.0, 30_000),
         ("tt0900010", "movie", "Drama", 8.0, 40_000),
     )
-    top = dataset_charts.top_250(blocks(basics), blocks(ratings), size=3)
+    top = chart(films)
     assert [movie.site_id for movie in top] == ["tt0900010", "tt0900009", "tt10900001"]
 
 
 def test_the_top_250_ends_at_its_size() -> None:
     films = [(f"tt09{n:05}", "movie", "Drama", 8.0, 25_000 + n) for n in range(260)]
-    basics, ratings = top_tables(*films)
-    top = dataset_charts.top_250(blocks(basics), blocks(ratings))
+    top = chart(films)
     assert len(top) == 250
     assert (top[0].site_id, top[-1].site_id) == ("tt0900259", "tt0900010")
