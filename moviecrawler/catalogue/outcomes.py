@@ -24,6 +24,10 @@ _HASTEN_SERIES_OF = (
     "SELECT hasten_series(ARRAY(SELECT DISTINCT series_title_id FROM titles WHERE title_id = ANY (%(titles)s)"
     " AND series_title_id IS NOT NULL), %(now)s)"
 )
+_UNLINK = (
+    "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL"
+    " WHERE title_id = %s AND site = %s AND site_id = ANY (%s) AND NOT id_verified"
+)
 
 BY_WEIGHT: tuple[IdSource, ...] = ("guess", "list", "sitemap")
 """Where ids come from that may be a title's, the least first."""
@@ -138,11 +142,7 @@ class Outcomes(Database):
             if not (found := cursor.fetchone()) or not found[0]:
                 decision, reasons = "review", [*reasons, "but its record is taken for another title's"]
         if decision != "accepted" and outcome.evidence is not None:
-            cursor.execute(
-                "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL"
-                " WHERE title_id = %s AND site = %s AND site_id IN (%s, %s) AND NOT id_verified",
-                (title_id, site, site_id, outcome.asked_id),
-            )
+            cursor.execute(_UNLINK, (title_id, site, [site_id, outcome.asked_id]))
         self._remember(cursor, title_id, outcome, site_id, decision, reasons)
         if decision == "accepted":
             return outcome
@@ -176,11 +176,7 @@ class Outcomes(Database):
 
     def _forget(self, cursor: Any, row: Any, outcome: SiteOutcome) -> None:
         """Don't try an id again of which the site has no page; when a source gave it, look for the title's elsewhere."""
-        cursor.execute(
-            "UPDATE title_sites SET site_id = NULL, id_source = NULL, id_confidence = NULL"
-            " WHERE title_id = %s AND site = %s AND site_id = %s AND NOT id_verified",
-            (row.title_id, outcome.site, outcome.asked_id),
-        )
+        cursor.execute(_UNLINK, (row.title_id, outcome.site, [outcome.asked_id]))
         outcome.search_again = bool(cursor.rowcount)
         if outcome.search_again or outcome.evidence in BY_WEIGHT:
             self._remember(
