@@ -8,6 +8,7 @@ from datetime import datetime  # noqa: TC003 - msgspec resolves annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
 
 from moviecrawler.catalogue.claims import next_titles
+from moviecrawler.catalogue.lanes import Counts
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.items import Site, TitleKind
 
@@ -27,7 +28,7 @@ _MAX_SCORE = 1e6
 
 
 @dataclass(slots=True, kw_only=True)
-class SiteFigures:
+class SiteFigures(Counts):
     """The figures of one site; each counts titles."""
 
     site: Site
@@ -40,19 +41,11 @@ class SiteFigures:
     unfound: int = 0
     never: int = 0
     ok: int = 0
-    absent: int = 0
     error: int = 0
     blocked: int = 0
     due: int = 0
     """Those that would be claimed next, by either lane."""
-    overdue: int = 0
-    """Those of them that were fetched before."""
     claimed: int = 0
-    boosted: int = 0
-    airing: int = 0
-    """Series that run, which lane 2 wants every week."""
-    unread: int = 0
-    """Those known and never fetched."""
     in_date: int = 0
     """Those known that need not be fetched now."""
     read_today: int = 0
@@ -61,8 +54,6 @@ class SiteFigures:
     failed_today: int = 0
     """Those whose page could not be read today, and has not been since."""
     blocked_today: int = 0
-    fresh: int = 0
-    old: int = 0
     oldest: datetime | None = None
     """The longest ago that the newest page of a title was fetched."""
     to_review: int = 0

@@ -264,20 +264,22 @@ def _ahead_of_unread(stale: Collection[C], unread: Sequence[C], room: int, *, mo
 # --- How long it takes ------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True, frozen=True)
+@dataclass(slots=True, kw_only=True)
 class Counts:
-    """The titles of one site, each counted once but for the last two."""
+    """The titles of one site, each counted once but for `overdue`, `boosted` and `airing`."""
 
-    unread: int
-    fresh: int
+    unread: int = 0
+    """Those whose id there is known, and that were never fetched."""
+    fresh: int = 0
     """Fetched, and younger than FRESH_FOR."""
-    old: int
+    old: int = 0
     """Fetched, and older."""
-    absent: int
-    overdue: int
+    absent: int = 0
+    overdue: int = 0
     """Those of the above, but for `unread`, that are due now."""
     boosted: int = 0
-    """Those that lane 2 wants every week, series that run among them."""
+    airing: int = 0
+    """Series that run, which lane 2 wants every week, as it does what is boosted."""
 
 
 @dataclass(slots=True, kw_only=True, frozen=True)
@@ -301,7 +303,7 @@ def outlook(counts: Counts, *, budget: int, today: date, shares: Shares | None =
     on, beside what is still unread.
     """
     shares = shares or Shares()
-    weekly = counts.boosted * (_DAY / BOOST_EVERY - _DAY / OLD_EVERY)
+    weekly = (counts.boosted + counts.airing) * (_DAY / BOOST_EVERY - _DAY / OLD_EVERY)
     upkeep = counts.fresh * (_DAY / FRESH_EVERY) + (counts.old + counts.absent) * (_DAY / OLD_EVERY) + weekly
     each = _DAY / OLD_EVERY
     needed = upkeep + counts.unread * each

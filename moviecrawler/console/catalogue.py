@@ -20,7 +20,7 @@ from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisode
 from moviecrawler.catalogue.fetching import run_fetching
 from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
 from moviecrawler.catalogue.imdb_import import ImdbDatasets
-from moviecrawler.catalogue.lanes import FRESH_FOR, Counts, DeficitRoundRobin, Outlook, Shares, outlook
+from moviecrawler.catalogue.lanes import FRESH_FOR, DeficitRoundRobin, Outlook, Shares, outlook
 from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
 from moviecrawler.catalogue.rows import Selection
 from moviecrawler.catalogue.store import open_catalogue
@@ -134,15 +134,7 @@ class Catalogue(Console):
         rows = []
         for site in figures(store, now, (now - FRESH_FOR).date()):
             budget = _budget(self.settings, site.site)
-            counts = Counts(
-                unread=site.unread,
-                fresh=site.fresh,
-                old=site.old,
-                absent=site.absent,
-                overdue=site.overdue,
-                boosted=site.boosted + site.airing,
-            )
-            ahead = None if budget is None else outlook(counts, budget=budget, today=now.date(), shares=shares)
+            ahead = None if budget is None else outlook(site, budget=budget, today=now.date(), shares=shares)
             rows.append((site, budget, ahead))
         if not opts.json:
             _print_status(rows, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,48 +23,44 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # --- When a title is due ----------------------------------------------------------------------------------------------
 
 
+YOUNG = NOW.date()
+
+
 @pytest.mark.parametrize(
-    ("released", "days"),
+    ("outcome", "released", "failures", "airs", "days"),
     [
-        (NOW.date() - 179 * DAY, 14),
-        (NOW.date() - 180 * DAY, 90),
-        (NOW.date() - 181 * DAY, 90),
-        (NOW.date(), 14),
-        (NOW.date() + 400 * DAY, 14),
-        (None, 90),
+        # Young titles are due after 14 days, others after 90, and what airs after 7.
+        ("ok", YOUNG - 179 * DAY, 0, False, 14),
+        ("ok", YOUNG - 180 * DAY, 0, False, 90),
+        ("ok", YOUNG - 181 * DAY, 0, False, 90),
+        ("ok", YOUNG, 0, False, 14),
+        ("ok", YOUNG + 400 * DAY, 0, False, 14),
+        ("ok", None, 0, False, 90),
+        ("ok", OLD, 0, True, 7),
+        # Failures wait twice as long each time, up to the regular interval.
+        *(
+            ("error", OLD, failures, False, days)
+            for failures, days in ((0, 1), (1, 1), (2, 2), (3, 4), (4, 8), (7, 64))
+        ),
+        *(("error", OLD, failures, False, 90) for failures in (8, 5_000)),
+        ("error", YOUNG, 6, False, 14),
+        ("error", OLD, 9, True, 7),
+        ("absent", YOUNG, 0, False, 90),
     ],
 )
-def test_young_titles_are_due_after_14_days_and_others_after_90(released: date | None, days: int) -> None:
-    assert lanes.next_due("ok", now=NOW, released=released, failures=0) == NOW + days * DAY
+def test_a_title_is_due_again(outcome: Any, released: date | None, failures: int, airs: bool, days: int) -> None:
+    assert lanes.next_due(outcome, now=NOW, released=released, failures=failures, airs=airs) == NOW + days * DAY
 
 
-def test_what_airs_is_due_after_7_days_and_its_season_waits_for_the_page_of_its_series() -> None:
-    assert lanes.next_due("ok", now=NOW, released=OLD, failures=0, airs=True) == NOW + 7 * DAY
-    assert lanes.next_due("error", now=NOW, released=OLD, failures=9, airs=True) == NOW + 7 * DAY
-    # Later than that page, and never so late that it would pass for put off by a wrong clock.
-    assert lanes.season_due(NOW, OLD, airs=True) == NOW + 14 * DAY
-    assert lanes.season_due(NOW, NOW.date(), airs=False) == NOW + 28 * DAY
-    assert lanes.season_due(NOW, OLD, airs=False) == NOW + 104 * DAY < NOW + 120 * DAY
-
-
-@pytest.mark.parametrize(("failures", "days"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 8), (7, 64), (8, 90), (5_000, 90)])
-def test_failures_wait_twice_as_long_each_time_up_to_the_regular_interval(failures: int, days: int) -> None:
-    assert lanes.next_due("error", now=NOW, released=OLD, failures=failures) == NOW + days * DAY
-
-
-def test_a_young_title_that_fails_is_never_left_for_longer_than_14_days() -> None:
-    assert lanes.next_due("error", now=NOW, released=NOW.date(), failures=6) == NOW + 14 * DAY
-
-
-def test_an_absent_title_is_asked_for_after_90_days() -> None:
-    assert lanes.next_due("absent", now=NOW, released=NOW.date(), failures=0) == NOW + 90 * DAY
+@pytest.mark.parametrize(("released", "airs", "days"), [(OLD, True, 14), (YOUNG, False, 28), (OLD, False, 104)])
+def test_a_season_waits_for_the_page_of_its_series(released: date, airs: bool, days: int) -> None:
+    """Later than that page, and never so late that it would pass for put off by a wrong clock."""
+    assert lanes.season_due(NOW, released, airs=airs) == NOW + days * DAY < NOW + 120 * DAY
 
 
 def test_a_block_says_nothing_of_a_title() -> None:
     with pytest.raises(ValueError, match="blocked"):
         lanes.next_due("blocked", now=NOW, released=OLD, failures=1)
-    due = NOW - DAY
-    assert lanes.boost_left("blocked", boost_due=due, next_due=EPOCH, failures=9) == due
 
 
 @pytest.mark.parametrize(
@@ -95,14 +92,25 @@ def test_popularity_grows_with_votes_and_stays_within_its_scale() -> None:
 # --- Boosts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_failure() -> None:
-    later = NOW + DAY
-    for outcome in ("ok", "absent"):
-        assert lanes.boost_left(outcome, boost_due=NOW, next_due=later, failures=0) is None
-    assert lanes.boost_left("error", boost_due=NOW, next_due=later, failures=2) == later
-    assert lanes.boost_left("error", boost_due=NOW, next_due=later, failures=3) is None
-    assert lanes.boost_left("error", boost_due=None, next_due=later, failures=1) is None
-    assert lanes.boost_left("error", boost_due=later + DAY, next_due=later, failures=1) == later + DAY
+LATER = NOW + DAY
+
+
+@pytest.mark.parametrize(
+    ("outcome", "boost_due", "failures", "left"),
+    [
+        ("ok", NOW, 0, None),
+        ("absent", NOW, 0, None),
+        ("error", NOW, 2, LATER),
+        ("error", NOW, 3, None),
+        ("error", None, 1, None),
+        ("error", LATER + DAY, 1, LATER + DAY),
+        ("blocked", NOW - DAY, 9, NOW - DAY),
+    ],
+)
+def test_a_boost_is_served_by_a_page_or_its_absence_and_tried_again_after_a_failure(
+    outcome: Any, boost_due: datetime | None, failures: int, left: datetime | None
+) -> None:
+    assert lanes.boost_left(outcome, boost_due=boost_due, next_due=LATER, failures=failures) == left
 
 
 # --- Taking turns -----------------------------------------------------------------------------------------------------
@@ -128,30 +136,32 @@ def drawn(
     return [title.title_id for title in chosen]
 
 
-def test_boosted_titles_come_first_then_unread_then_stale_ones() -> None:
-    assert drawn(10, due(100, 10), due(200, 10), due(300, 10)) == [*range(100, 105), *range(200, 203), *range(300, 302)]
-
-
-def test_what_a_queue_leaves_goes_to_the_others() -> None:
-    assert len(drawn(10, due(100, 10), [], [])) == 10
-    assert len(drawn(10, [], due(200, 10), [])) == 10
-    assert len(drawn(10, [], [], due(300, 10))) == 10
-    assert sorted(drawn(10, due(100, 10), due(200, 2), due(300, 1))) == [*range(100, 107), 200, 201, 300]
-    assert drawn(10, [], [], []) == []
-
-
-def test_a_stale_title_never_goes_before_a_more_popular_unread_one() -> None:
-    assert drawn(10, [], due(200, 10, 60.0), due(300, 10, 59.9)) == [*range(200, 210)]
-    assert drawn(10, [], due(200, 10, 60.0), due(300, 10, 60.0)) == [*range(200, 208), 300, 301]
-
-
-def test_a_stale_title_that_waited_for_too_long_goes_before_it_all_the_same() -> None:
-    just_short, patient = due(300, 1, 1.0, 30 * DAY - SECOND), due(301, 1, 1.0, 30 * DAY)
-    assert drawn(10, [], due(200, 10, 60.0), [*just_short, *patient]) == [*range(200, 209), 301]
-
-
-def test_a_stale_title_takes_the_place_of_unread_ones_only_where_these_wait() -> None:
-    assert drawn(10, [], due(200, 5, 60.0), due(300, 10, 1.0)) == [*range(200, 205), *range(300, 305)]
+@pytest.mark.parametrize(
+    ("boosted", "unread", "stale", "expected"),
+    [
+        # Boosted titles come first, then unread ones, then stale ones.
+        (due(100, 10), due(200, 10), due(300, 10), [*range(100, 105), *range(200, 203), *range(300, 302)]),
+        # What a queue leaves goes to the others.
+        (due(100, 10), [], [], [*range(100, 110)]),
+        ([], due(200, 10), [], [*range(200, 210)]),
+        ([], [], due(300, 10), [*range(300, 310)]),
+        (due(100, 10), due(200, 2), due(300, 1), [*range(100, 105), 200, 201, 300, 105, 106]),
+        ([], [], [], []),
+        # A stale title goes before an unread one that is no more popular, or when it has waited for 30 days.
+        ([], due(200, 10, 60.0), due(300, 10, 59.9), [*range(200, 210)]),
+        ([], due(200, 10, 60.0), due(300, 10, 60.0), [*range(200, 208), 300, 301]),
+        (
+            [],
+            due(200, 10, 60.0),
+            [*due(300, 1, 1.0, 30 * DAY - SECOND), *due(301, 1, 1.0, 30 * DAY)],
+            [*range(200, 209), 301],
+        ),
+        # It takes the place of unread ones only where these wait.
+        ([], due(200, 5, 60.0), due(300, 10, 1.0), [*range(200, 205), *range(300, 305)]),
+    ],
+)
+def test_queues_take_turns(boosted: list[Due], unread: list[Due], stale: list[Due], expected: list[int]) -> None:
+    assert drawn(10, boosted, unread, stale) == expected
 
 
 def test_a_title_in_two_queues_is_drawn_once() -> None:
@@ -208,47 +218,38 @@ def test_a_share_that_would_starve_the_others_is_refused(values: dict[str, float
 TODAY = date(2026, 11, 5)
 
 
-def counts(**values: int) -> Counts:
-    return Counts(**{"unread": 0, "fresh": 0, "old": 0, "absent": 0, "overdue": 0, **values})
-
-
-def test_pages_a_day_are_those_of_the_intervals() -> None:
-    seen = outlook(counts(fresh=1_400, old=9_000, absent=900), budget=210, today=TODAY)
-    assert seen.pages_a_day == pytest.approx(100 + 100 + 10)
-    assert seen.enough
-    assert not outlook(counts(fresh=1_400, old=9_000, absent=900), budget=209, today=TODAY).enough
-
-
-def test_boosted_titles_cost_a_page_a_week() -> None:
-    assert outlook(counts(old=700, boosted=700), budget=1, today=TODAY).pages_a_day == pytest.approx(100)
-
-
-def test_without_a_backlog_it_is_done_today() -> None:
-    seen = outlook(counts(old=900), budget=10, today=TODAY)
-    assert (seen.read_by, seen.caught_up_by) == (TODAY, TODAY)
-
-
-def test_the_day_of_a_first_pass_is_that_of_the_budget() -> None:
-    seen = outlook(counts(unread=100_000), budget=30_000, today=TODAY)
-    assert seen.read_by == TODAY + 4 * DAY
-    assert seen.caught_up_by is not None
-    assert seen.caught_up_by <= TODAY + 6 * DAY
+@pytest.mark.parametrize(
+    ("counts", "budget", "pages_a_day", "enough"),
+    [
+        (Counts(fresh=1_400, old=9_000, absent=900), 210, 100 + 100 + 10, True),
+        (Counts(fresh=1_400, old=9_000, absent=900), 209, 210, False),
+        (Counts(old=700, boosted=600, airing=100), 1, 100, False),  # a page a week
+    ],
+)
+def test_pages_a_day_are_those_of_the_intervals(counts: Counts, budget: int, pages_a_day: float, enough: bool) -> None:
+    seen = outlook(counts, budget=budget, today=TODAY)
+    assert seen.pages_a_day == pytest.approx(pages_a_day)
+    assert seen.enough is enough
 
 
 def test_overdue_titles_are_counted_beside_unread_ones() -> None:
-    alone = outlook(counts(old=9_000, overdue=3_000), budget=400, today=TODAY)
-    assert alone.read_by == TODAY
-    assert alone.caught_up_by == TODAY + 10 * DAY  # 300 of 400 a day go to the backlog, 100 to what falls due
-    both = outlook(counts(unread=3_000, old=9_000, overdue=3_000), budget=400, today=TODAY)
+    done = outlook(Counts(old=900), budget=10, today=TODAY)
+    assert (done.read_by, done.caught_up_by) == (TODAY, TODAY)
+    first = outlook(Counts(unread=100_000), budget=30_000, today=TODAY)
+    assert first.read_by == TODAY + 4 * DAY <= (first.caught_up_by or TODAY) <= TODAY + 6 * DAY
+    alone = outlook(Counts(old=9_000, overdue=3_000), budget=400, today=TODAY)
+    # 300 of 400 a day go to the backlog, 100 to what falls due.
+    assert (alone.read_by, alone.caught_up_by) == (TODAY, TODAY + 10 * DAY)
+    both = outlook(Counts(unread=3_000, old=9_000, overdue=3_000), budget=400, today=TODAY)
     assert both.read_by is not None
     assert both.caught_up_by is not None
     assert TODAY + 20 * DAY < both.read_by <= both.caught_up_by
 
 
 def test_a_budget_that_is_too_small_is_never_caught_up() -> None:
-    seen = outlook(counts(unread=100_000, fresh=10_000), budget=600, today=TODAY)
+    seen = outlook(Counts(unread=100_000, fresh=10_000), budget=600, today=TODAY)
     assert not seen.enough
     assert seen.caught_up_by is None
     assert seen.read_by is not None  # unread titles have the larger share
-    nothing = outlook(counts(unread=5), budget=0, today=TODAY)
+    nothing = outlook(Counts(unread=5), budget=0, today=TODAY)
     assert (nothing.read_by, nothing.caught_up_by) == (None, None)
