@@ -8,13 +8,11 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from http.server import BaseHTTPRequestHandler
-from typing import Any
 
 import brotli
 from backports import zstd
 
-from tests.services.threads import Server
+from tests.services.threads import QuietHandler, Server
 
 Wire = tuple[list[tuple[str, str]], bytes | Callable[[], Iterator[bytes]]]
 """Headers and the body, or what makes its pieces while they are sent."""
@@ -119,7 +117,7 @@ class HostileSite(Server):
         """How often each path was asked for, without queries."""
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
@@ -152,13 +150,6 @@ class HostileSite(Server):
                     named = [(name, answer.headers[name]) for name in ("Content-Encoding",) if answer.headers[name]]
                 self._send(200, [*named, ("Content-Length", str(len(body)))], body)
 
-            def log_message(self, *_: Any) -> None:
-                """Say nothing."""
-
         super().__init__(Handler)
         for kind in set(bad.values()) - {REDIRECTS}:
             _made(kind)  # so that no client waits for it
-
-    @property
-    def url(self) -> str:
-        return f"http://{self.address}"

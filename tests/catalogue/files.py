@@ -9,8 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import md5
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self, TypeVar
+from typing import TypeVar
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +18,7 @@ from scrapy.http import Response
 
 from moviecrawler.catalogue.fetching import Fetcher
 from moviecrawler.catalogue.file_source import FileSource
+from tests.services.threads import QuietHandler, Server
 
 Source = TypeVar("Source", bound=FileSource)
 Reply = tuple[int, dict[str, str], bytes]
@@ -31,7 +31,7 @@ class Asked:
     query: dict[str, str] = field(default_factory=dict)
 
 
-class FileServer:
+class FileServer(Server):
     """Serves `files` by path, or what `replies` say first. Used as a context manager."""
 
     def __init__(self) -> None:
@@ -42,16 +42,9 @@ class FileServer:
         """Paths of which half the answer is sent, and then nothing."""
         self.asked: list[Asked] = []
         self._gone = threading.Event()
-
-    @property
-    def paths(self) -> list[str]:
-        """What was asked for, but for robots.txt."""
-        return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
-
-    def __enter__(self) -> Self:
         serving = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
@@ -71,21 +64,16 @@ class FileServer:
                     return
                 self.wfile.write(body)
 
-            def log_message(self, *_: object) -> None:
-                pass
+        super().__init__(Handler)
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self._thread.start()
-        return self
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for, but for robots.txt."""
+        return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
 
     def __exit__(self, *_: object) -> None:
         self._gone.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__()
 
     def reply(self, asked: Asked) -> Reply:
         made = self.replies[asked.path](asked) if asked.path in self.replies else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+
+from tests.services.threads import QuietHandler, Server
 
 NOT_FOUND = 404
 
@@ -20,7 +19,7 @@ class Told:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Site:
+class Site(Server):
     """Serves while the `with` block runs. Of paths that are not in `answers` it says 404."""
 
     def __init__(self, **answers: Told | Callable[[str], Told]) -> None:
@@ -29,7 +28,7 @@ class Site:
         """Paths, with their queries."""
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 site.asked.append(self.path)
                 answer = site.answers.get(self.path.partition("?")[0], Told(NOT_FOUND))
@@ -40,22 +39,9 @@ class Site:
                 self.end_headers()
                 self.wfile.write(told.body)
 
-            def log_message(self, *_: Any) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__(Handler)
 
     @property
     def pages(self) -> list[str]:
         """What was asked but robots.txt."""
         return [path for path in self.asked if path != "/robots.txt"]
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()

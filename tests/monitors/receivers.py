@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler
 from socketserver import StreamRequestHandler
 from typing import Any
 
-from tests.services.threads import Server
+from tests.services.threads import QuietHandler, Server
 
 
 class Webhook(Server):
@@ -21,7 +20,7 @@ class Webhook(Server):
         left = list(statuses)
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 receiver.requests.append((self.command, self.path, dict(self.headers)))
                 receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
@@ -33,14 +32,11 @@ class Webhook(Server):
 
             do_GET = do_PUT = do_POST  # noqa: N815 - their names in the standard library
 
-            def log_message(self, *_: object) -> None:
-                pass
-
         super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://{self.address}/hooks/s3cret-token"
+        return f"{super().url}/hooks/s3cret-token"
 
     @property
     def messages(self) -> list[dict[str, Any]]:

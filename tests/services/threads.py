@@ -6,7 +6,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 
@@ -35,6 +35,11 @@ class Server:
         """Host and port."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def url(self) -> str:
+        """Scheme, host and port of a site."""
+        return f"http://{self.address}"
+
     def start(self) -> None:
         """Accept connections."""
         self._running = _Running(("127.0.0.1", self.port), self._handler)
@@ -50,6 +55,13 @@ class Server:
             for connection in running.open:  # closing alone would not wake the threads that read from them
                 cut(connection)
             assert not running.errors
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    """A handler of requests for a site, which writes no lines about them."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 class Host(Server):
