@@ -51,11 +51,11 @@ class TransientStoreError(MovieCrawlerError):
 
 
 class TooSlowError(MovieCrawlerError):
-    """A store took longer for this batch than it may. Nothing of it was written; a smaller one may work."""
+    """A store took longer for this batch than it may; a smaller one may work."""
 
 
 class RejectedError(MovieCrawlerError):
-    """A store will never take this batch, because of something in it. Nothing of the batch was written."""
+    """A store will never take this batch, because of something in it."""
 
 
 class TableError(MovieCrawlerError):

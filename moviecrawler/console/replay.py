@@ -190,11 +190,12 @@ class ReplayProgress:
 
     def connect(self, manager: SignalManager) -> None:
         """Connect the handlers to their signals."""
-        manager.connect(self.store_opened, store_opened)
-        manager.connect(self.item_scraped, signals.item_scraped)
-        manager.connect(self.item_dropped, signals.item_dropped)
-        manager.connect(self.item_error, signals.item_error)
-        manager.connect(self.item_completed, item_completed)
+        manager.connect(self._store_opened, store_opened)
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            manager.connect(self._item_left, signal)
+        manager.connect(self._item_settled, signals.item_dropped)
+        manager.connect(self._item_failed, signals.item_error)
+        manager.connect(self._item_completed, item_completed)
 
     def load(self) -> None:
         """Read which files an earlier run has done; the stores are open by now."""
@@ -232,28 +233,22 @@ class ReplayProgress:
         self._in_pipelines += 1
         self._files_of[id(item)] = key
 
-    def store_opened(self, store: str) -> None:
-        """Note a store's name, which is part of the progress file's name."""
-        self._stores.add(store)
+    def _store_opened(self, store: str) -> None:
+        self._stores.add(store)  # whose name is a part of the progress file's name
 
-    def item_scraped(self) -> None:
+    def _item_left(self) -> None:
         """Note that an item has left the pipelines."""
-        self._left_pipelines()
+        self._in_pipelines -= 1
+        self._one_less.set()
 
-    def item_dropped(self, item: Any) -> None:
-        """Note that an item was dropped before it came to a store."""
-        self._left_pipelines()
-        self._item_settled(item)
-
-    def item_error(self, item: Any) -> None:
-        """Note that a pipeline failed: the item's file will be read again."""
-        self._left_pipelines()
+    def _item_failed(self, item: Any) -> None:
+        """Note that an item's file is to be read again."""
         self._files_of.pop(id(item), None)
 
-    def item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
-        """Note that an item is settled in every store. The file of one that was lost will be read again."""
+    def _item_completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
+        """Note that an item is settled in every store."""
         if "lost" in outcomes:
-            self._files_of.pop(id(item), None)
+            self._item_failed(item)
         else:
             self._item_settled(item)
 
@@ -261,10 +256,6 @@ class ReplayProgress:
         key = self._files_of.pop(id(item), None)
         if key is not None:
             self._one_settled(key)
-
-    def _left_pipelines(self) -> None:
-        self._in_pipelines -= 1
-        self._one_less.set()
 
     def _one_settled(self, key: str) -> None:
         self._left[key] -= 1

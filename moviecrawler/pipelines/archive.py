@@ -18,8 +18,7 @@ import msgspec
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import RawPage
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, by_folder, object_name, partition
-from moviecrawler.pipelines.store import Store
+from moviecrawler.pipelines.s3 import S3_LIMITS, Bucket, BucketStore, by_folder, object_name, partition
 from moviecrawler.pipelines.warc import index_line, write_info
 
 if TYPE_CHECKING:
@@ -50,17 +49,10 @@ class ArchivePipeline(BatchingPipeline):
         return msgspec.json.encode(record.item)
 
 
-class ArchiveStore(Store):
+class ArchiveStore(BucketStore):
     """WARC files and their indexes in a bucket. No file is ever overwritten, but by the same pages written again."""
 
     name = "archive"
-
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
-
-    def open(self) -> None:
-        """Connect."""
-        self._bucket.open()
 
     def write(self, records: Sequence[Record]) -> None:
         """Write a file for each site and date of the batch, its index last: where that stands, the file is whole."""
@@ -81,10 +73,6 @@ class ArchiveStore(Store):
                 offset += len(page.record)
             self._bucket.put(f"{folder}/{name}.warc", b"".join(parts), "application/warc")
             self._bucket.put(f"{folder}/{name}.cdxj", b"".join(sorted(lines)), "text/plain; charset=utf-8")
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._bucket.close()
 
 
 class Folder:

@@ -23,7 +23,7 @@ from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.csv_export import TABLES, OutOfTimeError, export, prepare_export, transaction
 from moviecrawler.pipelines.files import check_data_dir
-from moviecrawler.pipelines.store import Limits, Store
+from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -251,9 +251,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -> None:
-    if movie.scraped_at is None or movie.site_id is None:
-        raise RejectedError("a movie without site_id or scraped_at can't be stored")
-    scraped = movie.scraped_at.timestamp()
+    scraped = time_of(movie).timestamp()
     last = latest().timestamp()
     if movie.source != "list":  # a row of a list does not show that the page is there
         connection.execute(_END_MISS, (movie.site, movie.site_id, scraped, last))
@@ -264,8 +262,7 @@ def _write_movie(connection: sqlite3.Connection, movie: Movie, encoded: bytes) -
         if now_known is None:
             return
         movie, encoded = now_known, encode_movie(now_known)
-        assert movie.scraped_at is not None  # noqa: S101 - as both have it
-        scraped = movie.scraped_at.timestamp()
+        scraped = time_of(movie).timestamp()
     connection.execute(
         _UPSERT_MOVIE, (movie.site, movie.site_id, scraped, movie.list_name, movie.list_rank, encoded, last)
     )

@@ -22,10 +22,10 @@ from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Store
+from moviecrawler.pipelines.store import Store, time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pymongo.collection import Collection
     from scrapy.settings import BaseSettings
@@ -58,6 +58,7 @@ _INDEXES = {
 }
 _LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids", *COUNTS)
 """What a stored movie needs to be compared with a newer page of it."""
+_OVERTAKEN = "another process wrote the same titles meanwhile; they are compared again"
 _DUPLICATE_KEY = 11000
 _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 17420})
 """Codes of write errors: bad value, bad field names, failed validation, document or index key too large."""
@@ -232,23 +233,15 @@ class MongoStore(Store):
         try:
             result = self._collection(name).bulk_write(operations, ordered=False)
         except BulkWriteError as error:
-            _raise_for(error.details)
+            errors = {each["code"]: each for each in error.details["writeErrors"]}
+            blamed = next((each for code, each in errors.items() if code in _DOCUMENT_TO_BLAME), None)
+            if blamed is not None:
+                raise RejectedError(blamed["errmsg"]) from error
+            if errors.keys() == {_DUPLICATE_KEY}:
+                raise TransientStoreError(_OVERTAKEN) from error
             raise
         if result.inserted_count + result.matched_count < len(operations):
             raise TransientStoreError(_OVERTAKEN)
-
-
-_OVERTAKEN = "another process wrote the same titles meanwhile; they are compared again"
-
-
-def _raise_for(details: Mapping[str, Any]) -> None:
-    """Raise what the errors of a bulk write mean for its batch, if that is known."""
-    errors = {error["code"]: error for error in details["writeErrors"]}
-    blamed = next((error for code, error in errors.items() if code in _DOCUMENT_TO_BLAME), None)
-    if blamed is not None:
-        raise RejectedError(blamed["errmsg"])
-    if errors.keys() == {_DUPLICATE_KEY}:
-        raise TransientStoreError(_OVERTAKEN)
 
 
 @contextmanager
@@ -284,9 +277,7 @@ def _any_of(items: Sequence[Movie | Miss]) -> Document:
 
 
 def _with_milliseconds(movie: Movie) -> Movie:
-    if movie.site_id is None or movie.scraped_at is None:
-        raise RejectedError("a movie without site_id or scraped_at can't be stored")
-    return replace(movie, scraped_at=_milliseconds(movie.scraped_at))
+    return replace(movie, scraped_at=_milliseconds(time_of(movie)))
 
 
 def _milliseconds(time: datetime) -> datetime:

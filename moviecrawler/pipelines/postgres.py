@@ -39,10 +39,10 @@ from moviecrawler.database.titles import (
     settle,
     still_holds,
 )
-from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
+from moviecrawler.errors import ConfigurationError, TransientStoreError
 from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Limits, Store
+from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -177,9 +177,9 @@ class PostgresStore(Store):
         Processes store movies beside each other: each locks the records that it writes, and all do so in the same order. One at a time
         brings titles, the catalogue and misses after what was stored. While titles are compared with each other, nothing is locked.
         """
+        for record in records:
+            time_of(record.item)  # which all of them must have
         movies = [record for record in records if isinstance(record.item, Movie)]
-        if any(record.item.scraped_at is None or record.item.site_id is None for record in movies):
-            raise RejectedError("a movie without site_id or scraped_at can't be stored")
         parts = [
             [_Given(record.item, record.encoded, hash_keys(record.item)) for record in part]
             for part in _each_title_once(movies)

@@ -22,7 +22,7 @@ from scrapy.exceptions import NotConfigured
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Movie
 from moviecrawler.pipelines.base import BatchingPipeline
-from moviecrawler.pipelines.store import Limits, Store
+from moviecrawler.pipelines.store import Limits, Store, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -164,7 +164,22 @@ class Bucket:
         return {"Bucket": self._name, "Key": self._prefix + key}
 
 
-class S3Store(Store):
+class BucketStore(Store):
+    """A store whose batches are objects in a bucket."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def open(self) -> None:
+        """Connect."""
+        self._bucket.open()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._bucket.close()
+
+
+class S3Store(BucketStore):
     """Movies as `movies/site=…/date=…/*.jsonl.gz`, misses as `misses/…`: a line is an item, the date that of its reading.
 
     Nothing is overwritten: a title has a line for each time that it was stored. The line with the newest `scraped_at` counts, unless that is
@@ -174,23 +189,12 @@ class S3Store(Store):
 
     name = "s3"
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
-
-    def open(self) -> None:
-        """Connect."""
-        self._bucket.open()
-
     def write(self, records: Sequence[Record]) -> None:
         """Write an object for each kind of item, site and date of the batch."""
         for folder, members in by_folder((_folder(record.item), record) for record in records):
             lines = b"".join(record.encoded + b"\n" for record in members)
-            name = object_name(min(_time_of(record.item) for record in members), lines)
+            name = object_name(min(time_of(record.item) for record in members), lines)
             self._bucket.put(f"{folder}/{name}.jsonl.gz", isal_zlib.compress(lines, wbits=_GZIP), "application/gzip")
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._bucket.close()
 
 
 def partition(kind: str, site: str, time: datetime) -> str:
@@ -213,14 +217,7 @@ def object_name(time: datetime, contents: bytes) -> str:
 
 def _folder(item: Movie | Miss) -> str:
     kind = "movies" if isinstance(item, Movie) else "misses"
-    return partition(kind, item.site, _time_of(item))
-
-
-def _time_of(item: Movie | Miss) -> datetime:
-    time = item.scraped_at if isinstance(item, Movie) else item.checked_at
-    if time is None:
-        raise RejectedError("a movie without scraped_at can't be stored")
-    return time
+    return partition(kind, item.site, time_of(item))
 
 
 def _checksum(data: bytes) -> dict[str, str]:

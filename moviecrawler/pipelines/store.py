@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from moviecrawler.errors import RejectedError
+from moviecrawler.items import Movie
 from moviecrawler.options import StoreLimits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
-    from moviecrawler.items import MovieBatch
+    from moviecrawler.items import Miss, MovieBatch
 
 _FIRST_RETRY_SECONDS = 0.2
 _MAX_RETRY_SECONDS = 30.0
@@ -53,6 +56,14 @@ def backoff(attempt: int, chance: float) -> float:
     return min(_MAX_RETRY_SECONDS, doubled) * (0.5 + chance / 2)
 
 
+def time_of(item: Movie | Miss) -> datetime:
+    """Return when an item was read. Raises RejectedError for one that lacks what all stores find and compare it by."""
+    time = item.scraped_at if isinstance(item, Movie) else item.checked_at
+    if time is None or item.site_id is None:
+        raise RejectedError("a movie without site_id or scraped_at can't be stored")
+    return time
+
+
 @dataclass(slots=True, eq=False)
 class Record:
     """An item on its way into one store."""
@@ -86,7 +97,7 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, records: Sequence[Record]) -> None:
-        """Store the records, all or none, so that they survive a crash of this process once it returns.
+        """Store the records, so that they survive a crash of this process once it returns. When it raises, some may be stored, each whole.
 
         A record of a title that is stored already replaces it, unless what is stored was scraped later. The same
         record may be written again. A connection that was lost is made anew. Raises TransientStoreError to be called

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from importlib.metadata import version
@@ -34,23 +33,12 @@ _MAX_BLOCK_BYTES = 1024**3
 """A record that claims to have more is damaged."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Answer:
-    """A site's answer as it came over the wire, and what its request knew."""
+class Request(msgspec.Struct, kw_only=True):
+    """What a request knew, and WARC has no header for. It is written as JSON in WARC-JSON-Metadata, as other tools do."""
 
     site: Site
     site_id: str | None
     """The title that was asked for; None for a list page."""
-    url: str
-    status: int
-    headers: list[tuple[str, str]]
-    """With Content-Encoding when the body is compressed."""
-    body: bytes
-    """As it was sent, compressed or not, but in one piece."""
-    fetched_at: datetime
-    """UTC."""
-    archive_id: str
-    """WARC-Record-ID, `urn:uuid:…`."""
     attempts: int
     """1 when the first try got it."""
     found: dict[str, Any] | None
@@ -61,15 +49,19 @@ class Answer:
     """The pool of proxies that it came through."""
 
 
-class _Metadata(msgspec.Struct):
-    """What WARC has no header for. It is written as JSON in WARC-JSON-Metadata, as other tools do."""
+class Answer(Request, kw_only=True):
+    """A site's answer as it came over the wire, and what its request knew."""
 
-    site: Site
-    site_id: str | None
-    attempts: int
-    found: dict[str, Any] | None
-    due: dict[str, Any] | None = None
-    pool: str = "direct"
+    url: str
+    status: int
+    headers: list[tuple[str, str]]
+    """With Content-Encoding when the body is compressed."""
+    body: bytes
+    """As it was sent, compressed or not, but in one piece."""
+    fetched_at: datetime
+    """UTC."""
+    archive_id: str
+    """WARC-Record-ID, `urn:uuid:…`."""
 
 
 def write_record(answer: Answer) -> RawPage:
@@ -80,7 +72,7 @@ def write_record(answer: Answer) -> RawPage:
         phrase = ""
     http_lines = [f"HTTP/1.1 {answer.status} {phrase}", *(f"{name}: {value}" for name, value in answer.headers)]
     http_head = "\r\n".join(http_lines).encode("latin-1") + _END
-    metadata = _Metadata(answer.site, answer.site_id, answer.attempts, answer.found, answer.due, answer.pool)
+    metadata = {name: getattr(answer, name) for name in Request.__struct_fields__}
     record = _record(
         {
             "WARC-Type": "response",
@@ -127,7 +119,7 @@ def read_record(record: bytes) -> Answer:
         body = record[begin : -len(_END)]
         if fields["warc-payload-digest"] != _digest(body):
             raise ArchiveError(f"{fields['warc-record-id']}: the body is not the one that was archived")
-        metadata = msgspec.json.decode(fields["warc-json-metadata"], type=_Metadata)
+        metadata = msgspec.json.decode(fields["warc-json-metadata"], type=Request)
         return Answer(
             **msgspec.structs.asdict(metadata),
             url=fields["warc-target-uri"],

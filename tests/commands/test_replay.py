@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from msgspec.structs import replace
 from scrapy.signalmanager import SignalManager
 
 from moviecrawler.console.replay import ReplayProgress

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from dataclasses import replace
 from datetime import date, timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from scrapy.signalmanager import SignalManager
