@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 import time
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,6 +128,7 @@ class Metrics:
         self._started = time.time()
         self._reason: str | None = None
         self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
         self._outages = Outages()
 
     @classmethod
@@ -146,15 +148,17 @@ class Metrics:
 
     async def spider_closed(self, reason: str) -> None:
         """Write the final figures."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
+            await self._task  # a write that has begun would replace the final figures
         self._reason = reason
         await self._write()
 
     async def _write_now_and_then(self) -> None:
-        while True:
+        while not self._closing.is_set():
             await self._write()
-            await asyncio.sleep(self._every)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), self._every)
 
     async def _write(self) -> None:
         # What is collected is taken here, in the event loop's thread; what is written, in another.

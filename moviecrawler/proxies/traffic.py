@@ -51,6 +51,8 @@ class Traffic:
         for (site, pool), names in sorted(self._accounts.items()):
             numbers = {name: self._stats.get_value(f"identity/{site}/{pool}/{name}", 0) for name in {*names, *_BYTES}}
             into, out = (numbers.pop(name) / _MEGABYTE for name in _BYTES)
-            outcomes = ", ".join(f"{numbers[name]:,} {name}" for name in sorted(numbers, key=numbers.__getitem__)[::-1])
+            outcomes = ", ".join(
+                f"{numbers[name]:,} {name}" for name in sorted(numbers, key=lambda name: (-numbers[name], name))
+            )
             attempts = sum(numbers.values())
             yield f"{site} via {pool}: {attempts:,} attempts ({outcomes}), {into:,.2f} MB in, {out:,.2f} MB out"

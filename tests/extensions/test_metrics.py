@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,17 +14,20 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from moviecrawler.cluster.metrics import _Cluster
 from moviecrawler.cluster.state import EVENTS
+from moviecrawler.extensions import metrics
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES
 from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import crawl, reset
 from tests.monitors.receivers import Webhook
+from tests.proxies.chain import Chain
 from tests.services.threads import Host
 
 MONITORING = PROJECT / "scrapyd" / "monitoring"
@@ -102,6 +107,25 @@ def test_metrics_are_pushed_with_the_password_where_it_belongs(replica: ReplicaP
     pushed = {family.name: family for family in text_string_to_metric_families(gateway.bodies[-1].decode())}
     assert value(pushed, "moviecrawler_titles_total", outcome="stored") == 5
     assert "hunter" not in finished.log.replace(url, "")
+
+
+async def test_figures_of_the_end_are_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bool] = []
+    began, overtaken = threading.Event(), threading.Event()
+
+    def write(_path: str, registry: CollectorRegistry) -> None:
+        is_running = 'moviecrawler_crawl_running{run="default",site="imdb"} 1.0' in generate_latest(registry).decode()
+        (began if is_running else overtaken).set()
+        if is_running:
+            overtaken.wait(0.5)  # as on a slow disk
+        written.append(is_running)
+
+    monkeypatch.setattr(metrics, "write_to_textfile", write)
+    one = metrics.Metrics.from_crawler(Chain(0, tmp_path, METRICS_FOLDER=str(tmp_path)).crawler)
+    one.spider_opened()
+    assert await asyncio.to_thread(began.wait, 20)
+    await one.spider_closed("finished")
+    assert written == [True, False]
 
 
 def test_gateway_that_is_away_is_no_reason_to_stop(replica: ReplicaProcess, tmp_path: Path) -> None:
