@@ -52,7 +52,7 @@ class ImdbEpisodes(ImdbFiles):
         wanted = IdSet()
         with self.reading(places) as file:
             for place in self._table("places", "title.episode", file).each(place_of_row):
-                wanted.add(place.imdb_id.encode())
+                wanted.add(place[0].encode())
                 yield "places", place
         with self.reading(names) as file:
             for name in self._table("names", "title.basics", file).each(name_of_row, wanted):

@@ -40,7 +40,7 @@ class Fetcher:
     async def download(self, files: Mapping[str, Path]) -> None:
         """Bring the file of each URL up to date, in parts, going on where an earlier try was broken off.
 
-        Raises MissingFileError when there is no such file, and DownloadError or OSError when it can't be had.
+        Raises MissingFileError when there is no such file, and DownloadError when it can't be had.
         """
         downloads = Downloads(files, self._part)
         try:

@@ -44,7 +44,7 @@ class FileSource(ABC):
     async def fetch(self, fetcher: Fetcher) -> None:
         """Bring the files of a URL up to date.
 
-        Raises DownloadError or OSError when one can't be had, and ExtractionError for one that isn't whole.
+        Raises DownloadError when one can't be had, and ExtractionError for one that isn't whole.
         """
         raise NotImplementedError
 

@@ -202,15 +202,18 @@ class Downloads:
         return Request(url, headers=self.files[url].headers(), meta=meta, callback=NO_CALLBACK, dont_filter=True)
 
     async def accept(self, response: Response) -> None:
-        """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, and OSError when it can't be kept."""
+        """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, or can't be kept."""
         url = self._waiting.popleft()
         if response.status in _MISSING:
             raise MissingFileError(f"{url}: HTTP status {response.status}")
         headers = {
             name.decode("latin-1").lower(): values[0].decode("latin-1") for name, values in response.headers.items()
         }
-        if not await asyncio.to_thread(self.files[url].accept, response.status, headers, response.body):
-            self._waiting.append(url)
+        try:
+            if not await asyncio.to_thread(self.files[url].accept, response.status, headers, response.body):
+                self._waiting.append(url)
+        except OSError as error:
+            raise DownloadError(str(error)) from error
 
     async def finish(self, ask: Ask, tell: Callable[[str], object]) -> None:
         """Fetch what is missing; now and then, `tell` is given a line that says how far it is. Raises what `ask` and `accept` do."""

@@ -12,13 +12,12 @@ import struct
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Final, cast
 from zlib import crc32
 
 from moviecrawler.datasets.names import IdSet, Names
-from moviecrawler.extract.dataset_charts import most_voted, top_250
+from moviecrawler.extract.dataset_charts import chart
 from moviecrawler.extract.dataset_titles import TitleReader, people_of
 from moviecrawler.extract.datasets import (
     AKAS,
@@ -69,21 +68,19 @@ def dataset_names(words: str) -> tuple[str, ...]:
 
 
 def read_chart(
-    files: Mapping[str, Path], chart: str, limit: int | None, damage: Damage
+    files: Mapping[str, Path], name: str, limit: int | None, damage: Damage
 ) -> tuple[IdSet, dict[str, Movie]]:
     """Return the ids of a chart, and its movies without credits where their places count.
 
-    files: title.basics and title.ratings by name. `chart` is `top` or `toptv`, computed by IMDb's formula; `popular` or
+    files: title.basics and title.ratings by name. `name` is `top` or `toptv`, computed by IMDb's formula; `popular` or
     `populartv`, the films or series of the most votes; or `all`, every movie and series in the order of the dataset. Raises ExtractionError for damaged files.
     """
     with files[BASICS].open("rb") as basics, files[RATINGS].open("rb") as ratings:
-        if chart == "all":
+        if name == "all":
             table = Table(BASICS, gunzip(basics, url_of(BASICS)), damage.add)
             return IdSet(islice(table.each(_movie_or_series), limit)), {}
-        name = cast("ChartName", chart)
-        compute = partial(top_250 if name in {"top", "toptv"} else most_voted, name=name)
         blocks = gunzip(basics, url_of(BASICS)), gunzip(ratings, url_of(RATINGS))
-        movies = compute(*blocks, on_error=damage.add)[:limit]
+        movies = chart(*blocks, cast("ChartName", name), on_error=damage.add)[:limit]
         by_id = {movie.site_id or "": movie for movie in movies}
         return IdSet(map(str.encode, by_id)), by_id
 

@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from moviecrawler.items import Movie, TitleKind
 
 ChartName = Literal["top", "toptv", "popular", "populartv"]
-_CHARTED: dict[ChartName, tuple[TitleKind, frozenset[str]]] = {
-    "top": ("movie", frozenset({"movie"})),
-    "popular": ("movie", frozenset({"movie", "tvMovie"})),
-    "toptv": ("series", frozenset({"tvSeries", "tvMiniSeries"})),
-    "populartv": ("series", frozenset({"tvSeries", "tvMiniSeries"})),
+_TOP_TYPES: dict[ChartName, frozenset[str]] = {
+    "top": frozenset({"movie"}),  # a TV movie is a movie, but no feature film
+    "toptv": frozenset({"tvSeries", "tvMiniSeries"}),
 }
-"""The kind of titles of each chart, and their types."""
+"""The types of titles that the top lists have."""
 _TOP_SIZE = 250
 _TOP_VOTES = 25_000
 """That a title of a top list has at least, and that its mean is weighed against."""
@@ -38,40 +36,39 @@ def weighted_rating(rating: float, votes: int, mean: float) -> float:
     return (votes * rating + _TOP_VOTES * mean) / (votes + _TOP_VOTES)
 
 
-def top_250(basics: Blocks, ratings: Blocks, *, on_error: OnError, name: ChartName = "top") -> list[Movie]:
-    """Return the 250 feature films (or series, of `toptv`) of the highest weighted rating.
+def chart(basics: Blocks, ratings: Blocks, name: ChartName, *, on_error: OnError) -> list[Movie]:
+    """Return the titles of a chart: the 250 of the highest weighted rating, or of what is popular those of the most votes."""
+    kind: TitleKind = "series" if name in {"toptv", "populartv"} else "movie"
+    is_top = name in _TOP_TYPES
+    titles = movies(basics, ratings, kinds={kind}, min_votes=1 if is_top else _POPULAR_VOTES, on_error=on_error)
+    films = _top(titles, name) if is_top else heapq.nlargest(_MOST_POPULAR, titles, key=_votes)
+    for rank, movie in enumerate(films, start=1):
+        movie.list_name, movie.list_rank, movie.list_computed = name, rank, True
+    return films
+
+
+def _top(titles: Iterable[Movie], name: ChartName) -> list[Movie]:
+    """Return the titles of the highest weighted rating; of equal ones, that of more votes comes first, then that of the lower id.
 
     Like IMDb's own list it has no documentaries, which that of series has, and none of fewer than 25,000 votes. The mean is
-    that of all votes for feature films, or for series. Of films that are equal, the one of more votes comes first, then the one of the lower id.
+    that of all votes for feature films, or for series.
     """
-    films: list[tuple[Movie, float, int]] = []
+    films: list[Movie] = []
     points = voted = 0.0
-    kind, title_types = _CHARTED[name]
-    for movie in movies(basics, ratings, kinds={kind}, min_votes=1, on_error=on_error):
-        if movie.title_type not in title_types:
-            continue  # a TV movie is a movie, but no feature film
-        rating, votes = movie.scores[0].value, movie.scores[0].count or 0
-        points += rating * votes
-        voted += votes
-        if votes >= _TOP_VOTES and (name == "toptv" or "Documentary" not in movie.genres):
-            films.append((movie, rating, votes))
+    for movie in titles:
+        if movie.title_type not in _TOP_TYPES[name]:
+            continue
+        points += movie.scores[0].value * _votes(movie)
+        voted += _votes(movie)
+        if _votes(movie) >= _TOP_VOTES and (name == "toptv" or "Documentary" not in movie.genres):
+            films.append(movie)
 
-    def place(film: tuple[Movie, float, int]) -> tuple[float, int, int]:
-        movie, rating, votes = film
-        return -weighted_rating(rating, votes, points / voted), -votes, int((movie.site_id or "tt0")[2:])
+    def place(movie: Movie) -> tuple[float, int, int]:
+        rating = weighted_rating(movie.scores[0].value, _votes(movie), points / voted)
+        return -rating, -_votes(movie), int((movie.site_id or "tt0")[2:])
 
-    films.sort(key=place)
-    return _chart(name, [movie for movie, _, _ in films[:_TOP_SIZE]])
+    return sorted(films, key=place)[:_TOP_SIZE]
 
 
-def most_voted(basics: Blocks, ratings: Blocks, *, name: ChartName = "popular", on_error: OnError) -> list[Movie]:
-    """Return the films (or series, of `populartv`) of the most votes."""
-    films = movies(basics, ratings, kinds={_CHARTED[name][0]}, min_votes=_POPULAR_VOTES, on_error=on_error)
-    return _chart(name, heapq.nlargest(_MOST_POPULAR, films, key=lambda movie: movie.scores[0].count or 0))
-
-
-def _chart(name: str, films: Iterable[Movie]) -> list[Movie]:
-    chart = list(films)
-    for rank, movie in enumerate(chart, start=1):
-        movie.list_name, movie.list_rank, movie.list_computed = name, rank, True
-    return chart
+def _votes(movie: Movie) -> int:
+    return movie.scores[0].count or 0

@@ -268,7 +268,7 @@ class ImdbSpider(MovieSpider):
             async for found in self.movies_of_datasets():
                 yield found
         except Exception as error:
-            if isinstance(error, DownloadError | OSError | CrawlEndedError):
+            if isinstance(error, DownloadError):
                 reason = str(error)
             else:
                 logger.exception("IMDb's datasets can't be read", extra={"spider": self})
@@ -384,10 +384,6 @@ class ImdbSpider(MovieSpider):
         self._end_pass()
 
     def _check_running(self) -> None:
-        """Raise CrawlEndedError once the crawl was told to end: a pass over all files takes a minute, and to fetch them many."""
+        """Raise DownloadError once the crawl was told to end: a pass over all files takes a minute, and to fetch them many."""
         if is_closing(self.crawler.engine):
-            raise CrawlEndedError("the crawl was ended before the datasets were read")
-
-
-class CrawlEndedError(Exception):
-    """The crawl was told to end."""
+            raise DownloadError("the crawl was ended before the datasets were read")

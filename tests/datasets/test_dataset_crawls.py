@@ -16,14 +16,14 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from moviecrawler import settings as project
-from moviecrawler.datasets.downloads import RangedDownload
+from moviecrawler.datasets.downloads import DownloadError, RangedDownload
 from moviecrawler.datasets.joining import read_titles
 from moviecrawler.datasets.stored_facts import StoredFacts
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import COLUMNS
 from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.spiders import imdb as imdb_spider
-from moviecrawler.spiders.imdb import CrawlEndedError, ImdbSpider
+from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.urls import title_url
 from tests.crawling import FAST, Finished, scrapy
 from tests.datasets.served import serving
@@ -180,7 +180,7 @@ def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
     assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
 
 
-@pytest.mark.parametrize("end", [CrawlEndedError("ended"), RuntimeError("oh"), ExtractionError("dataset", None, "cut")])
+@pytest.mark.parametrize("end", [DownloadError("ended"), RuntimeError("oh"), ExtractionError("dataset", None, "cut")])
 def test_a_pass_that_breaks_off_accounts_for_each_title_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Exception
 ) -> None:

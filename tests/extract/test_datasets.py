@@ -13,7 +13,7 @@ from moviecrawler.extract.datasets import COLUMNS
 from moviecrawler.items import Movie, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from moviecrawler.extract.datasets import OnError
 
@@ -63,13 +63,16 @@ def titles(
     return list(datasets.movies(blocks(basics, size), blocks(ratings, size), on_error=on_error, **options))
 
 
-def chart(films: Sequence[tuple[str, str, str, float, int]], name: dataset_charts.ChartName = "top") -> list[Movie]:
-    basics = "tconst|titleType|primaryTitle|originalTitle|isAdult|startYear|endYear|runtimeMinutes|genres"
-    tables = (
-        table(basics, *(rf"{i}|{kind}|Film {i}|Film {i}|0|2000|\N|100|{genres}" for i, kind, genres, _, _ in films)),
-        table("tconst|averageRating|numVotes", *(f"{i}|{rating}|{votes}" for i, _, _, rating, votes in films)),
-    )
-    return dataset_charts.top_250(*map(blocks, tables), name=name, on_error=fail)
+def chart(films: Iterable[str], name: dataset_charts.ChartName = "top") -> list[Movie]:
+    """The chart of films, each given by id, type, genres, rating and votes."""
+    given = [film.split() for film in films]
+    basics = [rf"{i}|{kind}|Film {i}|Film {i}|0|2000|\N|100|{genres}" for i, kind, genres, _, _ in given]
+    ratings = [f"{i}|{rating}|{votes}" for i, _, _, rating, votes in given]
+    tables = [
+        table("|".join(COLUMNS[of]).replace("originalTitle", "originalTitle|isAdult"), *rows)
+        for of, rows in (("title.basics", basics), ("title.ratings", ratings))
+    ]
+    return dataset_charts.chart(blocks(tables[0]), blocks(tables[1]), name, on_error=fail)
 
 
 def test_basics_become_movies_and_null_becomes_none() -> None:
@@ -196,23 +199,20 @@ def test_gunzip_reads_all_members() -> None:
     assert b"".join(datasets.gunzip(io.BytesIO(data))) == b"one\ntwo\n"
 
 
-@pytest.mark.parametrize("keep", [5, 20, -9, -1])
-def test_a_gzip_file_that_is_cut_is_an_error(keep: int) -> None:
-    data = gzip.compress(RATINGS.strip().encode() + b"\n")
+WHOLE = gzip.compress(RATINGS.strip().encode() + b"\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(WHOLE[:keep] for keep in (5, 20, -9, -1)),
+        WHOLE[:-6] + bytes([WHOLE[-6] ^ 1]) + WHOLE[-5:],
+        b"<html>Service Unavailable</html>",
+    ],
+)
+def test_a_gzip_file_that_is_cut_or_changed_or_none_is_an_error(data: bytes) -> None:
     with pytest.raises(ExtractionError, match="damaged or cut short"):
-        list(datasets.gunzip(io.BytesIO(data[:keep])))
-
-
-def test_a_gzip_file_with_a_changed_byte_is_an_error() -> None:
-    data = bytearray(gzip.compress(RATINGS.strip().encode() + b"\n"))
-    data[-6] ^= 1
-    with pytest.raises(ExtractionError, match="damaged or cut short"):
-        list(datasets.gunzip(io.BytesIO(bytes(data))))
-
-
-def test_what_is_no_gzip_file_is_an_error() -> None:
-    with pytest.raises(ExtractionError, match="damaged or cut short"):
-        list(datasets.gunzip(io.BytesIO(b"<html>Service Unavailable</html>")))
+        list(datasets.gunzip(io.BytesIO(data)))
 
 
 def test_the_weighted_rating_is_the_published_formula() -> None:
@@ -221,64 +221,53 @@ def test_the_weighted_rating_is_the_published_formula() -> None:
     assert dataset_charts.weighted_rating(9.0, 0, 7.0) == 7.0
 
 
-def test_the_top_250_is_ordered_by_weighted_rating_and_marked_as_computed() -> None:
-    # The second has the higher mean, but of few votes; the mean of all draws it below the first.
-    films = (
-        ("tt0900001", "movie", "Drama", 9.0, 900_000),
-        ("tt0900002", "movie", "Drama", 9.5, 25_000),
-        ("tt0900003", "movie", "Drama", 5.0, 900_000),
-    )
-    top = chart(films)
-    assert [(m.site_id, m.list_name, m.list_rank, m.list_computed) for m in top] == [
-        ("tt0900001", "top", 1, True),
-        ("tt0900002", "top", 2, True),
-        ("tt0900003", "top", 3, True),
-    ]
-    assert top[1].scores == [Score(kind="imdb", value=9.5, count=25_000)]
-    assert top[1].imdb_top250_rank is None
+def test_a_title_of_a_chart_is_marked_as_computed_and_keeps_its_own_rating() -> None:
+    (film,) = chart(["tt0900002 movie Drama 9.5 25000"])
+    assert (film.list_name, film.list_rank, film.list_computed, film.imdb_top250_rank) == ("top", 1, True, None)
+    assert film.scores == [Score(kind="imdb", value=9.5, count=25_000)]
 
 
-def test_the_top_250_holds_only_feature_films_with_enough_votes() -> None:
-    films = (
-        ("tt0900001", "movie", "Drama", 8.0, 25_000),
-        ("tt0900002", "movie", "Drama", 9.0, 24_999),
-        ("tt0900003", "tvMovie", "Drama", 9.0, 90_000),
-        ("tt0900004", "tvSeries", "Drama", 9.0, 90_000),
-        ("tt0900005", "short", "Drama", 9.0, 90_000),
-        ("tt0900006", "movie", "Documentary,Music", 9.0, 90_000),
-        ("tt0900007", "movie", "Drama", 8.0, 25_001),
-    )
-    top = chart(films)
-    assert {movie.site_id for movie in top} == {"tt0900001", "tt0900007"}
-
-
-def test_the_top_250_of_series_has_documentaries_and_mini_series_and_no_episode() -> None:
-    films = (
-        ("tt0900001", "tvSeries", "Documentary", 9.0, 90_000),
-        ("tt0900002", "tvMiniSeries", "Drama", 8.0, 90_000),
-        ("tt0900003", "tvEpisode", "Drama", 9.9, 90_000),
-        ("tt0900004", "movie", "Drama", 9.9, 90_000),
-        ("tt0900005", "tvSeries", "Drama", 9.9, 24_999),
-    )
-    top = chart(films, "toptv")
-    assert [(movie.site_id, movie.list_name, movie.list_rank) for movie in top] == [
-        ("tt0900001", "toptv", 1),
-        ("tt0900002", "toptv", 2),
-    ]
+@pytest.mark.parametrize(
+    ("name", "ranked", "others"),
+    [
+        # The second has the higher mean, but of few votes; the mean of all draws it below the first.
+        ("top", ["movie Drama 9.0 900000", "movie Drama 9.5 25000", "movie Drama 5.0 900000"], []),
+        (
+            "top",
+            ["movie Drama 8.0 25000", "movie Drama 8.0 25001"],
+            [
+                *("movie Drama 9.0 24999", "tvMovie Drama 9.0 90000", "tvSeries Drama 9.0 90000"),
+                *("short Drama 9.0 90000", "movie Documentary,Music 9.0 90000"),
+            ],
+        ),
+        (
+            "toptv",
+            ["tvSeries Documentary 9.0 90000", "tvMiniSeries Drama 8.0 90000"],
+            ["tvEpisode Drama 9.9 90000", "movie Drama 9.9 90000", "tvSeries Drama 9.9 24999"],
+        ),
+        (
+            "top",
+            [f"movie Drama 8.0 {26_000 - n}" for n in range(250)],
+            [f"movie Drama 8.0 {25_700 - n}" for n in range(9)],
+        ),
+        (
+            "popular",
+            ["tvMovie Drama 2.0 1001", "movie Documentary 9.0 1000"],
+            ["movie Drama 9.0 999", "tvSeries Drama 9.0 2000"],
+        ),
+        ("populartv", [f"tvSeries Drama 8.0 {26_000 - n}" for n in range(100)], ["tvSeries Drama 9.0 2000"]),
+    ],
+)
+def test_a_chart_holds_what_it_is_of_in_its_order(
+    name: dataset_charts.ChartName, ranked: list[str], others: list[str]
+) -> None:
+    films = [f"tt09{number:05} {film}" for number, film in enumerate([*ranked, *others])]
+    found = chart(films[::-1], name)
+    assert [movie.site_id for movie in found] == [film.split()[0] for film in films[: len(ranked)]]
+    assert [movie.list_rank for movie in found] == list(range(1, len(ranked) + 1))
 
 
 def test_ties_in_the_top_250_are_broken_by_votes_then_by_id() -> None:
-    films = (
-        ("tt10900001", "movie", "Drama", 8.0, 30_000),
-        ("tt0900009", "movie", "Drama", 8.0, 30_000),
-        ("tt0900010", "movie", "Drama", 8.0, 40_000),
-    )
-    top = chart(films)
+    votes = {"tt10900001": 30_000, "tt0900009": 30_000, "tt0900010": 40_000}
+    top = chart(f"{site_id} movie Drama 8.0 {count}" for site_id, count in votes.items())
     assert [movie.site_id for movie in top] == ["tt0900010", "tt0900009", "tt10900001"]
-
-
-def test_the_top_250_ends_at_its_size() -> None:
-    films = [(f"tt09{n:05}", "movie", "Drama", 8.0, 25_000 + n) for n in range(260)]
-    top = chart(films)
-    assert len(top) == 250
-    assert (top[0].site_id, top[-1].site_id) == ("tt0900259", "tt0900010")
