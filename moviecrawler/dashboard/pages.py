@@ -107,6 +107,16 @@ class PageRequest:
             raise RefusedError(f"{name} is {text[:40]!r}; give a whole number from {least} to {most:,}")
         return int(text)
 
+    def place(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """Return a parameter that names an entry of a list, such as the last one before a page; None when it is missing.
+
+        `parse` raises ValueError for a text that names none. Raises RefusedError.
+        """
+        try:
+            return parse(self.value(name)) if self.value(name) else None
+        except ValueError:
+            raise RefusedError(f"{name} is {self.value(name)[:40]!r}, which is not in this list") from None
+
     def attempt(self, function: Callable[..., T], *arguments: Any, otherwise: U = None) -> T | U:  # type: ignore[assignment]  # mypy knows no type of a default
         """Return a function's result; `otherwise`, and a sentence on the page, when its store can't be reached or is not configured."""
         try:

@@ -81,7 +81,7 @@ class Quality(Page):
         if request.path:
             return self._sample(request)
         sources = self.sources
-        after = _after(request)
+        after = request.place("after", ReviewPlace.parse)
         today = utc_now().date()
         since = today - timedelta(days=_DAYS - 1)
         coverage: dict[Site, list[Coverage]] = {}
@@ -150,7 +150,7 @@ class Quality(Page):
         return self._decide(request, accept=False)
 
     def _decide(self, request: PageRequest, *, accept: bool) -> tuple[str, str]:
-        after, site = _after(request), request.value("site")
+        after, site = request.place("after", ReviewPlace.parse), request.value("site")
         if site not in get_args(Site):
             raise RefusedError("there is no such site")
         match = request.value("imdb_id"), cast("Site", site), request.value("site_id")
@@ -165,15 +165,6 @@ class Quality(Page):
 def _query(after: ReviewPlace | None) -> str:
     """Return the query of the page that begins after a match; none for the first page."""
     return "" if after is None else f"?{urlencode({'after': str(after)})}"
-
-
-def _after(request: PageRequest) -> ReviewPlace | None:
-    """Return the match after which the page begins; None for the first page. Raises RefusedError."""
-    text = request.value("after")
-    try:
-        return ReviewPlace.parse(text) if text else None
-    except ValueError:
-        raise RefusedError("there is no such page of matches") from None
 
 
 def coverage_of(days: Sequence[Day]) -> list[Coverage]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -23,10 +22,10 @@ from moviecrawler.frontier.seeds import push_seed
 from moviecrawler.urls import HOMES, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from moviecrawler.dashboard.sources import Frontier
-    from moviecrawler.extensions.store_stats import ProcessFigures
+    from moviecrawler.extensions.store_stats import StoreFigures
     from moviecrawler.frontier.dead_letters import DeadLetter
     from moviecrawler.items import Site
 
@@ -37,20 +36,6 @@ _BOOSTED = 100
 """Priority above all others."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Total:
-    """Figures of one store, of all processes."""
-
-    processes: int = 0
-    per_minute: float = 0.0
-    held: int = 0
-    room: int = 0
-    retries: int = 0
-    rejected: int = 0
-    slowest: float | None = None
-    """Longest time that a batch takes; None before the first batch."""
-
-
 class Stores(Page):
     """`/stores`. Its query says after which dead letter (`letters`) and which rejected item (`items`) each list begins."""
 
@@ -59,7 +44,8 @@ class Stores(Page):
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the figures of stores, the rejected items and the dead letters."""
-        place = _check_places(request)
+        place = request.place("letters", Place.parse)
+        before = request.place("items", _item_id) or ""
         now = time.time()
         figures_of_all = request.attempt(self.sources.store_figures, otherwise=[])
         running = [figures for figures in figures_of_all if not figures.ended and now - figures.at <= SILENT_SECONDS]
@@ -69,9 +55,13 @@ class Stores(Page):
         items: list[tuple[str, RejectedItem | None]] = []
         items_in_all = 0
         if self.node.has_frontier:
-            items, items_in_all = request.attempt(self._items, request.value("items"), otherwise=([], 0))
+            items, items_in_all = request.attempt(self._items, before, otherwise=([], 0))
+        totals: dict[str, list[StoreFigures]] = {}
+        for figures in running:
+            for name, store in figures.stores.items():
+                totals.setdefault(name, []).append(store)
         return {
-            "totals": _totals(running),
+            "totals": dict(sorted(totals.items())),
             "processes": [
                 (one, name, store)
                 for one in (*sorted(running, key=lambda one: (one.site, one.run, one.node)), *ended)
@@ -85,7 +75,7 @@ class Stores(Page):
             "items": items[:_ROWS],
             "items_in_all": items_in_all,
             "items_kept": KEPT,
-            "to_first_items": _query(request, items="") if request.value("items") else None,
+            "to_first_items": _query(request, items="") if before else None,
             "to_more_items": _query(request, items=items[_ROWS - 1][0]) if len(items) > _ROWS else None,
             "seeds": [state for state in frontier.sites.values() if state.seeds] if frontier else [],
         }
@@ -115,7 +105,6 @@ class Stores(Page):
     def _change_dead_letter(
         self, request: PageRequest, change: Callable[[Any, FrontierKeys, str], Awaitable[bool]], notice: str
     ) -> tuple[str, str]:
-        _check_places(request)
         site, run, letter = (request.value(name) for name in ("site", "run", "letter"))
         if site not in HOMES:
             raise RefusedError(f"there is no site {site[:40]!r}")
@@ -125,22 +114,18 @@ class Stores(Page):
     def _change_item(
         self, request: PageRequest, change: Callable[[Any, str], Awaitable[bool]], notice: str
     ) -> tuple[str, str]:
-        _check_places(request)
-        item = request.value("item")
-        if not _ITEM_ID.fullmatch(item):
-            raise RefusedError("there is no such item")
+        item = request.place("item", _item_id)
+        if item is None:
+            raise RefusedError("no item is named")
         done = self.node.ask_frontier(lambda client: change(client, item))
         return f"{self.here}{_query(request)}", notice if done else "no-item"
 
 
-def _check_places(request: PageRequest) -> Place | None:
-    """Return after which dead letter the list begins; None for its beginning. Raises RefusedError, also for a wrong place of the items."""
-    if request.value("items") and not _ITEM_ID.fullmatch(request.value("items")):
-        raise RefusedError("there is no such page of items")
-    try:
-        return Place.parse(request.value("letters")) if request.value("letters") else None
-    except ValueError:
-        raise RefusedError("there is no such page of dead letters") from None
+def _item_id(text: str) -> str:
+    """Return the id of an item. Raises ValueError for a text that is none."""
+    if not _ITEM_ID.fullmatch(text):
+        raise ValueError(f"{text!r} is no item's id")
+    return text
 
 
 def _query(request: PageRequest, **changed: str) -> str:
@@ -148,20 +133,6 @@ def _query(request: PageRequest, **changed: str) -> str:
     places = {name: changed.get(name, request.value(name)) for name in ("letters", "items")}
     given = {name: place for name, place in places.items() if place}
     return f"?{urlencode(given)}" if given else ""
-
-
-def _totals(running: Sequence[ProcessFigures]) -> dict[str, Total]:
-    """Return each store's figures, by name."""
-    totals: dict[str, Total] = {}
-    for figures in running:
-        for name, store in figures.stores.items():
-            total = totals.setdefault(name, Total())
-            total.processes += 1
-            for figure in ("per_minute", "held", "room", "retries", "rejected"):
-                setattr(total, figure, getattr(total, figure) + getattr(store, figure))
-            if store.latency is not None:
-                total.slowest = max(total.slowest or 0.0, store.latency)
-    return dict(sorted(totals.items()))
 
 
 # --- Rejected items in Redis ------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class Titles(Page):
         def find() -> list[Found]:
             if text:
                 return search(self.node.database, text, (page - 1) * _ROWS, _ROWS + 1)
-            return popular(self.node.database, _after(request), _ROWS + 1)
+            return popular(self.node.database, request.place("after", _place), _ROWS + 1)
 
         found = request.attempt(find, otherwise=[])
         ids = [row.title_id for row in found]
@@ -87,18 +87,13 @@ class Titles(Page):
         return f"/titles/{title_id}", "boosted" if known else "no-title"
 
 
-def _after(request: PageRequest) -> tuple[float, int] | None:
-    """Return the popularity and the id of the last title of the page before; None for the first page. Raises RefusedError."""
-    if not request.value("after"):
-        return None
-    popularity, _, title_id = request.value("after").partition("_")
-    try:
-        after = float(popularity), int(title_id)
-    except ValueError:
-        raise RefusedError("there is no such page") from None
-    if not math.isfinite(after[0]) or not 0 <= after[1] < _MOST_ID:
-        raise RefusedError("there is no such page")
-    return after
+def _place(text: str) -> tuple[float, int]:
+    """Return the popularity and the id of a title in the list. Raises ValueError."""
+    popularity, _, title_id = text.partition("_")
+    place = float(popularity), int(title_id)
+    if not math.isfinite(place[0]) or not 0 <= place[1] < _MOST_ID:
+        raise ValueError(f"{text!r} is no place")
+    return place
 
 
 def _title_id(request: PageRequest) -> int:

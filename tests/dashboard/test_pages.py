@@ -195,6 +195,7 @@ def test_stores_are_shown_with_rows_and_buffers(world: Operated) -> None:
     found = re.search(r"IMDb running node\d ✓ takes postgres (\d+) (\d+) [\d.]+ m?s \d+ of 5,000 0 0 0", text)
     assert found, text
     assert 0 < int(found[1]) <= int(str(stored)) + 60
+    assert re.search(r"Rejected postgres 1 \d+ [\d.]+ m?s \d+ of 5,000 0 0 By process", text), text
     assert re.search(
         rf"Metacritic over node\d · ended [\d: -]+ UTC postgres {DONE} – [\d.]+ m?s 0 of 5,000 0 0 0", text
     ), text
