@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,6 @@ journal = Logger()
 
 _STDIN, _STDOUT, _STDERR, _REPORT, _HEARTBEAT = range(5)
 _MAX_REPORT_BYTES = 64 * 1024
-_KEPT_LINES = 20
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
@@ -66,8 +64,11 @@ class SpiderProcess(ProcessProtocol):
         self.exit_code: int | None = None
         self.work: Work | None = None
         """The page that it was reading when it ended."""
+        self.report: Report | None = None
+        """Its report of the crawl, when it has ended; None when it wrote none."""
+        self.last_error = ""
+        """The last line that it wrote to standard error."""
         self._hung = hung
-        self._error_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._report_text = b""
         self._task = {
             "egg": str(egg),
@@ -111,19 +112,6 @@ class SpiderProcess(ProcessProtocol):
         # Twisted's type for it lacks `writeToChild`.
         return self.transport
 
-    @property
-    def report(self) -> Report | None:
-        """Its report of the crawl; None when it wrote none."""
-        try:
-            return msgspec.json.decode(self._report_text, type=Report)
-        except msgspec.DecodeError:
-            return None
-
-    @property
-    def last_error(self) -> str:
-        """The last line that it wrote to standard error; empty when there is none."""
-        return self._error_lines[-1] if self._error_lines else ""
-
     # --- Twisted's interface ------------------------------------------------------------------------------------------
 
     def connectionMade(self) -> None:
@@ -139,7 +127,7 @@ class SpiderProcess(ProcessProtocol):
         for line in data.decode(errors="backslashreplace").splitlines():
             text = redacted(_printable(line))
             if childFD == _STDERR and text.strip():
-                self._error_lines.append(text)
+                self.last_error = text
             journal.info("{job}: {line}", job=self.key, line=text)
 
     def processExited(self, reason: Failure) -> None:
@@ -150,6 +138,8 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
+        with suppress(msgspec.DecodeError):
+            self.report = msgspec.json.decode(self._report_text, type=Report)
         self.work = self._heartbeat.work
         self._heartbeat.close()
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"

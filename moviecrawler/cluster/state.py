@@ -186,6 +186,9 @@ class ClusterState:
     def _run(self, name: str, *arguments: Any) -> Any:
         return self._scripts[name](keys=self.keys.of_scripts, args=arguments)
 
+    def _pipe(self) -> Any:
+        return self.client.pipeline(transaction=False)
+
     def now(self) -> float:
         """Return the time by Redis' clock, in seconds since 1970."""
         seconds, microseconds = self.client.time()
@@ -193,16 +196,13 @@ class ClusterState:
 
     # --- For web services and pages ------------------------------------------------------------------------------------------------
 
-    def schedule(self, job: Job, *, once: bool = False) -> bool:
+    def schedule(self, job: Job) -> bool:
         """Queue a checked job; return False when another one of that id is pending or running.
 
-        The same job again changes nothing and returns True, so that a request may be repeated; with `once`, also when it is
-        finished. Raises QueueFullError.
+        The same job again changes nothing and returns True, so that a request may be repeated. Raises QueueFullError.
         """
-        answer = self._run(
-            *("put", job.key, msgspec.json.encode(job), -job.priority),
-            *(self.options.max_pending, self.keys.events, int(once)),
-        )
+        spec = msgspec.json.encode(job)
+        answer = self._run("put", job.key, spec, -job.priority, self.options.max_pending, self.keys.events, 0)
         if answer < 0:
             raise QueueFullError(f"{self.options.max_pending:,} jobs are pending; wait for some, or cancel them")
         return bool(answer)
@@ -214,7 +214,7 @@ class ClusterState:
 
     def state_of(self, job: str, project: str | None = None) -> str | None:
         """Return whether a job is "pending", "running" or "finished"; None when there is no such job. Without a project, of any project."""
-        pipe = self.client.pipeline(transaction=False)
+        pipe = self._pipe()
         for hash_ in (self.keys.running, self.keys.jobs, self.keys.results):
             if project is None:
                 pipe.hkeys(hash_)
@@ -233,19 +233,14 @@ class ClusterState:
 
     def knows_jobs_of(self, project: str) -> bool:
         """Return whether a project has jobs, also when all of its versions are deleted."""
-        pipe = self.client.pipeline(transaction=False)
-        pipe.hkeys(self.keys.jobs)
-        pipe.hkeys(self.keys.results)
         begin = f"{project}/".encode()
-        return any(key.startswith(begin) for keys in pipe.execute() for key in keys)
+        found = self._pipe().hkeys(self.keys.jobs).hkeys(self.keys.results).execute()
+        return any(key.startswith(begin) for keys in found for key in keys)
 
     def counts(self) -> Counts:
         """Return how many jobs there are, without reading them."""
-        pipe = self.client.pipeline(transaction=False)
-        pipe.zcard(self.keys.pending)
-        pipe.hlen(self.keys.running)
-        pipe.zcard(self.keys.finished)
-        return Counts(*pipe.execute())
+        keys = self.keys
+        return Counts(*self._pipe().zcard(keys.pending).hlen(keys.running).zcard(keys.finished).execute())
 
     def counters(self) -> dict[str, int]:
         """Return the counters, which begin with the cluster."""
@@ -289,10 +284,7 @@ class ClusterState:
     def find(self, project: str, job: str) -> JobStatus | None:
         """Return a job; None when there is no job of that id."""
         key = f"{project}/{job}"
-        pipe = self.client.pipeline(transaction=False)
-        pipe.hget(self.keys.jobs, key)
-        pipe.hexists(self.keys.running, key)
-        pipe.hget(self.keys.results, key)
+        pipe = self._pipe().hget(self.keys.jobs, key).hexists(self.keys.running, key).hget(self.keys.results, key)
         spec, is_running, result = pipe.execute()
         if spec and is_running:
             for status in self.running(project):
@@ -305,9 +297,7 @@ class ClusterState:
 
     def nodes(self) -> list[NodeInfo]:
         """Return the live nodes, by name."""
-        pipe = self.client.pipeline(transaction=False)
-        pipe.hgetall(self.keys.node_infos)
-        pipe.zrange(self.keys.nodes, 0, -1, withscores=True)
+        pipe = self._pipe().hgetall(self.keys.node_infos).zrange(self.keys.nodes, 0, -1, withscores=True)
         infos, leases = pipe.execute()
         ends: dict[bytes, float] = defaultdict(float, leases)
         nodes = [
@@ -377,10 +367,7 @@ class ClusterState:
     def count_hang(self, job: Job, url: str) -> int:
         """Count that a page made a job's process hang; return how many times it has."""
         key = self.keys.hangs(job.key)
-        pipe = self.client.pipeline()
-        pipe.hincrby(key, url, 1)
-        pipe.expire(key, _HANGS_KEPT_SECONDS)
-        return int(pipe.execute()[0])
+        return int(self.client.pipeline().hincrby(key, url, 1).expire(key, _HANGS_KEPT_SECONDS).execute()[0])
 
     def hung_pages(self, job: Job) -> list[str]:
         """Return the URLs of pages that made processes of a job hang too often to be fetched again."""

@@ -7,6 +7,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,7 +36,7 @@ FINER_SCORES = {
 NONE = "\N{EN DASH}"
 """Stands for an unknown figure, which is not 0."""
 _KIB = 1024
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _FEW = 10
 _A_TENTH = 0.1
 
@@ -85,11 +86,7 @@ def duration(seconds: float | None) -> str:
     if seconds < _FEW and seconds != int(seconds):
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    for unit, name, smaller, smaller_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 1, "s"),
-    ):
+    for (unit, name), (smaller, smaller_name) in pairwise(_UNITS):
         if whole >= unit:
             rest = whole % unit // smaller
             return f"{whole // unit} {name}" + (f" {rest} {smaller_name}" if rest else "")

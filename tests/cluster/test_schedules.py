@@ -301,6 +301,8 @@ def test_job_that_was_fired_is_not_fired_again_when_it_is_over(state: ClusterSta
     finish_all(state)
     node.at(1)
     Cron(state, one(tmp_path), now=THREE + 1)
+    state.client.hset(state.keys.schedule("nightly"), one(tmp_path).when, f"{THREE - 1:.3f}")  # as if that were lost
+    node.at(1)
     assert queued(state) == []
     assert state.counters()["scheduled"] == 1
 

@@ -85,10 +85,9 @@ def test_job_that_is_sent_twice_is_queued_once(state: ClusterState) -> None:
     assert state.counts() == (0, 1, 0)
 
 
-def test_job_that_is_over_is_queued_anew_unless_once_is_enough(state: ClusterState) -> None:
+def test_job_that_is_over_is_queued_anew(state: ClusterState) -> None:
     a_takes_a_job(state)
     state.settle("a", job(), "finished", outcome("a"))
-    assert state.schedule(job(), once=True)
     assert state.counts() == (0, 0, 1)
     assert state.schedule(job())
     assert state.counts() == (1, 0, 0)
