@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from moviecrawler.frontier.runs import RunReport
     from moviecrawler.items import Site
 
+_SHOWN = ("url", "callback", "errback", "cb_kwargs", "priority", "depth", "created_at", "retries")
+"""What is shown of a request."""
+_FIELDS = ("version", "url", "site", *_SHOWN[1:4], "expects", *_SHOWN[4:])
+"""What an entry begins with, as `serialisation.Envelope` has it."""
 _CURSOR = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
@@ -44,25 +48,13 @@ class DeadLetter:
     def request(self) -> dict[str, Any] | None:
         """What the entry says of the request, as far as it can be read; None when it is none."""
         try:
-            version, url, site, callback, errback, cb_kwargs, expects, priority, depth, created_at, retries, *_ = (
-                msgspec.json.decode(self.entry[35:])
-            )
-        except (msgspec.DecodeError, RecursionError, ValueError, TypeError):
+            values = msgspec.json.decode(self.entry[35:], type=list[Any])
+        except (msgspec.DecodeError, RecursionError):
             return None
-        if not isinstance(url, str):
+        fields = dict(zip(_FIELDS, values, strict=False))
+        if len(fields) < len(_FIELDS) or not isinstance(fields["url"], str):
             return None
-        del version, site, expects
-        return {
-            "url": url,
-            "callback": callback,
-            "errback": errback,
-            "cb_kwargs": cb_kwargs,
-            "priority": priority,
-            "depth": depth,
-            "created_at": created_at,
-            "retries": retries,
-            "deliveries": self.entry[1:3],
-        }
+        return {name: fields[name] for name in _SHOWN} | {"deliveries": self.entry[1:3]}
 
 
 class _Head(msgspec.Struct):

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from moviecrawler.items import Site
-
-
-class Plan(Protocol):
-    """What a spider's arguments ask for."""
-
-    @property
-    def limit(self) -> int | None:
-        """The most titles that all workers together ask for."""
 
 
 class SharedSpider(Protocol):
@@ -40,8 +32,8 @@ class SharedSpider(Protocol):
         """The site that it crawls."""
 
     @property
-    def plan(self) -> Plan:
-        """What its arguments ask for."""
+    def plan(self) -> Any:
+        """What its arguments ask for: `plan.limit` is the most titles that all workers together ask for, or None."""
 
     def seed_request(self, seed: bytes) -> Request:
         """Return the request for a title that was pushed from outside. Raises ConfigurationError."""

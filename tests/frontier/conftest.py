@@ -1,4 +1,4 @@
-"""A client of Redis for tests that are coroutines."""
+"""A client of Redis for tests that are coroutines, and a spider without a crawl."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from scrapy.utils.test import get_crawler
 
+from moviecrawler import settings
 from moviecrawler.redis_client import connect
+from moviecrawler.spiders.imdb import ImdbSpider
 
 
 @pytest.fixture
@@ -17,3 +20,10 @@ def client(runner: asyncio.Runner, redis_url: str) -> Iterator[Any]:
     client = connect(redis_url)
     yield client
     runner.run(client.aclose())
+
+
+@pytest.fixture(scope="session")
+def spider() -> ImdbSpider:
+    """Return one with the project's settings."""
+    values = {name: value for name, value in vars(settings).items() if name.isupper()}
+    return ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000001")

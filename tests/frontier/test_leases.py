@@ -51,8 +51,13 @@ class Crawl:
     def passed(self, item: Any, request: Request | None) -> None:
         self.send(signals.item_scraped, item=item, response=request and Response(request.url, request=request))
 
+    def ended(self, item: Any, request: Request) -> None:
+        """A request has left the engine, with an item."""
+        self.passed(item, request)
+        self.tracker.ended(request)
+
     def settled(self, item: Any, *stores: str, outcome: str = "durable") -> None:
-        for store in stores:
+        for store in stores or ("csv", "postgres"):
             self.send(item_settled, item=item, store=store, outcome=outcome, reason=None)
 
 
@@ -63,8 +68,7 @@ def crawl() -> Crawl:
 
 def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
-    crawl.passed(item, request)
-    crawl.tracker.ended(request)
+    crawl.ended(item, request)
     crawl.settled(item, "csv")
     assert crawl.ends == []
     crawl.settled(item, "postgres")
@@ -74,7 +78,7 @@ def test_request_is_done_when_its_item_is_safe_in_every_store(crawl: Crawl) -> N
 
 def test_stores_may_be_faster_than_the_engine(crawl: Crawl) -> None:
     request, item = crawl.take(), movie()
-    crawl.settled(item, "csv", "postgres")
+    crawl.settled(item)
     crawl.passed(item, request)
     assert crawl.ends == []
     crawl.tracker.ended(request)
@@ -89,9 +93,8 @@ def test_item_of_an_earlier_run_is_no_request_s(crawl: Crawl) -> None:
 def test_equal_items_are_told_apart(crawl: Crawl) -> None:
     requests, items = [crawl.take("a"), crawl.take("b")], [movie(), movie()]
     for request, item in zip(requests, items, strict=True):
-        crawl.passed(item, request)
-        crawl.tracker.ended(request)
-    crawl.settled(items[1], "csv", "postgres")
+        crawl.ended(item, request)
+    crawl.settled(items[1])
     assert crawl.ends == [("b", "done")]
 
 
@@ -101,9 +104,8 @@ def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> No
         site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
     )
     crawl.send(page_archived, item=page, response=Response(request.url, request=request))
-    crawl.passed(item, request)
-    crawl.tracker.ended(request)
-    crawl.settled(item, "csv", "postgres")
+    crawl.ended(item, request)
+    crawl.settled(item)
     assert crawl.ends == []
     crawl.settled(page, "archive")
     assert crawl.ends == [("a", "done")]
@@ -116,8 +118,7 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
     request, item = crawl.take(), movie()
     if early:
         crawl.settled(item, "postgres", outcome=outcome)
-    crawl.passed(item, request)
-    crawl.tracker.ended(request)
+    crawl.ended(item, request)
     crawl.settled(item, "csv")
     if not early:
         crawl.settled(item, "postgres", outcome=outcome)
@@ -129,9 +130,8 @@ def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bo
 )
 def test_missed_title_ends_by_why_it_was_missed(crawl: Crawl, outcome: str, how: str) -> None:
     request, item = crawl.take(), miss(outcome)
-    crawl.passed(item, request)
-    crawl.tracker.ended(request)
-    crawl.settled(item, "csv", "postgres")
+    crawl.ended(item, request)
+    crawl.settled(item)
     assert crawl.ends == [("a", how)]
 
 
@@ -162,9 +162,8 @@ def test_retry_takes_the_lease_over(crawl: Crawl) -> None:
     retry = request.copy()
     assert crawl.tracker.hand_over(retry)
     crawl.tracker.ended(request)
-    crawl.passed(item, retry)
-    crawl.tracker.ended(retry)
-    crawl.settled(item, "csv", "postgres")
+    crawl.ended(item, retry)
+    crawl.settled(item)
     assert crawl.ends == [("a", "done")]
     assert not crawl.tracker.hand_over(retry.copy())
 
@@ -174,15 +173,14 @@ def test_title_without_an_item_waits_for_one_from_elsewhere(crawl: Crawl) -> Non
     crawl.tracker.ended(request)
     assert crawl.ends == []
     crawl.passed(item, Request("https://datasets.imdbws.com/"))
-    crawl.settled(item, "csv", "postgres")
+    crawl.settled(item)
     assert crawl.ends == [("a", "done")]
 
 
 def test_title_without_any_item_is_a_dead_letter_in_the_end(crawl: Crawl) -> None:
     request, other = crawl.take("a"), crawl.take("b", "tt2")
     crawl.tracker.ended(request)
-    crawl.passed(movie("tt2"), other)
-    crawl.tracker.ended(other)
+    crawl.ended(movie("tt2"), other)
     crawl.tracker.give_up()
     assert crawl.ends == [("a", "dead")]
 
@@ -191,7 +189,7 @@ def test_leases_that_have_ended_are_not_kept(crawl: Crawl) -> None:
     for number in range(3):
         crawl.tracker.ended(crawl.take(f"a{number}", f"tt{number}"))
     crawl.passed(item := movie("tt0"), None)
-    crawl.settled(item, "csv", "postgres")
+    crawl.settled(item)
     crawl.tracker.give_up()
     assert crawl.ends == [("a0", "done"), ("a1", "dead"), ("a2", "dead")]
     assert not crawl.tracker._kept
@@ -223,6 +221,6 @@ def test_lost_leases_are_not_told_of(crawl: Crawl) -> None:
     crawl.passed(item, request)
     crawl.tracker.forget()
     crawl.tracker.ended(request)
-    crawl.settled(item, "csv", "postgres")
+    crawl.settled(item)
     assert crawl.ends == []
     assert not crawl.tracker.unsettled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 import redis
@@ -11,9 +12,7 @@ import scrapy_redis.queue
 import scrapy_redis.scheduler
 from scrapy import Request
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
-from moviecrawler import settings as project
 from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import Batch, Push, SharedQueue
@@ -67,38 +66,40 @@ def test_pages_are_not_compared_one_by_one(scheduler: FrontierScheduler) -> None
         scheduler.df.request_seen(PAGE)
 
 
-def test_requests_that_come_late_lose_their_turn(redis_url: str) -> None:
-    values = {name: value for name, value in vars(project).items() if name.isupper()}
-    spider = ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000001")
-
-    async def run() -> None:
-        client = connect(redis_url)
-        options = FrontierOptions(url=redis_url)
-        shared = SharedQueue(client, Keys("imdb", "test"), options, budget=Budget(per_second=50), worker="a")
-        await shared.open("nonce")
-        queue = WorkerQueue(shared, "here", spider, SharedDupeFilter(client, "unused"))
-        for number in range(1, 11):
-            queue.push(spider.title_request(f"tt{number:07}", None))
-        await queue.exchange(Batch())
+async def test_requests_that_come_late_lose_their_turn(client: Any, redis_url: str, spider: ImdbSpider) -> None:
+    options = FrontierOptions(url=redis_url)
+    shared = SharedQueue(client, Keys("imdb", "test"), options, budget=Budget(per_second=50), worker="a")
+    await shared.open("nonce")
+    queue = WorkerQueue(shared, "here", spider, SharedDupeFilter(client, "unused"))
+    pages = [spider.title_request(f"tt{number:07}", None) for number in range(1, 11)]
+    for page in pages:
+        queue.push(page)
+    await queue.exchange(Batch())
+    await queue.exchange(Batch(want=10))
+    await asyncio.sleep(0.15)
+    late = queue.pop()
+    assert late is not None
+    assert queue.given_back >= 1
+    urls = [late.url]
+    for _ in range(100):
+        while (request := queue.pop()) is not None:
+            urls.append(request.url)
+        if len(urls) == 10:
+            break
         await queue.exchange(Batch(want=10))
-        urls = []
-        await asyncio.sleep(0.15)
-        late = queue.pop()
-        assert late is not None
-        urls.append(late.url)
-        assert queue.given_back >= 1
-        for _ in range(100):
-            while (request := queue.pop()) is not None:
-                urls.append(request.url)
-            if len(urls) == 10:
-                break
-            await queue.exchange(Batch(want=10))
-            await asyncio.sleep(0.02)
-        # None was lost or sent twice.
-        assert sorted(urls) == [spider.title_request(f"tt{number:07}", None).url for number in range(1, 11)]
-        await client.aclose()
+        await asyncio.sleep(0.02)
+    assert sorted(urls) == [page.url for page in pages]  # none was lost or sent twice
 
-    asyncio.run(run())
+
+def test_pages_have_fingerprints_of_their_own() -> None:
+    pages = [PAGE.replace(url=f"https://www.imdb.com/title/tt{number:07}/") for number in range(1000)]
+    assert len({fingerprint(page) for page in pages}) == 1000
+    assert all(len(fingerprint(page)) == 32 for page in pages)
+
+
+def test_fingerprint_knows_the_site_of_a_replica() -> None:
+    plain = PAGE.replace(url="http://127.0.0.1:8000/title/tt0000001/")
+    assert fingerprint(plain) == fingerprint(plain.replace(url=plain.url + "?ref_=x"))
 
 
 def test_client_has_time_outs_and_reads_bytes_whatever_the_parameters() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 import redis
-from scrapy.utils.test import get_crawler
+from scrapy.statscollectors import StatsCollector
 
-from moviecrawler import settings as project
 from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.keys import Keys
@@ -34,15 +33,18 @@ LEASE = 60.0
 class Worker:
     """One worker's queue and seeds, without a crawl."""
 
-    def __init__(self, client: Any, url: str, name: str) -> None:
-        values = {name: value for name, value in vars(project).items() if name.isupper()}
-        self.crawler = get_crawler(ImdbSpider, values)
-        self.spider = ImdbSpider.from_crawler(self.crawler, ids="tt0000001")
+    def __init__(self, client: Any, url: str, spider: ImdbSpider, name: str = "a") -> None:
+        self.stats = StatsCollector(spider.crawler)
         self.keys = Keys("imdb", "test")
         self.shared = SharedQueue(client, self.keys, FrontierOptions(url=url), worker=name)
-        self.queue = WorkerQueue(self.shared, "here", self.spider, SharedDupeFilter(client, "unused"))
-        assert self.crawler.stats is not None
-        self.seeds = Seeds(client, self.keys, self.spider, self.queue, self.crawler.stats)
+        self.queue = WorkerQueue(self.shared, "here", spider, SharedDupeFilter(client, "unused"))
+        self.seeds = Seeds(client, self.keys, spider, self.queue, self.stats)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are queued."""
+        assert self.queue.reply is not None
+        return self.queue.reply.waiting
 
     async def take(self) -> tuple[int, int]:
         """Take seeds and have them queued."""
@@ -55,7 +57,9 @@ class Worker:
 
 
 @pytest.mark.parametrize("kind", ["list", "set", "zset"])
-async def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(client: Any, kind: str, redis_url: str) -> None:
+async def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(
+    client: Any, kind: str, redis_url: str, spider: ImdbSpider
+) -> None:
     add: Any = {
         "list": lambda seed: client.rpush(KEY, seed),
         "set": lambda seed: client.sadd(KEY, seed),
@@ -66,22 +70,21 @@ async def test_seeds_are_taken_from_whatever_scrapy_redis_has_them_in(client: An
     await push_seed(client, KEY, b"tt0000151")
     assert (await client.type(KEY)).decode() == kind
     assert await count_seeds(client, KEY) == 151
-    worker = Worker(client, redis_url, "a")
+    worker = Worker(client, redis_url, spider)
     assert [await worker.take() for _ in range(3)] == [(100, 0), (51, 0), (0, 0)]
-    assert worker.queue.reply is not None
-    assert worker.queue.reply.waiting == 151
+    assert worker.waiting == 151
     # Nothing of them is left but what is queued, and what was fetched before is fetched again.
     assert await client.exists(KEY, worker.keys.taken_seeds) == 0
     await push_seed(client, KEY, b"tt0000007")
     await worker.take()
-    assert worker.queue.reply.waiting == 152
+    assert worker.waiting == 152
 
 
 async def test_key_of_another_type_is_named_and_nothing_ends(
-    client: Any, redis_url: str, caplog: pytest.LogCaptureFixture
+    client: Any, redis_url: str, spider: ImdbSpider, caplog: pytest.LogCaptureFixture
 ) -> None:
     await client.hset(KEY, "tt0000001", "1")
-    worker = Worker(client, redis_url, "a")
+    worker = Worker(client, redis_url, spider)
     for _ in range(3):
         assert await worker.take() == (0, 0)
     assert await count_seeds(client, KEY) == 0
@@ -89,19 +92,22 @@ async def test_key_of_another_type_is_named_and_nothing_ends(
     assert "'imdb:start_urls', as it is a hash" in told
 
 
-async def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(client: Any, redis_url: str) -> None:
+async def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(
+    client: Any, redis_url: str, spider: ImdbSpider
+) -> None:
     await client.rpush(KEY, "tt0000001", "tt0000002")
-    dying, other = Worker(client, redis_url, "a"), Worker(client, redis_url, "b")
+    dying, other = (Worker(client, redis_url, spider, name) for name in "ab")
     assert await dying.seeds.look(0.5) == (2, 0)
     assert await other.take() == (0, 2)  # so that it does not end meanwhile
     await asyncio.sleep(0.6)
     assert await other.take() == (2, 0)
-    assert other.queue.reply is not None
-    assert other.queue.reply.waiting == 2
+    assert other.waiting == 2
     assert await other.take() == (0, 0)
 
 
-async def test_seeds_as_others_write_them(client: Any, redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_seeds_as_others_write_them(
+    client: Any, redis_url: str, spider: ImdbSpider, caplog: pytest.LogCaptureFixture
+) -> None:
     as_scrapy_redis_shows = (
         '{"url": "https://www.imdb.com/title/tt0000001/", "meta": {"job-id": "1"}, "url_cookie_key": "k"}'
     )
@@ -109,12 +115,10 @@ async def test_seeds_as_others_write_them(client: Any, redis_url: str, caplog: p
     await client.rpush(
         KEY, as_scrapy_redis_shows, '{"url": "tt0000002", "method": "GET", "meta": 1}', "tt0000003", *bad
     )
-    worker = Worker(client, redis_url, "a")
+    worker = Worker(client, redis_url, spider)
     assert await worker.take() == (3 + len(bad), 0)
-    assert worker.queue.reply is not None
-    assert worker.queue.reply.waiting == 3
-    assert worker.crawler.stats is not None
-    assert worker.crawler.stats.get_value("frontier/dead_letters") == len(bad)
+    assert worker.waiting == 3
+    assert worker.stats.get_value("frontier/dead_letters") == len(bad)
     letters = [letter async for letter in dead_letters(client, "imdb", "test")]
     assert len(letters) == len(bad)
     assert all(letter.reason.startswith("a bad seed: ") for letter in letters)
@@ -196,15 +200,17 @@ def test_seeds_of_a_run_whose_arguments_are_done_are_fetched_however_slowly_they
     assert redis_client.llen("{imdb}:default:requests:2") == 0
 
 
-async def test_a_seed_names_its_pool_and_its_retries_and_both_travel(client: Any, redis_url: str) -> None:
+async def test_a_seed_names_its_pool_and_its_retries_and_both_travel(
+    client: Any, redis_url: str, spider: ImdbSpider
+) -> None:
     seed = '{"url": "tt0000001", "proxy_pool": "home", "max_retries": 1}'
 
     await client.rpush(KEY, seed, '{"url": "tt0000002", "max_retries": -1}')
-    worker = Worker(client, redis_url, "a")
+    worker = Worker(client, redis_url, spider)
     await worker.take()
     queued = [entry for level in LEVELS for entry in await client.lrange(worker.keys.requests(level), 0, -1)]
     (payload,) = (entry[entry.index(b"[") :] for entry in queued)
-    request = decode(payload, worker.spider)
+    request = decode(payload, spider)
     assert (request.meta["proxy_pool"], request.meta["max_retry_times"]) == ("home", 1)
     letters = [letter async for letter in dead_letters(client, "imdb", "test")]
     assert [letter.reason[:11] for letter in letters] == ["a bad seed:"]

@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy import FormRequest, Request
-from scrapy.utils.test import get_crawler
 
-from moviecrawler import settings as project
 from moviecrawler.frontier.serialisation import Envelope, SerialisationError, decode, encode
 from moviecrawler.spiders.imdb import ImdbSpider
-
-
-@pytest.fixture(scope="module")
-def spider() -> ImdbSpider:
-    values = {name: value for name, value in vars(project).items() if name.isupper()}
-    return ImdbSpider.from_crawler(get_crawler(ImdbSpider, values), ids="tt0000001")
 
 
 def envelope(**changes: object) -> bytes:
