@@ -23,7 +23,7 @@ from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, ou
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -183,6 +183,18 @@ class MovieSpider(scrapy.Spider):
     @abstractmethod
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a list."""
+
+    def list_page(self, url: str, callback: Callable[..., Any], expects: str = "page", **known: Any) -> Request:
+        """Return the request for a page of a list, whose callback is told what is `known` of it."""
+        return Request(
+            url,
+            callback=callback,
+            errback=self.list_failed,
+            cb_kwargs=known,
+            meta={"expects": expects, "site": self.site},
+            priority=LIST_PRIORITY,
+            dont_filter=self.plan.lane is not None,
+        )
 
     def title_requests(self, titles: Iterable[tuple[str, Found | None]]) -> Iterator[Request]:
         """Yield the request of each title that was not asked for yet, up to the limit."""

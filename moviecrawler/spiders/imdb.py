@@ -132,15 +132,7 @@ class ImdbSpider(MovieSpider):
 
     def list_request(self, name: str) -> Request:
         """Return the request for a chart."""
-        return Request(
-            self.home.rstrip("/") + CHARTS[name],
-            callback=self.parse_list,
-            errback=self.list_failed,
-            cb_kwargs={"name": name},
-            meta={"expects": "page", "site": self.site},
-            priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,
-        )
+        return self.list_page(self.home.rstrip("/") + CHARTS[name], self.parse_list, name=name)
 
     def parse_list(self, response: Response, name: str) -> Iterator[Any]:
         """Yield the chart's titles."""

@@ -6,12 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from scrapy import Request
-
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
-from moviecrawler.spiders.base import LIST_PRIORITY, TRENDING_SIZE
+from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 from moviecrawler.urls import HOMES
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -82,15 +81,8 @@ class MetacriticSpider(SitemapSpider):
         """Return the request for the finder's rows from `offset` on."""
         number, order = FINDER_LISTS[name]
         query = {"mcoTypeId": number, "sortBy": order, "limit": FINDER_PAGE, "offset": offset}
-        return Request(
-            f"{self.settings['METACRITIC_API_URL']}/finder/metacritic/web?{urlencode(query)}",
-            callback=self.parse_list,
-            errback=self.list_failed,
-            cb_kwargs={"name": name, "offset": offset},
-            meta={"expects": "json", "site": self.site},
-            priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,
-        )
+        address = f"{self.json_host}/finder/metacritic/web?{urlencode(query)}"
+        return self.list_page(address, self.parse_list, "json", name=name, offset=offset)
 
     def parse_list(self, response: Response, name: str, offset: int) -> Iterator[Any]:
         """Yield the titles of one finder page and, from the first, all the other pages at once.
@@ -126,6 +118,8 @@ class MetacriticSpider(SitemapSpider):
 
     # --- Titles -------------------------------------------------------------------------------------------------------
 
+    json_host: str
+    """Where lists and titles are asked for: METACRITIC_API_URL, but the pages' host where only that is a stand-in."""
     asks_json_host: bool
     """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
     failures_of_json_host: int
@@ -135,9 +129,11 @@ class MetacriticSpider(SitemapSpider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
         """Create the spider. It asks the JSON host only if both hosts are the live ones, or neither is."""
         spider = super().from_crawler(crawler, *args, **arguments)
-        hosts = (spider.home, crawler.settings["METACRITIC_API_URL"])
+        pages_are_live, json_is_live = (crawler.settings[name].rstrip("/") in _LIVE for name in cls.home_settings())
+        is_alone = json_is_live and not pages_are_live  # a stand-in of pages sends nothing to the live site
+        spider.json_host = (spider.home if is_alone else crawler.settings["METACRITIC_API_URL"]).rstrip("/")
         spider.failures_of_json_host = 0
-        spider.asks_json_host = len({host.rstrip("/") in _LIVE for host in hosts}) == 1
+        spider.asks_json_host = pages_are_live == json_is_live
         return spider
 
     @property
@@ -151,8 +147,7 @@ class MetacriticSpider(SitemapSpider):
         page = super().title_addresses(site_id)
         if kind not in _COMPOSED or "/" in slug:
             return page
-        home = self.settings["METACRITIC_API_URL"].rstrip("/")
-        return [f"{home}{_COMPOSER}/{_COMPOSED[kind]}/{slug}/web?contentOnly=true", *page]
+        return [f"{self.json_host}{_COMPOSER}/{_COMPOSED[kind]}/{slug}/web?contentOnly=true", *page]
 
     def title_request(self, site_id: str, found: Found | None) -> Request:
         """Return the request of one title, at the JSON host until its robots.txt forbids that or it fails again and again."""

@@ -6,17 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from scrapy import Request
-
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import rottentomatoes
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
-from moviecrawler.spiders.base import LIST_PRIORITY
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from scrapy import Request
     from scrapy.http import Response
 
     from moviecrawler.catalogue.rows import Reading
@@ -58,9 +56,8 @@ class RottenTomatoesSpider(SitemapSpider):
 
     def list_request(self, name: str) -> Request:
         """Return the request for the first page of a browse list, or the sitemaps' index."""
-        if name in self.sitemaps:
-            return self.sitemap_request(name)
-        return self.browse_request(name, None, before=0, seen=[])
+        is_sitemap = name in self.sitemaps
+        return self.sitemap_request(name) if is_sitemap else self.browse_request(name, None, before=0, seen=[])
 
     def browse_request(self, name: str, cursor: str | None, before: int, seen: list[str]) -> Request:
         """Return the request for a page of a browse list: markup at first, then JSON by `cursor`.
@@ -68,14 +65,9 @@ class RottenTomatoesSpider(SitemapSpider):
         `before` is how many entries stand on earlier pages, `seen` the cursors that led to them.
         """
         path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
-        return Request(
-            self.home.rstrip("/") + path,
-            callback=self.parse_list,
-            errback=self.list_failed,
-            cb_kwargs={"name": name, "before": before, "seen": seen},
-            meta={"expects": "page" if cursor is None else "json", "site": self.site},
-            priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,
+        expects = "page" if cursor is None else "json"
+        return self.list_page(
+            self.home.rstrip("/") + path, self.parse_list, expects, name=name, before=before, seen=seen
         )
 
     def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy import Request
-
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
-from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
+from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from scrapy import Request
     from scrapy.http import Response
 
     from moviecrawler.items import Site, TitleKind
@@ -50,16 +49,9 @@ class SitemapSpider(MovieSpider):
         `later` are the parts to ask for after it when it is not enough, `before` is how many titles the earlier ones hold.
         """
         path = _path_of(url) if url else self.sitemaps[name].path
-        return Request(
-            # The index names its parts on the live site, whatever host it was read from.
-            self.home.rstrip("/") + (path or "/"),
-            callback=self.parse_sitemap,
-            errback=self.list_failed,
-            cb_kwargs={"name": name, "later": later or [], "before": before},
-            meta={"expects": "other", "site": self.site},
-            priority=LIST_PRIORITY,
-            dont_filter=self.plan.lane is not None,
-        )
+        # The index names its parts on the live site, whatever host it was read from.
+        address = self.home.rstrip("/") + (path or "/")
+        return self.list_page(address, self.parse_sitemap, "other", name=name, later=later or [], before=before)
 
     def parse_sitemap(self, response: Response, later: list[str], before: int, name: str = SITEMAP) -> Iterator[Any]:
         """Yield the parts of an index or the titles of a part. Requests that an older version has queued have no `name`.

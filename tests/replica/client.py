@@ -19,10 +19,17 @@ class Reply:
     body: bytes
 
 
-def ask(url: str, headers: dict[str, str] | None = None, *, method: str = "GET", body: bytes | None = None) -> Reply:
+def ask(
+    url: str,
+    headers: dict[str, str] | None = None,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
+    timeout: float = 5,
+) -> Reply:
     """Send one request; redirects are not followed, and bodies not decompressed."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=timeout)
     try:
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         connection.request(method, target, body, headers or {})

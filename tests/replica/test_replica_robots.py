@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 from protego import Protego
 
-from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.replica.robots import Robots, robots_txt
 from tests.replica.client import Control, ask
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
+    from moviecrawler.replica.process import ReplicaProcess
+    from moviecrawler.replica.robots import Robots
 
 PATH = "/title/tt4000002/"
 
@@ -32,13 +32,9 @@ PATH = "/title/tt4000002/"
         ("live", "rottentomatoes", "/search?search=any", False),
     ],
 )
-def test_robots_permit_what_the_sites_do(robots: Robots, site: Site, path: str, *, allowed: bool) -> None:
-    text = robots_txt(site, robots)
+def test_robots_permit_what_the_sites_do(
+    robots: Robots, site: Site, path: str, *, allowed: bool, replica: ReplicaProcess, control: Control
+) -> None:
+    control.options(robots=robots)
+    text = ask(f"{replica.urls[site]}/robots.txt").body.decode()
     assert Protego.parse(text).can_fetch(f"https://www.example.com{path}", "moviecrawler") is allowed
-
-
-def test_robots_are_served_as_chosen(replica: ReplicaProcess, control: Control) -> None:
-    for robots, allowed in (("open", True), ("live", False)):
-        control.options(robots=robots)
-        text = ask(replica.urls["imdb"] + "/robots.txt").body.decode()
-        assert Protego.parse(text).can_fetch(PATH, "moviecrawler") is allowed

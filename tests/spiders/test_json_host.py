@@ -15,9 +15,11 @@ from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.urls import HOMES
 from tests.crawling import FAST, Finished, scrapy
 from tests.middlewares.sites import Site, Told
+from tests.spiders.test_endless import spider_of
 
 CATALOGUE = Catalogue(1, 40)
 SLUGS = [CATALOGUE.slug("metacritic", index) for index in CATALOGUE.listed["metacritic"].part(0, 2)]
@@ -104,6 +106,22 @@ def test_host_without_titles_takes_no_more_than_the_budget(
         assert finished.code == 0, finished.log
         assert len(host.pages) <= at_host
         assert len(pages.pages) == min(20, per_day - len(host.pages))
+
+
+STAND_IN, OTHER = "http://127.0.0.1:8001", "http://127.0.0.1:8002"
+
+
+@pytest.mark.parametrize(
+    ("settings", "host"),
+    [
+        ({}, "https://backend.metacritic.com"),
+        ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": OTHER}, OTHER),
+        ({"METACRITIC_API_URL": OTHER}, OTHER),
+        ({"METACRITIC_URL": STAND_IN}, STAND_IN),
+    ],
+)
+def test_lists_are_asked_for_at_the_json_host_unless_that_alone_is_live(settings: dict[str, str], host: str) -> None:
+    assert spider_of(MetacriticSpider, settings).list_request("new").url.startswith(f"{host}/finder/")
 
 
 def test_live_json_host_is_not_asked_for_titles_of_another_site(tmp_path: Path) -> None:
