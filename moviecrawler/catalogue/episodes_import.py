@@ -12,13 +12,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal, NamedTuple
 
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS, ImdbFiles
+from moviecrawler.catalogue.loading import copy_line
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.extract.dataset_episodes import name_of_row, place_of_row, rating_of_row
 from moviecrawler.extract.datasets import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from moviecrawler.catalogue.store import CatalogueStore
@@ -95,7 +96,7 @@ def load_episodes(
         rows = source.rows()
         while part := list(islice(rows, _PART)):
             for table, found in groupby(part, itemgetter(0)):
-                lines = io.StringIO("".join(_copy_line(row) for _, row in found))
+                lines = io.StringIO("".join(copy_line(row) for _, row in found))
                 cursor.copy_expert(f"COPY {table} ({_TABLES[table]}) FROM STDIN", lines)
             on_progress()
         whole = {f"{table}_whole": table not in source.damaged_tables for table in _TABLES}
@@ -106,8 +107,3 @@ def load_episodes(
             counts[step] = cursor.rowcount
         cursor.execute(_END, {"source": name, "version": version, "now": now})
     return ImportedEpisodes(**counts)
-
-
-def _copy_line(cells: Iterable[object]) -> str:
-    """Return a line of COPY's text format. No cell has a control character."""
-    return "\t".join(["\\N" if cell is None else str(cell).replace("\\", "\\\\") for cell in cells]) + "\n"

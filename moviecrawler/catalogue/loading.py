@@ -99,12 +99,10 @@ def analyse(store: CatalogueStore) -> None:
 
 def copy_line(cells: Iterable[object]) -> str:
     """Return a line of COPY's text format."""
-    return "\t".join(map(_copied, cells)) + "\n"
+    written = ["\\N" if cell is None else _escaped(cell) if isinstance(cell, str) else str(cell) for cell in cells]
+    return "\t".join(written) + "\n"
 
 
-def _copied(cell: object) -> str:
-    if cell is None:
-        return "\\N"
-    text = str(cell)
+def _escaped(text: str) -> str:
     # Few titles hold such a sign.
     return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
