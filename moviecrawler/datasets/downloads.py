@@ -75,10 +75,11 @@ class RangedDownload:
             mark = f".{os.getpid()}"
         self._partial = path.with_name(f"{path.name}{mark}.part")
 
-    def headers(self) -> dict[str, str]:
-        """Return the headers that ask for the next part, or for nothing if the file has not changed."""
+    def headers(self, most: int | None = None) -> dict[str, str]:
+        """Return the headers that ask for the next part, or `most` bytes of it, or for nothing if the file has not changed."""
         start = self._have()
-        headers = {"Range": f"bytes={start}-{start + self.part - 1}", "Accept-Encoding": "identity"}
+        last = start + min(self.part, most or self.part) - 1
+        headers = {"Range": f"bytes={start}-{last}", "Accept-Encoding": "identity"}
         if start:
             headers["If-Range"] = self._etag(self._partial) or ""
         elif self.path.exists() and (etag := self._etag(self.path)):
@@ -195,11 +196,11 @@ class Downloads:
         self._began: tuple[float, int] | None = None
         self._next_line = 0.0
 
-    def next_request(self) -> Request:
-        """Return the request for the next part of the file whose turn it is."""
+    def next_request(self, most: int | None = None) -> Request:
+        """Return the request for the next part of the file whose turn it is, or for `most` bytes of it."""
         url = self._waiting[0]
         meta = {**self._meta, "handle_httpstatus_all": True}
-        return Request(url, headers=self.files[url].headers(), meta=meta, callback=NO_CALLBACK, dont_filter=True)
+        return Request(url, headers=self.files[url].headers(most), meta=meta, callback=NO_CALLBACK, dont_filter=True)
 
     async def accept(self, response: Response) -> None:
         """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, or can't be kept."""

@@ -57,6 +57,8 @@ REFUSED = frozenset({"disallowed", "blocked"})
 """Outcomes after which the datasets take over: the pages may not be had, not now or not ever."""
 _NOT_THERE = "not in IMDb's datasets"
 _DAMAGED = "its row in IMDb's title.basics is damaged"
+_FIRST_BYTES = 65_536
+"""Of the answer that a pass begins with: Scrapy holds it until the pass is over, and starts no other request while it holds 5 MB."""
 _AT_A_TIME = 100
 """Movies read from the datasets between two turns of the event loop, and in a batch of them: some of these wait for room in the stores."""
 
@@ -244,7 +246,7 @@ class ImdbSpider(MovieSpider):
             expects="other",
             site="imdb-datasets",
         )
-        first = self.downloads.next_request()
+        first = self.downloads.next_request(_FIRST_BYTES)
         return first.replace(callback=self.read_datasets, errback=self.datasets_failed, priority=LIST_PRIORITY)
 
     async def read_datasets(self, response: Response) -> AsyncIterator[Any]:
