@@ -39,9 +39,12 @@ def _is_left_out(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left = [item for item in items if _is_left_out(item)]
+    left: list[pytest.Item] = []
+    kept: list[pytest.Item] = []
+    for item in items:
+        (left if _is_left_out(item) else kept).append(item)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

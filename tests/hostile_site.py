@@ -22,20 +22,8 @@ _PIECE = 64 * 1024
 _ENDLESS_SECONDS = 120
 
 
-def _next_data(raw: bytes) -> bytes:
-    return (
-        b'<html><head></head><body><script id="__NEXT_DATA__" type="application/json">'
-        + raw
-        + b"</script></body></html>"
-    )
-
-
-def _html(content: bytes) -> bytes:
-    return (
-        b'<html><head><title>Salt (2019) - IMDb</title></head><body><h1 id="overview-top">Salt</h1>'
-        + content
-        + b"</body></html>"
-    )
+_NEXT_DATA = b'<html><head></head><body><script id="__NEXT_DATA__" type="application/json">%b</script></body></html>'
+_HTML = b'<html><head><title>Salt (2019) - IMDb</title></head><body><h1 id="overview-top">Salt</h1>%b</body></html>'
 
 
 def _filled(unit: bytes, size: int) -> bytes:
@@ -84,18 +72,18 @@ HOSTILE: dict[str, Callable[[], Wire]] = {
     "another encoding than it says": lambda: _packed(b"not brotli at all" * 500, "br"),
     "drip": lambda: ([], _drip),
     "flood": lambda: ([], _flood),
-    "longer than it says": lambda: ([("Content-Length", "3000")], _html(b"a" * 100_000)),
-    "shorter than it says": lambda: ([("Content-Length", "9000000")], _html(b"a" * 100_000)),
-    "a length that is none": lambda: ([("Content-Length", "-5")], _html(b"a" * 100_000)),
-    "twenty thousand headers": lambda: (_endless_headers(), _html(b"a" * 5000)),
-    "links that are never closed": lambda: _page(_html(_filled(b"<link rel=canonical ", 15 * _MEGABYTE))),
-    "classes without quotes": lambda: _page(_html(_filled(b"<a class= class=", 15 * _MEGABYTE))),
-    "tags": lambda: _page(_html(_filled(b"<b>", 15 * _MEGABYTE))),
-    "attributes": lambda: _page(_html(b"<p " + b" ".join(b"a%d" % number for number in range(1_000_000)) + b">")),
-    "empty lists": lambda: _page(_next_data(b'{"props":{"pageProps":[' + _filled(b"[],", 15 * _MEGABYTE) + b"1]}}")),
-    "JSON inside of JSON": lambda: _page(_next_data(_filled(b'{"a":', 10 * _MEGABYTE))),
+    "longer than it says": lambda: ([("Content-Length", "3000")], _HTML % (b"a" * 100_000)),
+    "shorter than it says": lambda: ([("Content-Length", "9000000")], _HTML % (b"a" * 100_000)),
+    "a length that is none": lambda: ([("Content-Length", "-5")], _HTML % (b"a" * 100_000)),
+    "twenty thousand headers": lambda: (_endless_headers(), _HTML % (b"a" * 5000)),
+    "links that are never closed": lambda: _page(_HTML % _filled(b"<link rel=canonical ", 15 * _MEGABYTE)),
+    "classes without quotes": lambda: _page(_HTML % _filled(b"<a class= class=", 15 * _MEGABYTE)),
+    "tags": lambda: _page(_HTML % _filled(b"<b>", 15 * _MEGABYTE)),
+    "attributes": lambda: _page(_HTML % (b"<p " + b" ".join(b"a%d" % number for number in range(1_000_000)) + b">")),
+    "empty lists": lambda: _page(_NEXT_DATA % (b'{"props":{"pageProps":[' + _filled(b"[],", 15 * _MEGABYTE) + b"1]}}")),
+    "JSON inside of JSON": lambda: _page(_NEXT_DATA % _filled(b'{"a":', 10 * _MEGABYTE)),
     "numbers of thousands of digits": lambda: _page(
-        _next_data(b'{"props":{"pageProps":{"total":' + b"9" * 100_000 + b"}}}")
+        _NEXT_DATA % (b'{"props":{"pageProps":{"total":' + b"9" * 100_000 + b"}}}")
     ),
     "a page of zeros": lambda: _page(bytes(15 * _MEGABYTE)),
 }

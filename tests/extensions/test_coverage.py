@@ -51,8 +51,8 @@ def scores(movies: list[Movie]) -> dict[str | None, list[tuple[str, float, int |
 
 
 def alarms(folder: Path) -> list[str]:
-    with closing(open_alarm_store({"DATA_DIR": folder})) as book:
-        return [alarm.name for alarm in book.open_alarms()]
+    with closing(open_alarm_store({"DATA_DIR": folder})) as store:
+        return [alarm.name for alarm in store.open_alarms()]
 
 
 def assert_no_alarm(finished: Finished, folder: Path) -> None:
@@ -86,9 +86,9 @@ def test_renamed_score_is_an_alarm_within_50_pages_and_loses_nothing(
     assert again.stat("coverage/partial") >= silent >= TITLES - AS_BEFORE - 1
     assert f"{silent:,} silent of scores.imdb, such as tt" in again.log
     assert {name: scores(read()) for name, read in readers.items()} == before
-    with closing(open_alarm_store({"DATA_DIR": tmp_path})) as book:
-        assert book.examples("imdb")["scores.imdb"].site_id in before["csv"]
-        assert sum(day.silent for day in book.coverage("imdb", "2026-01-01") if day.field == "scores.imdb") == silent
+    with closing(open_alarm_store({"DATA_DIR": tmp_path})) as store:
+        assert store.examples("imdb")["scores.imdb"].site_id in before["csv"]
+        assert sum(day.silent for day in store.coverage("imdb", "2026-01-01") if day.field == "scores.imdb") == silent
 
     # The site takes it back: all is stored again, the alarm ends, and all is as before.
     rename(replica, {}, 0)
@@ -132,9 +132,9 @@ def test_crawl_stops_when_all_scores_or_identity_are_gone_and_says_how_to_go_on(
     assert kind in alarms(tmp_path)
     if "score" in why:
         accepted = alarms(tmp_path)
-        with closing(open_alarm_store({"DATA_DIR": tmp_path})) as book:
+        with closing(open_alarm_store({"DATA_DIR": tmp_path})) as store:
             for name in accepted:
-                book.accept(name, time.time())
+                store.accept(name, time.time())
         assert_no_alarm(crawl("imdb", IDS, data=tmp_path, replica=replica, FRESHNESS_MARGIN="0"), tmp_path)
 
 
@@ -182,8 +182,8 @@ def test_nodes_that_share_a_redis_know_the_same_places_send_one_message_and_keep
             ended = crawl("imdb", IDS, data=tmp_path / run, replica=replica, **given)
             assert ended.code == 0, ended.log
     assert [message["alarm"] for message in hook.messages] == ["coverage/imdb/scores.imdb"]
-    with closing(open_alarm_store({"REDIS_URL": redis_url})) as book:
-        assert [alarm.kind for alarm in book.open_alarms()] == ["coverage"]
+    with closing(open_alarm_store({"REDIS_URL": redis_url})) as store:
+        assert [alarm.kind for alarm in store.open_alarms()] == ["coverage"]
     kept: dict[bytes, bytes] = redis_client.hgetall(CrawlKeys.SAMPLES)  # type: ignore[assignment]  # without decode_responses
     sample, page = read_sample(kept[b"imdb/silent scores.imdb"])
     assert sample.reason.startswith("silent of ")

@@ -149,11 +149,11 @@ def test_gateway_that_speaks_no_http_stops_neither_the_crawl_nor_the_file(
 
 
 def test_nodes_tell_the_alarms_of_the_crawls_they_run(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    book = open_alarm_store({"REDIS_URL": redis_url})
+    store = open_alarm_store({"REDIS_URL": redis_url})
     for field in ("year", "plot"):
         name = f"coverage/imdb/{field}"
-        book.fire(Alarm(name=name, kind="coverage", site="imdb", text="missing", since=0, seen_at=0), 60)
-    book.close()
+        store.fire(Alarm(name=name, kind="coverage", site="imdb", text="missing", since=0, seen_at=0), 60)
+    store.close()
     monkeypatch.setenv("REDIS_URL", redis_url)
     nodes: list[Any] = [SimpleNamespace(has_frontier=known) for known in (True, False)]
     (sample,) = _Cluster(nodes[0])._alarms().samples

@@ -30,8 +30,8 @@ PAGE = b"<html>" + b"x" * 5000 + b"</html>"
 class Sent:
     """A request as it was sent."""
 
-    exit: str
-    """The proxy's name; "direct" without one."""
+    proxy: str
+    """Its name; "direct" without one."""
     meta: dict[str, Any]
     authorization: bytes | None
     cookie: bytes | None
@@ -89,8 +89,8 @@ class Chain:
     async def download(self, request: Request) -> Response:
         """Answer a request that has passed the chain."""
         meta, headers = request.meta, request.headers
-        exit_ = meta.get("exit", "direct")
-        self.sent.append(Sent(exit_, dict(meta), headers.get(b"Proxy-Authorization"), headers.get(b"Cookie")))
+        proxy = meta.get("exit", "direct")
+        self.sent.append(Sent(proxy, dict(meta), headers.get(b"Proxy-Authorization"), headers.get(b"Cookie")))
         answer = page(request, self.answer) if isinstance(self.answer, int) else self.answer(request)
         return answer if isinstance(answer, Response) else await answer
 

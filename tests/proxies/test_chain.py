@@ -70,7 +70,7 @@ async def test_a_proxy_that_gets_unexpected_pages_rests_while_others_go_on(
         chain = Chain(4, tmp_path, answer)
         answers = await chain.run(*(f"https://www.imdb.com/title/tt{number:07}/" for number in range(1, 41)))
     assert [one.body for one in answers] == [PAGE] * 40
-    assert 1 <= [one.exit for one in chain.sent].count("datacenter:1") <= 4
+    assert 1 <= [one.proxy for one in chain.sent].count("datacenter:1") <= 4
     assert "datacenter:1 is not used for imdb" in caplog.text
 
 
@@ -81,7 +81,7 @@ async def test_cookies_stay_with_the_proxy_that_got_them(tmp_path: Path) -> None
 
     chain = Chain(2, tmp_path, answer, COOKIES_ENABLED=True)
     await chain.run(URL, URL, URL)
-    assert [(one.exit, one.cookie) for one in chain.sent] == [
+    assert [(one.proxy, one.cookie) for one in chain.sent] == [
         ("datacenter:1", None),
         ("datacenter:2", None),
         ("datacenter:1", b"owner=1"),
@@ -166,7 +166,7 @@ async def test_an_operators_policy_decides(tmp_path: Path) -> None:
 async def test_robots_txt_leaves_by_a_proxy_and_proves_nothing_of_it(tmp_path: Path) -> None:
     chain = Chain(2, tmp_path)
     await chain.send("https://www.imdb.com/robots.txt", meta={})
-    assert [one.exit for one in chain.sent] == ["datacenter:1"]
+    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
     assert not any(chain.rotating.health.proven(one.id) for one in chain.rotating.pools["datacenter"].proxies)
 
 
@@ -184,7 +184,7 @@ async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_
     await chain.send(URL, {**bound, "proxy_pool": "datacenter"})
     with pytest.raises(AttemptsFailedError, match=r"no pool of imdb takes .* via home"):
         await chain.send(URL, {**bound, "proxy_pool": "home"})
-    assert [one.exit for one in chain.sent] == ["datacenter:1"]
+    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
 
 
 async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ async def test_robots_txt_of_a_host_that_an_answer_leads_to_leaves_by_a_proxy_to
     engine.download_async = download
     robots = chain.middleware(CautiousRobotsTxtMiddleware)
     await robots.robot_parser(Request(f"{host}/title/tt0111161/", meta={"site": "imdb"}))
-    assert [one.exit for one in chain.sent] == ["datacenter:1"]
+    assert [one.proxy for one in chain.sent] == ["datacenter:1"]
 
 
 async def test_how_many_bytes_unexpected_pages_have_makes_no_stats(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What one worker learns of an exit, the others use: on a real Redis."""
+"""What one worker learns of a proxy, the others use: on a real Redis."""
 
 from __future__ import annotations
 
