@@ -145,6 +145,7 @@ def test_wrong_value_is_refused_with_a_sentence(settings: Settings, given: dict[
 )
 def test_redis_urls_are_taken_with_the_signs_that_may_stand_in_them(url: str) -> None:
     assert is_redis_url(url)
+    assert not is_redis_url(f"http:{url.partition(':')[2]}")
 
 
 def test_settings_come_from_the_environment_and_the_command_line_as_text() -> None:

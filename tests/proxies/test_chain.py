@@ -196,6 +196,20 @@ async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(t
     assert len(tokens) == len(set(tokens)) == 2 * 3
 
 
+async def test_a_circuit_that_two_requests_find_refused_is_left_once(tmp_path: Path) -> None:
+    async def answer(request: Request) -> Response:
+        await asyncio.sleep(0.01)
+        is_first = request.headers[b"Proxy-Authorization"] == chain.sent[0].authorization
+        return page(request, 403 if is_first and len(chain.sent) > 1 else 200)
+
+    chain = Chain(0, tmp_path, answer, **{**TOR, "TOR_CIRCUITS": 1})
+    await chain.run(URL)  # after which a circuit may have two requests at once
+    answers = await asyncio.gather(*(chain.send(URL) for _ in range(2)))
+    assert [one.status for one in answers] == [200, 200]
+    first, second = dict.fromkeys(one.authorization for one in chain.sent)
+    assert [one.authorization for one in chain.sent] == [first] * 3 + [second] * 2
+
+
 async def test_cookies_of_a_circuit_are_thrown_away_with_it(tmp_path: Path) -> None:
     async def answer(request: Request) -> Response:
         if request.url.endswith("?late"):
