@@ -92,7 +92,7 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode()
 
 
-def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
+def crawl(spider: str, *arguments: str, data: Path, replica: ReplicaProcess | None = None, **settings: str) -> Finished:
     """Run a spider against the replica; `arguments` are NAME=VALUE."""
     return scrapy(*crawl_command(spider, *arguments, **settings), data=data, replica=replica)
 

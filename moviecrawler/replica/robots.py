@@ -9,17 +9,6 @@ if TYPE_CHECKING:
 
 Robots = Literal["open", "live"]
 
-_IMDB_OPEN = """\
-User-agent: *
-Disallow: /OnThisDay
-Disallow: /ap/
-Disallow: /mymovies/
-Disallow: /registration/
-Disallow: /search/name-text
-Disallow: /search/title-text
-Disallow: /tvschedule
-"""
-
 # On the live site the datasets have a host of their own, without a robots.txt.
 _IMDB_LIVE = """\
 User-agent: Googlebot
@@ -32,27 +21,16 @@ User-agent: *
 Disallow: /
 Allow: /datasets/
 """
-
-_METACRITIC = """\
-User-agent: *
-Disallow: /search
-Disallow: /signup
-Disallow: /login
-Disallow: /user
-"""
-
-_ROTTENTOMATOES = """\
-User-agent: *
-Disallow: /m/*/pictures
-Disallow: /tv/*/pictures
-Disallow: /search
-Disallow: /critics/self-submission/
-Disallow: /user/account/*
-"""
+_DISALLOWED: dict[Site, str] = {
+    "imdb": "/OnThisDay /ap/ /mymovies/ /registration/ /search/name-text /search/title-text /tvschedule",
+    "metacritic": "/search /signup /login /user",
+    "rottentomatoes": "/m/*/pictures /tv/*/pictures /search /critics/self-submission/ /user/account/*",
+}
+"""What each site forbids to all; IMDb only where it is open."""
 
 
 def robots_txt(site: Site, robots: Robots) -> str:
     """Return a site's robots.txt. Only IMDb's differs: live, it lets nobody in but the crawlers that it names."""
-    if site == "imdb":
-        return _IMDB_LIVE if robots == "live" else _IMDB_OPEN
-    return _METACRITIC if site == "metacritic" else _ROTTENTOMATOES
+    if site == "imdb" and robots == "live":
+        return _IMDB_LIVE
+    return "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in _DISALLOWED[site].split())

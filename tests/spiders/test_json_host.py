@@ -17,7 +17,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.urls import HOMES
-from tests.crawling import FAST, Finished, scrapy
+from tests.crawling import crawl, crawl_command, scrapy
 from tests.middlewares.sites import Site, Told
 from tests.spiders.test_endless import spider_of
 
@@ -34,12 +34,7 @@ def served(path: str) -> Told:
     return Told(answer.status, answer.body.identity())
 
 
-def crawl(pages: Site, host: Site, folder: Path) -> Finished:
-    """Ask for two titles of a site with pages and a JSON host."""
-    options = [part for name, value in {**FAST, "RETRY_TIMES": "1"}.items() for part in ("-s", f"{name}={value}")]
-    ids = ",".join(f"movie/{slug}" for slug in SLUGS)
-    command = ("crawl", "metacritic", "-a", f"ids={ids}", *options)
-    return scrapy(*command, data=folder, METACRITIC_URL=pages.url, METACRITIC_API_URL=host.url)
+TWO = f"ids={','.join(f'movie/{slug}' for slug in SLUGS)}"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +54,8 @@ def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_
         for slug in SLUGS:
             pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
             host.answers[COMPOSED.format(slug)] = told or served(COMPOSED.format(slug))
-        finished = crawl(pages, host, tmp_path)
+        hosts = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url}
+        finished = crawl("metacritic", TWO, data=tmp_path, RETRY_TIMES="1", **hosts)
         stored = sorted(str(movie.site_id) for movie in finished.movies)
         assert stored == ([] if outcome == "blocked" else sorted(f"movie/{slug}" for slug in SLUGS))
         assert set(finished.misses.values()) == ({"blocked"} if outcome == "blocked" else set())
@@ -87,9 +83,8 @@ def test_host_without_titles_takes_no_more_than_the_budget(
     ]
     with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:
         load(store, "test", "1", rows, len(rows), datetime.now(UTC))
-    given = {**FAST, "RETRY_TIMES": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10" if per_day == 10 else "5"}
+    given = {"RETRY_TIMES": "0", "CATALOGUE_LISTS": "0", "CATALOGUE_BATCH": "10" if per_day == 10 else "5"}
     given |= {"SITE_BUDGETS": json.dumps({"127.0.0.1": {"per_day": per_day}}), "CSV_ENABLED": "0"}
-    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     with Site() as pages, Site() as host:
         host.answers["/robots.txt"] = pages.answers["/robots.txt"] = Told(404)
         for place in places:
@@ -97,7 +92,7 @@ def test_host_without_titles_takes_no_more_than_the_budget(
             pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
             host.answers[COMPOSED.format(slug)] = Told(status, b'{"errors": [{"code": 404}]}')
         finished = scrapy(
-            *("crawl", "metacritic", "-a", "lane=due", *options),
+            *crawl_command("metacritic", "lane=due", **given),
             data=tmp_path,
             METACRITIC_URL=pages.url,
             METACRITIC_API_URL=host.url,
@@ -128,8 +123,6 @@ def test_live_json_host_is_not_asked_for_titles_of_another_site(tmp_path: Path) 
     with Site() as pages:
         for slug in SLUGS:
             pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
-        options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-        ids = ",".join(f"movie/{slug}" for slug in SLUGS)
-        finished = scrapy("crawl", "metacritic", "-a", f"ids={ids}", *options, data=tmp_path, METACRITIC_URL=pages.url)
+        finished = crawl("metacritic", TWO, data=tmp_path, METACRITIC_URL=pages.url)
         assert len(finished.movies) == 2
         assert len(pages.pages) == 2

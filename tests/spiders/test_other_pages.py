@@ -7,7 +7,7 @@ from pathlib import Path
 
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from tests.crawling import FAST, scrapy
+from tests.crawling import crawl
 from tests.middlewares.sites import Site, Told
 
 
@@ -17,9 +17,7 @@ def test_page_of_another_title_is_stored_for_neither_unless_a_redirect_led_there
         page = urllib.request.urlopen(replica.urls["imdb"] + first, timeout=30).read()
         site.answers = {first: Told(body=page), second: Told(body=page), third: Told(301, headers={"Location": first})}
         ids = [path.split("/")[2] for path in (first, second, third)]
-        options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
         for asked, stored in ((ids[1], []), (ids[2], [ids[0]])):
-            given = ("-a", f"ids={asked}", "-a", "via=pages")
-            finished = scrapy("crawl", "imdb", *given, *options, data=tmp_path, IMDB_URL=site.url)
+            finished = crawl("imdb", f"ids={asked}", "via=pages", data=tmp_path, IMDB_URL=site.url)
             assert [movie.site_id for movie in finished.movies] == stored
         assert finished.misses[ids[1]] == "failed"
