@@ -54,8 +54,8 @@ def test_title_is_read_from(robots: bytes, told: Told | None, outcome: str, tmp_
         for slug in SLUGS:
             pages.answers[PAGE.format(slug)] = served(PAGE.format(slug))
             host.answers[COMPOSED.format(slug)] = told or served(COMPOSED.format(slug))
-        hosts = {"METACRITIC_URL": pages.url, "METACRITIC_API_URL": host.url}
-        finished = crawl("metacritic", TWO, data=tmp_path, RETRY_TIMES="1", **hosts)
+        command = crawl_command("metacritic", TWO, RETRY_TIMES="1")
+        finished = scrapy(*command, data=tmp_path, METACRITIC_URL=pages.url, METACRITIC_API_URL=host.url)
         stored = sorted(str(movie.site_id) for movie in finished.movies)
         assert stored == ([] if outcome == "blocked" else sorted(f"movie/{slug}" for slug in SLUGS))
         assert set(finished.misses.values()) == ({"blocked"} if outcome == "blocked" else set())
