@@ -93,41 +93,6 @@ def test_only_titles_whose_facts_have_changed_are_written_again(tmp_path: Path) 
         assert crawl(url, data).stat("titles/stored") == 3
 
 
-def test_a_damaged_file_is_reported_and_erases_nothing(tmp_path: Path) -> None:
-    files, data = tmp_path / "files", tmp_path / "data"
-    data.mkdir()
-    put_all(files)
-    with serving(files) as url:
-        before = crawl(url, data).movies
-        whole = (files / "title.principals.tsv.gz").read_bytes()
-        for damage in (whole[:-20], whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]):
-            (files / "title.principals.tsv.gz").write_bytes(damage)
-            put_ratings(files, tt0900001=("1.0", 5))
-            cut = crawl(url, data)
-            assert cut.code == 1
-            assert "damaged or cut short" in cut.log
-            # The others need not be fetched again.
-            left = {path.name for path in (data / "datasets").glob("*.tsv.gz")}
-            assert left == {f"{name}.tsv.gz" for name in COLUMNS if name != "title.principals"}
-            assert cut.movies == before
-        # Once the file is whole again, so is what it tells.
-        (files / "title.principals.tsv.gz").write_bytes(whole)
-        mended = crawl(url, data)
-        assert mended.code == 0
-        assert [movie.site_id for movie in mended.movies] == [movie.site_id for movie in before]
-        (movie,) = (movie for movie in mended.movies if movie.site_id == "tt0900001")
-        assert movie.scores[0].value == 1.0
-        # A row with too few columns costs what it tells, and no more.
-        put(files, "title.principals", "tt0900001|1|nm0900002|actress")
-        row = crawl(url, data)
-        assert (row.code, row.stat("extraction/errors/dataset")) == (0, 1)
-        assert "4 columns instead of 5" in row.log
-        (movie,) = (movie for movie in row.movies if movie.site_id == "tt0900001")
-        assert movie.scores[0].value == 1.0
-        (known,) = (movie for movie in before if movie.site_id == "tt0900001")
-        assert movie.people("director") == known.people("director")
-
-
 class Engine:
     """Answers the requests of a spider with the files of a folder, or with what `instead` has for a file."""
 
@@ -178,6 +143,39 @@ def test_whatever_goes_wrong_ends_the_pass_and_is_accounted_for(
     (miss,) = asyncio.run(items_of(spider_of(tmp_path, ids="tt0900001")))
     assert isinstance(miss, Miss)
     assert (miss.site_id, miss.outcome, "not foreseen" in (miss.reason or "")) == ("tt0900001", "failed", True)
+
+
+def test_a_damaged_file_gives_nothing_and_is_fetched_anew_and_a_damaged_row_costs_what_it_tells(tmp_path: Path) -> None:
+    def read() -> tuple[ImdbSpider, list[Any]]:
+        spider = spider_of(tmp_path, ids=ASKED)
+        return spider, asyncio.run(items_of(spider))
+
+    _, before = read()
+    principals = tmp_path / "files" / "title.principals.tsv.gz"
+    whole = principals.read_bytes()
+    put_ratings(tmp_path / "files", tt0900001=("1.0", 5))
+    for damage in (whole[:-20], whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:]):
+        principals.write_bytes(damage)
+        _, missed = read()
+        assert [(type(item), item.outcome) for item in missed] == [(Miss, "failed")] * 4
+        assert all("damaged or cut short" in item.reason for item in missed)
+        # The others need not be fetched again.
+        left = {path.name for path in (tmp_path / "data" / "datasets").glob("*.tsv.gz")}
+        assert left == {f"{name}.tsv.gz" for name in COLUMNS if name != "title.principals"}
+    principals.write_bytes(whole)
+    _, mended = read()
+    assert [item.site_id for item in mended] == [item.site_id for item in before]
+    assert (before[0].scores[0].value, mended[0].scores[0].value) == (8.7, 1.0)
+    put(tmp_path / "files", "title.principals", "tt0900001|1|nm0900002|actress")
+    spider, with_row = read()
+    assert spider.crawler.stats is not None
+    assert spider.crawler.stats.get_value("extraction/errors/dataset") == 1
+    assert with_row[0].people("director") == before[0].people("director")
+    assert (with_row[0].scores[0].value, with_row[0].people("cast"), "credits.cast" in with_row[0].silent) == (
+        1.0,
+        [],
+        True,
+    )
 
 
 @pytest.mark.parametrize("end", [DownloadError("ended"), RuntimeError("oh"), ExtractionError("dataset", None, "cut")])
