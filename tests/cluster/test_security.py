@@ -7,7 +7,6 @@ import html
 import json
 import os
 import socket
-import subprocess
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState
 from tests.cluster.nodes import Cluster, Node, cluster, toy_egg
 from tests.conftest import PROJECT
+from tests.deploy.checkout import Ran, run
 from tests.waiting import wait_for
 
 USER, DEPLOYER = ("operator", "of-operators"), ("robot", "of-robots")
@@ -291,17 +291,9 @@ def test_no_secret_is_logged(node: Node) -> None:
 # --- Starting ---------------------------------------------------------------------------------------------------------
 
 
-def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def start(folder: Path, **environment: str) -> Ran:
     made = Node(folder, {"SCRAPYD_REDIS_URL": "redis://127.0.0.1:1/0", **environment}, "node1", auth=None)
-    return subprocess.run(
-        [str(PROJECT / "scrapyd" / "entrypoint.sh")],
-        env=made.environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
+    return run(folder, str(PROJECT / "scrapyd" / "entrypoint.sh"), **made.environment)
 
 
 @pytest.mark.parametrize(
@@ -314,9 +306,9 @@ def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 )
 def test_node_that_would_be_unsafe_does_not_start(tmp_path: Path, environment: dict[str, str], expected: str) -> None:
     ended = start(tmp_path, **environment)
-    assert ended.returncode != 0
-    assert expected in ended.stderr + ended.stdout
-    assert "Traceback" not in ended.stderr + ended.stdout
+    assert ended.code != 0
+    assert expected in ended.output
+    assert "Traceback" not in ended.output
 
 
 def test_secrets_come_from_files(tmp_path: Path, redis_server: str) -> None:
