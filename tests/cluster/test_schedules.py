@@ -277,11 +277,19 @@ def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Pa
     assert queued(state) == ["nightly-20260305T0300Z"]
 
 
-@pytest.mark.parametrize(("missed", "jobs"), [("once", ["nightly-20260305T0300Z"]), ("skip", [])])
-def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, jobs: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("missed", "jobs", "text"),
+    [
+        ("once", ["nightly-20260305T0300Z"], "queued job nightly-20260305T0300Z of 2026-03-05 03:00 UTC late"),
+        ("skip", [], "skipped 2026-03-05 03:00 UTC, which was missed late"),
+    ],
+)
+def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, jobs: list[str], text: str) -> None:
     schedule = one(tmp_path, missed=missed)
     nodes = [Cron(state, schedule)]
-    nodes[0].at(3 * DAY + HOUR)  # four times have passed without a node
+    with capturedLogs() as logged:
+        nodes[0].at(3 * DAY + HOUR)  # four times have passed without a node
+    assert [formatEvent(event) for event in logged] == [f"Schedule nightly: {text}, and skipped 3 before it"]
     nodes.append(Cron(state, schedule, now=nodes[0].now))
     assert queued(state) == jobs
     finish_all(state)
