@@ -10,15 +10,14 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.parse
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlencode
 
 from urllib3 import encode_multipart_formdata
 
@@ -166,14 +165,6 @@ class Answer:
         return content
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
-
-
 class Node:
     """One node."""
 
@@ -244,22 +235,22 @@ class Node:
         given = dict(headers or {})
         if auth is not None and "Authorization" not in given:
             given["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
-        request = urllib.request.Request(f"{self.url}/{path}", data, given)
-        try:
-            with _OPENER.open(request, timeout=seconds) as answer:
+        if data is not None:
+            given.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=seconds)) as connection:
+            try:
+                connection.request("GET" if data is None else "POST", f"/{path}", data, given)
+                answer = connection.getresponse()
                 return Answer(answer.status, answer.read().decode(), dict(answer.headers))
-        except urllib.error.HTTPError as error:
-            with error:
-                return Answer(error.code, error.read().decode(), dict(error.headers))
-        except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-            return Answer(0, str(error), {})
+            except (OSError, HTTPException) as error:
+                return Answer(0, str(error), {})
 
     def get(self, path: str, **parameters: str) -> Answer:
-        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        query = f"?{urlencode(parameters)}" if parameters else ""
         return self.request(path + query)
 
     def post(self, path: str, *several: tuple[str, str], **parameters: str) -> Answer:
-        return self.request(path, urllib.parse.urlencode([*several, *parameters.items()]).encode())
+        return self.request(path, urlencode([*several, *parameters.items()]).encode())
 
     def deploy(self, data: bytes, project: str = "toy", version: str = "1", **options: Any) -> Answer:
         """Upload an egg, as scrapyd-deploy does."""
