@@ -108,6 +108,7 @@ DAMAGED = [
     ("episode", "tt1000002\tnm0000009\t1\t1"),
     ("basics", "tt1000003\ttvEpisode\tBad \udcff\tBad\t0\t2001\t\\N\t\\N\tDrama"),
     ("basics", "tt1000003\ttvEpisode\tShort"),
+    ("basics", f"tt1000003\ttvEpisode\t{'x' * 501}\tLong\t0\t2001\t{N}\t{N}\tDrama"),
     *(("ratings", f"tt1000004\t{rest}") for rest in ("7.0", "0.0\t10", "7.0\t99999999999")),
 ]
 CUTS: list[Callable[[bytes], bytes]] = [

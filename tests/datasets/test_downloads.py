@@ -177,7 +177,9 @@ def test_a_file_that_the_disk_has_no_room_for_is_not_begun(tmp_path: Path, monke
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_files_are_fetched_in_turn_and_progress_is_told_now_and_then_with_the_time_left(tmp_path: Path) -> None:
+def test_files_are_fetched_in_turn_and_progress_is_told_now_and_then_with_the_time_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {f"https://example.org/{name}": tmp_path / name for name in "ab"}
     downloads = Downloads(files, 1_000_000)
     asked = []
@@ -198,7 +200,10 @@ def test_files_are_fetched_in_turn_and_progress_is_told_now_and_then_with_the_ti
         return [*lines, downloads.progress(10.0), downloads.progress(11.0)]
 
     assert asyncio.run(run()) == [None, None, "2 of 11 MB, 0.1 MB a second, 2 min left", None]
-    asyncio.run(downloads.finish(answer, print))
+    monkeypatch.setattr("moviecrawler.datasets.downloads._PROGRESS_SECONDS", 0)
+    lines: list[str] = []
+    asyncio.run(downloads.finish(answer, lines.append))
+    assert (len(lines), lines[-1].split(" MB")[0]) == (9, "10 of 11")
     downloads.close()
     assert asked == [("a", 1_000_000), ("b", 5), *[("a", 1_000_000)] * 10]
     assert [path.stat().st_size for path in files.values()] == [11_000_000, 5]
