@@ -78,17 +78,18 @@ class DatasetFacts:
 
     def _completed(self, item: Any, outcomes: frozenset[Outcome]) -> None:
         for each in movies_in(item):
-            movie, facts = self._following.pop(id(each), (None, None))
-            if movie is None or facts is None:
+            followed = self._following.pop(id(each), None)
+            if followed is None:
                 continue
-            if outcomes == {"durable"} and movie.scraped_at is not None:
-                self._facts.add(facts, movie.scraped_at)
+            if outcomes == {"durable"} and each.scraped_at is not None:
+                self._facts.add(followed[1], each.scraped_at)
             else:
                 self._is_whole = False
 
     def _dropped(self, item: Any) -> None:
-        if self._following.pop(id(item), None) is not None:
-            self._is_whole = False
+        for each in movies_in(item):
+            if self._following.pop(id(each), None) is not None:
+                self._is_whole = False
 
     def _closed(self) -> None:
         if self._opened is None:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import signals
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
@@ -18,10 +19,12 @@ from twisted.python.failure import Failure
 from moviecrawler import settings as project
 from moviecrawler.datasets.downloads import DownloadError, RangedDownload
 from moviecrawler.datasets.joining import read_titles
-from moviecrawler.datasets.stored_facts import StoredFacts
+from moviecrawler.datasets.stored_facts import Pass, StoredFacts
 from moviecrawler.errors import ExtractionError
+from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract.datasets import COLUMNS
-from moviecrawler.items import Miss, Movie, movies_in
+from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
+from moviecrawler.signals import item_completed
 from moviecrawler.spiders import imdb as imdb_spider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.urls import title_url
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy import Request
+    from scrapy.signalmanager import SignalManager
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}
 ASKED = ",".join([*RATINGS, "tt0900009"])
@@ -251,6 +255,32 @@ def test_a_title_whose_row_is_damaged_has_failed_and_only_the_first_damage_is_ke
     }
     assert "2 damaged rows, the first:" in caplog.text
     assert "the rows of tt0900001: 2 columns instead of 8" in caplog.text
+
+
+@pytest.mark.parametrize("fate", ["durable", "rejected", "dropped", "unknown"])
+def test_a_pass_is_known_only_when_all_of_it_is_durable(tmp_path: Path, fate: str) -> None:
+    def facts_of_crawl() -> tuple[DatasetFacts, SignalManager]:
+        crawler = get_crawler(ImdbSpider, {"DATA_DIR": str(tmp_path), "IMDB_VOTES_CHANGE": 0.01, "FRESHNESS_MARGIN": 0})
+        return DatasetFacts(crawler), crawler.signals
+
+    facts, manager = facts_of_crawl()
+    version, known = facts.pass_of("files", ["asked"])
+    assert known is None
+    first, *others = movies = facts.changed([movie_of(number) for number in range(3)])
+    assert len(movies) == 3
+    manager.send_catch_log(item_completed, item=first, outcomes=frozenset({"durable"}))
+    batch = MovieBatch(others)
+    if fate == "dropped":
+        manager.send_catch_log(signals.item_dropped, item=batch)
+    elif fate != "unknown":
+        manager.send_catch_log(item_completed, item=batch, outcomes=frozenset({"durable", fate}))
+    facts.end_pass(version, 3, ["tt0900009"])
+    manager.send_catch_log(signals.spider_closed)
+    later, manager = facts_of_crawl()
+    whole = fate == "durable"
+    assert later.pass_of("files", ["asked"])[1] == (Pass(3, ["tt0900009"]) if whole else None)
+    assert len(later.changed([movie_of(number) for number in range(3)])) == (0 if whole else 2)
+    manager.send_catch_log(signals.spider_closed)
 
 
 def test_facts_that_could_not_be_kept_keep_no_later_ones_from_it(tmp_path: Path) -> None:

@@ -204,6 +204,7 @@ def test_files_are_fetched_in_turn_and_progress_is_told_now_and_then_with_the_ti
     lines: list[str] = []
     asyncio.run(downloads.finish(answer, lines.append))
     assert (len(lines), lines[-1].split(" MB")[0]) == (9, "10 of 11")
+    assert downloads.progress(1e12) is None  # all is there
     downloads.close()
     assert asked == [("a", 1_000_000), ("b", 5), *[("a", 1_000_000)] * 10]
     assert [path.stat().st_size for path in files.values()] == [11_000_000, 5]
