@@ -140,3 +140,8 @@ def test_while_another_process_tries_a_proxy_its_requests_wait() -> None:
     assert site.health.wanted_probes == {"a:1"}
     site.health.granted_probes["a:1"] = site.now + 10
     assert [site.take(), site.take()] == ["a:1", "wait"]
+    site.health.granted_probes["a:1"] = site.now + 10_000
+    site.end("a:1", good=False)
+    site.rest("a:1")
+    site.now += 3600
+    assert site.take() == "wait"  # it is asked for anew

@@ -7,10 +7,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 import redis
 
-from moviecrawler.proxies.health import Health
+from moviecrawler.proxies.health import Health, Quarantine
 from moviecrawler.proxies.keys import Keys
 from moviecrawler.proxies.shared_health import SharedHealth, clear_quarantines, read_health
 from moviecrawler.redis_client import connect
@@ -111,6 +112,13 @@ async def test_one_process_of_all_tries_a_proxy_whose_quarantine_is_over(redis_u
         prober.changed()
         await until(lambda: waiting.health.state("datacenter:1", now()) == "well")
         assert waiting.health.proven("datacenter:1")
+
+
+async def test_quarantines_of_long_ago_are_removed(redis_url: str, redis_client: redis.Redis) -> None:
+    old = msgspec.json.encode(Quarantine(since=0, until=1, strikes=1, reason="403"))
+    redis_client.hset(Keys(SITE).quarantines, mapping={"datacenter:1": old, "of another version": "{"})
+    async with two(redis_url):
+        assert redis_client.hkeys(Keys(SITE).quarantines) == [b"of another version"]
 
 
 async def test_clearing_lets_a_proxy_be_used_at_once(redis_url: str) -> None:
