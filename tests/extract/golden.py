@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from moviecrawler.items import Movie, Page
 from tests.shared import PROJECT
@@ -27,6 +28,20 @@ def changed(body: bytes, old: bytes, new: bytes) -> bytes:
     """Return a page with a part of it replaced, which must be there."""
     assert old in body
     return body.replace(old, new)
+
+
+GONE = object()
+
+
+def edit(data: Any, path: str, value: Any = GONE) -> None:
+    """Set what stands at a path, whose steps have dots between them, or remove it."""
+    *steps, last = (int(step) if step.isdecimal() else step for step in path.split("."))
+    for step in steps:
+        data = data[step]
+    if value is GONE:
+        data.pop(last, None)
+    else:
+        data[last] = value
 
 
 def movie_of(page: Page) -> Movie:

@@ -9,10 +9,15 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import imdb
 from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import present_in
-from tests.extract.golden import body_of, movie_of
+from tests.extract.golden import GONE, body_of, edit, movie_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+FILM = "title-2022-principal-cast"
+RATING, COUNT = {"scores.imdb", "imdb_top250_rank"}, {"scores.imdb.count", "imdb_top250_rank"}
+"""What a page is silent of that lacks a part of its rating, beside which the Top 250 stands."""
 
 
 def data_of(case: str) -> Any:
@@ -23,139 +28,96 @@ def page_of(data: Any) -> bytes:
     return f'<html><script id="__NEXT_DATA__" type="application/json">{json.dumps(data)}</script></html>'.encode()
 
 
-def without(case: str, *keys: str) -> bytes:
-    """Return a title page whose two objects about the title don't have `keys`."""
+def edited(case: str, *edits: tuple[str, Any]) -> bytes:
+    """Return a page whose data is edited, at paths that begin below `pageProps`."""
     data = data_of(case)
-    for about in ("aboveTheFoldData", "mainColumnData"):
-        for key in keys:
-            data["props"]["pageProps"][about].pop(key, None)
+    for path, value in edits:
+        edit(data["props"]["pageProps"], path, value)
     return page_of(data)
 
 
-def with_value(case: str, value: Any, *path: str | int) -> bytes:
-    data = data_of(case)
-    inner = data["props"]["pageProps"]
-    for step in path[:-1]:
-        inner = inner[step]
-    inner[path[-1]] = value
-    return page_of(data)
+def title_edited(key: str, value: Any) -> bytes:
+    """Return a title's page of which one object has a value at a key, and the other hasn't got it."""
+    first = key.partition(".")[0]
+    return edited(FILM, (f"mainColumnData.{first}", GONE), (f"aboveTheFoldData.{key}", value))
 
 
 @pytest.mark.parametrize(
-    ("keys", "field"),
+    ("key", "value", "field"),
     [
-        (["id"], "site_id"),
-        (["titleText"], "title"),
-        (["titleType"], "title_type"),
+        ("id", GONE, "site_id"),
+        ("id", "nm0111161", "site_id"),
+        ("titleText", GONE, "title"),
+        ("titleType", GONE, "title_type"),
     ],
 )
-def test_a_page_without_identity_is_refused(keys: list[str], field: str) -> None:
+def test_a_page_without_identity_is_refused(key: str, value: Any, field: str) -> None:
     with pytest.raises(ExtractionError) as error:
-        imdb.title(without("title-2022-principal-cast", *keys), None)
+        imdb.title(title_edited(key, value))
     assert error.value.field == field
 
 
+def test_a_page_that_names_two_titles_is_refused() -> None:
+    with pytest.raises(ExtractionError):
+        imdb.title(edited(FILM, ("aboveTheFoldData.id", "tt0900002")))
+
+
 @pytest.mark.parametrize(
-    ("keys", "silent"),
+    ("key", "value", "silent"),
     [
-        (["ratingsSummary"], {"scores.imdb", "imdb_top250_rank"}),
-        (["metacritic"], {"scores.metascore"}),
-        (["genres", "titleGenres"], {"genres"}),
-        (["cast", "castV2", "categories"], {"credits.cast"}),
-        (["plot"], {"plot"}),
+        ("ratingsSummary", GONE, RATING),
+        ("ratingsSummary.aggregateRating", GONE, RATING),
+        ("ratingsSummary.aggregateRating", 93, RATING),
+        ("ratingsSummary.aggregateRating", 0.9, RATING),
+        ("ratingsSummary.aggregateRating", "8.4", RATING),
+        ("ratingsSummary.aggregateRating", None, RATING),  # with thousands of votes
+        ("ratingsSummary.voteCount", GONE, COUNT),
+        ("ratingsSummary.voteCount", -3, COUNT),
+        ("metacritic", GONE, {"scores.metascore"}),
+        ("metacritic.metascore.score", 101, {"scores.metascore"}),
+        ("genres", GONE, {"genres"}),
+        ("cast", GONE, {"credits.cast"}),
+        ("plot", GONE, {"plot"}),
+        ("plot", {"new": 1}, {"plot"}),
+        ("releaseYear.year", 15, {"year"}),
+        ("releaseDate.month", 13, {"release_date"}),
+        ("runtime.seconds", 0, {"runtime_minutes"}),
+        ("meterRanking.currentRank", 0, {"popularity_rank"}),
     ],
 )
-def test_what_stands_under_another_key_is_silent_and_all_else_is_read(keys: list[str], silent: set[str]) -> None:
-    whole = movie_of(imdb.title(without("title-2022-principal-cast")))
-    movie = movie_of(imdb.title(without("title-2022-principal-cast", *keys)))
+def test_what_is_gone_or_can_not_be_is_silent_and_all_else_is_read(key: str, value: Any, silent: set[str]) -> None:
+    whole, movie = (movie_of(imdb.title(body)) for body in (page_of(data_of(FILM)), title_edited(key, value)))
     assert set(movie.silent) - set(whole.silent) == silent - set(whole.silent)
-    assert present_in(whole) - present_in(movie) - {"scores.imdb.count"} == silent & present_in(whole)
+    beside = {name for name in present_in(whole) if name.startswith("scores.imdb.") and "scores.imdb" in silent}
+    assert present_in(whole) - present_in(movie) - beside == silent & present_in(whole)
 
 
 def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> None:
-    data = data_of("title-2022-principal-cast")
-    for about in ("aboveTheFoldData", "mainColumnData"):
-        data["props"]["pageProps"][about].update(plot=None, metacritic=None, genres={"genres": []}, writers=[])
-    movie = movie_of(imdb.title(page_of(data)))
+    none = {"plot": None, "metacritic": None, "genres": {"genres": []}, "writers": []}
+    abouts = ("aboveTheFoldData", "mainColumnData")
+    body = edited(FILM, *((f"{about}.{key}", value) for about in abouts for key, value in none.items()))
+    movie = movie_of(imdb.title(body))
     assert (movie.plot, movie.genres, movie.score("metascore")) == (None, [], None)
     assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.silent)
 
 
-@pytest.mark.parametrize("key", ["aggregateRating", "voteCount"])
-def test_a_renamed_rating_is_not_unrated(key: str) -> None:
-    data = data_of("title-2022-principal-cast")
-    del data["props"]["pageProps"]["aboveTheFoldData"]["ratingsSummary"][key]
-    movie = movie_of(imdb.title(page_of(data)))
-    assert {"aggregateRating": "scores.imdb", "voteCount": "scores.imdb.count"}[key] in movie.silent
-
-
-@pytest.mark.parametrize(
-    ("value", "path"),
-    [
-        (93, ("ratingsSummary", "aggregateRating")),
-        (0.9, ("ratingsSummary", "aggregateRating")),
-        ("8.4", ("ratingsSummary", "aggregateRating")),
-        (None, ("ratingsSummary", "aggregateRating")),  # with thousands of votes
-        (-3, ("ratingsSummary", "voteCount")),
-        (101, ("metacritic", "metascore", "score")),
-        (15, ("releaseYear", "year")),
-        (13, ("releaseDate", "month")),
-        (0, ("runtime", "seconds")),
-        (0, ("meterRanking", "currentRank")),
-        ({"new": 1}, ("plot",)),
-    ],
-)
-def test_what_can_not_be_is_silent_and_no_data(value: Any, path: tuple[str, ...]) -> None:
-    data = data_of("title-2022-principal-cast")
-    data["props"]["pageProps"]["mainColumnData"].pop(path[0], None)
-    inner = data["props"]["pageProps"]["aboveTheFoldData"]
-    for step in path[:-1]:
-        inner = inner[step]
-    inner[path[-1]] = value
-    movie = movie_of(imdb.title(page_of(data)))
-    field = {
-        "ratingsSummary": "scores.imdb.count" if path[-1] == "voteCount" else "scores.imdb",
-        "metacritic": "scores.metascore",
-        "releaseYear": "year",
-        "releaseDate": "release_date",
-        "runtime": "runtime_minutes",
-        "meterRanking": "popularity_rank",
-        "plot": "plot",
-    }[path[0]]
-    assert field in movie.silent
-    assert field not in present_in(movie)
-
-
-@pytest.mark.parametrize(("value", "path"), [("nm0111161", ("id",)), ("tt0900002", ("id",))])
-def test_identity_that_can_not_be_is_an_error(value: Any, path: tuple[str, ...]) -> None:
-    with pytest.raises(ExtractionError):
-        imdb.title(with_value("title-2022-principal-cast", value, "aboveTheFoldData", *path), None)
-
-
 def test_what_is_not_read_may_have_any_shape() -> None:
-    body = with_value("title-2022-principal-cast", {"new": [1]}, "aboveTheFoldData", "keywords")
-    assert imdb.title(body, None).movie is not None
+    assert imdb.title(edited(FILM, ("aboveTheFoldData.keywords", {"new": [1]}))).movie is not None
 
 
 @pytest.mark.parametrize(
-    ("case", "read", "path"),
+    ("case", "row"),
     [
-        ("chart-top-2025", imdb.chart, ("pageData", "chartTitles", "edges", 0, "node")),
-        ("search-2025", imdb.search, ("searchResults", "titleResults", "titleListItems", 0)),
-        ("find-2026-unrated", imdb.find, ("titleResults", "results", 0, "listItem")),
-        ("episodes-2025", imdb.episodes, ("contentData", "section", "episodes", "items", 0)),
+        ("chart-top-2025", "pageData.chartTitles.edges.0.node"),
+        ("search-2025", "searchResults.titleResults.titleListItems.0"),
+        ("find-2026-unrated", "titleResults.results.0.listItem"),
+        ("episodes-2025", "contentData.section.episodes.items.0"),
     ],
 )
-def test_a_row_without_its_rating_key_is_a_row_without_a_score(
-    case: str, read: Callable[[bytes, str | None], Any], path: tuple[str | int, ...]
-) -> None:
-    data = data_of(case)
-    row = data["props"]["pageProps"]
-    for step in path:
-        row = row[step]
-    for key in ("ratingsSummary", "ratingSummary", "voteCount"):
-        row.pop(key, None)
-    listing = read(page_of(data), None).listing
+def test_a_row_without_its_rating_key_is_a_row_without_a_score(case: str, row: str) -> None:
+    keys = ("ratingsSummary", "ratingSummary", "voteCount")
+    listing = read_page(edited(case, *((f"{row}.{key}", GONE) for key in keys))).listing
+    assert listing is not None
     assert [score for score in listing.entries[0].scores if score.kind == "imdb"] == []
     assert listing.entries[0].title
 
@@ -176,7 +138,7 @@ def test_the_page_of_an_error_is_an_error(read: Callable[[bytes, str | None], An
 
 
 def test_the_id_is_the_pages_own_after_a_redirect() -> None:
-    body = body_of("imdb/title-2022-principal-cast")
+    body = body_of(f"imdb/{FILM}")
     movie = movie_of(imdb.title(body, "https://www.imdb.com/title/tt0777777/"))
     assert movie.site_id == "tt0900001"
 
