@@ -13,7 +13,7 @@ from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
 from moviecrawler.pipelines.validate import check_movie
 from moviecrawler.replica.nuxt import flatten
-from tests.extract.golden import body_of, movie_of
+from tests.extract.golden import body_of, edit, movie_of
 
 URL = "https://backend.metacritic.com/composer/metacritic/pages/movies/the-lantern-keeper-re-release/web"
 
@@ -58,33 +58,35 @@ def page_of(answer: Any, title: str) -> bytes:
     return b'<html><body><script id="__NUXT_DATA__">' + script + b"</script></body></html>"
 
 
-def season_page(season: int, own: str = "/tv/pale-harbour/critic-reviews/", *, is_reviewed: bool = True) -> bytes:
+SEASON = "https://www.metacritic.com/tv/pale-harbour/season-2/"
+
+
+def season_page(*, is_reviewed: bool = True) -> bytes:
     """Return the page of a season: its series as product, and the season's scores at the series' address."""
     answer = composer()
     product, critics, users = (component["data"]["item"] for component in answer["components"][:3])
-    product |= {"type": "show", "slug": "pale-harbour", "title": "Pale Harbour"}
-    product["criticScoreSummary"] = {"url": own, "max": 100, "score": 61, "reviewCount": 40, "normalizedScore": 61.2}
-    critics |= {"url": f"/tv/pale-harbour/critic-reviews/?season=season-{season}", "score": 88, "reviewCount": 9}
-    users |= {
-        "url": f"/tv/pale-harbour/user-reviews/?season=season-{season}",
-        "score": 7.1,
-        "reviewCount": 90,
-        "max": 10,
-    }
-    product |= {"id": 2000900321, "mustWatch": True}
+    home = "/tv/pale-harbour"
+    product |= {"type": "show", "slug": "pale-harbour", "title": "Pale Harbour", "id": 2000900321, "mustWatch": True}
+    own = {"url": f"{home}/critic-reviews/", "max": 100, "score": 61, "reviewCount": 40, "normalizedScore": 61.2}
+    product["criticScoreSummary"] = own
+    critics |= {"url": f"{home}/critic-reviews/?season=season-2", "score": 88, "reviewCount": 9}
+    users |= {"url": f"{home}/user-reviews/?season=season-2", "score": 7.1, "reviewCount": 90, "max": 10}
     if not is_reviewed:
         critics |= {"url": None, "score": None, "reviewCount": 0}
     return page_of(answer, "shows:pale-harbour")
 
 
-def test_season_is_not_its_series_though_the_product_is() -> None:
-    home = "https://www.metacritic.com/tv/pale-harbour"
-    movie = movie_of(metacritic.movie(season_page(2), f"{home}/season-2/"))
+def test_season_is_not_its_series_and_has_no_mark_no_id_and_no_score_of_it_though_the_product_is() -> None:
+    movie = movie_of(metacritic.movie(season_page(), SEASON))
     assert (movie.site_id, movie.season, movie.title) == ("tv/pale-harbour/season-2", 2, "Pale Harbour")
-    assert [(s.kind, s.value, s.count, s.average) for s in movie.scores] == [
-        ("metascore", 88, 9, None),
-        ("metacritic_user", 7.1, 90, None),
+    assert [(s.kind, s.value, s.count, s.average, s.certified) for s in movie.scores] == [
+        ("metascore", 88, 9, None, None),
+        ("metacritic_user", 7.1, 90, None, None),
     ]
+    assert movie.external_ids == {}
+    assert "external_ids" in movie.silent
+    unreviewed = movie_of(metacritic.movie(season_page(is_reviewed=False), SEASON))
+    assert [score.kind for score in unreviewed.scores] == ["metacritic_user"]
 
 
 def test_markup_of_a_series_is_refused_where_a_season_was_asked_for() -> None:
@@ -93,28 +95,9 @@ def test_markup_of_a_series_is_refused_where_a_season_was_asked_for() -> None:
         b' "aggregateRating": {"bestRating": 100, "worstRating": 0, "ratingValue": 88, "reviewCount": 9}}'
     )
     body = b'<html><head><script type="application/ld+json">' + linked + b"</script></head></html>"
-    home = "https://www.metacritic.com/tv/pale-harbour/"
-    series = movie_of(metacritic.movie(body, home))
-    assert series.site_id == "tv/pale-harbour"
+    assert movie_of(metacritic.movie(body, SEASON.removesuffix("season-2/"))).site_id == "tv/pale-harbour"
     with pytest.raises(ExtractionError, match="season-2 was asked for"):
-        metacritic.movie(body, f"{home}season-2/")
-
-
-def test_season_has_no_mark_no_id_and_no_score_of_its_series() -> None:
-    url = "https://www.metacritic.com/tv/pale-harbour/season-2/"
-    movie = movie_of(metacritic.movie(season_page(2), url))
-    assert [score.certified for score in movie.scores] == [None, None]
-    assert movie.external_ids == {}
-    assert "external_ids" in movie.silent
-    unreviewed = movie_of(metacritic.movie(season_page(2, is_reviewed=False), url))
-    assert [score.kind for score in unreviewed.scores] == ["metacritic_user"]
-
-
-def test_page_without_its_product_is_refused() -> None:
-    answer = composer()
-    answer["components"][0]["meta"]["componentName"] = "renamed"
-    with pytest.raises(ExtractionError):
-        read(answer)
+        metacritic.movie(body, SEASON)
 
 
 def test_renamed_summary_is_silent_unless_the_product_has_it() -> None:
@@ -207,10 +190,12 @@ def test_related_game_and_what_no_id_can_be_are_left_out() -> None:
     assert [title.site_id for title in movie.related] == ["movie/the-wick", "tv/oil"]
 
 
-@pytest.mark.parametrize("title", ["", 7])
-def test_title_that_cannot_be_is_refused(title: Any) -> None:
+@pytest.mark.parametrize(
+    ("path", "value"), [("data.item.title", ""), ("data.item.title", 7), ("meta.componentName", "renamed")]
+)
+def test_product_that_is_none_or_has_no_title_is_refused(path: str, value: Any) -> None:
     answer = composer()
-    answer["components"][0]["data"]["item"]["title"] = title
+    edit(answer["components"][0], path, value)
     with pytest.raises(ExtractionError):
         read(answer)
 

@@ -7,6 +7,7 @@ import pytest
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import rottentomatoes
+from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_sections import read_consensus
 from moviecrawler.items import Movie
 from tests.extract.golden import body_of, changed, movie_of
@@ -30,15 +31,11 @@ def test_json_ld_serves_where_the_scorecard_is_silent() -> None:
     assert "scores.tomatometer.average" in movie.silent  # which JSON-LD has not
 
 
-def test_canonical_url_wins_over_the_one_that_was_asked_for() -> None:
-    movie = movie_of(rottentomatoes.movie(page("2026-scorecard"), "https://www.rottentomatoes.com/m/dust_road"))
-    assert movie.url == "https://www.rottentomatoes.com/m/dust_road_2021"
-
-
-def test_url_names_a_page_that_does_not_name_itself() -> None:
-    url = "https://www.rottentomatoes.com/m/dust_road_2021"
-    movie = movie_of(rottentomatoes.movie_trimmed(page("2026-trimmed-json-ld"), url))
-    assert movie.site_id == "m/dust_road_2021"
+@pytest.mark.parametrize("case", ["2026-scorecard", "2026-trimmed-json-ld"])
+def test_url_names_only_a_page_that_does_not_name_itself(case: str) -> None:
+    own = "https://www.rottentomatoes.com/m/dust_road_2021"
+    asked = "https://www.rottentomatoes.com/m/dust_road" if case == "2026-scorecard" else own
+    assert movie_of(read_page(page(case), asked)).url == own
 
 
 def test_part_of_a_series_is_not_taken_for_the_series() -> None:
@@ -131,6 +128,13 @@ def test_ids_are_of_the_form_that_the_site_gives(old: bytes, new: bytes, ids: se
     assert set(movie.external_ids.values()) <= {"6263201f-baf8-3312-a482-000000000001", "770900001"}
 
 
+def shown(body: bytes) -> tuple[object, ...]:
+    """Return the popcornmeter of a page, its count, and how many liked it and didn't."""
+    score = movie_of(rottentomatoes.movie(body)).score("popcornmeter")
+    assert score is not None
+    return score.value, score.count, score.liked, score.disliked
+
+
 def test_facts_beside_the_popcornmeter_are_of_the_side_that_has_its_value() -> None:
     body = card()
     scorecard = json.loads(re.search(rb'id="media-scorecard-json"[^>]*>(.*?)</script>', body, re.DOTALL)[1])  # type: ignore[index]
@@ -142,10 +146,7 @@ def test_facts_beside_the_popcornmeter_are_of_the_side_that_has_its_value() -> N
     body = re.sub(
         rb'(id="media-scorecard-json"[^>]*>).*?(</script>)', lambda m: m[1] + new + m[2], body, flags=re.DOTALL
     )
-    movie = movie_of(rottentomatoes.movie(body))
-    shown = movie.score("popcornmeter")
-    assert shown is not None
-    assert (shown.value, shown.count, shown.liked, shown.disliked) == (58, 2000, 1160, 840)
+    assert shown(body) == (58, 2000, 1160, 840)
 
 
 @pytest.mark.parametrize(("verified", "disliked"), [("89", 10), ("95", 44)])
@@ -157,7 +158,5 @@ def test_facts_of_2021_to_2024_are_of_the_part_of_the_audience_whose_score_is_sh
         "audienceScoreAll": {"value": "89", "notLikedCount": 44},
     }
     body = page("2024-score-details").replace(b'"modal":{', b'"modal":{' + json.dumps(sides).encode()[1:-1] + b",")
-    movie = movie_of(rottentomatoes.movie(body))
-    shown = movie.score("popcornmeter")
-    assert shown is not None
-    assert (shown.value, shown.disliked) == (89, disliked)
+    value, _, _, unliked = shown(body)
+    assert (value, unliked) == (89, disliked)
