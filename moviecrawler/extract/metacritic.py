@@ -24,13 +24,12 @@ from moviecrawler.extract.metacritic_product import (
     component_name,
     from_components,
     product_id,
-    read_day,
     read_year,
     refuse_errors,
     seasons_of,
 )
 from moviecrawler.extract.metacritic_traits import OFFERS, RELATED, SUMMARIES
-from moviecrawler.extract.metacritic_values import KINDS, id_in, read_score
+from moviecrawler.extract.metacritic_values import KINDS, id_in, read_day, read_score
 from moviecrawler.extract.series import check_asked
 from moviecrawler.items import Entry, Listing, Page
 from moviecrawler.urls import part_of_series, site_of

@@ -9,11 +9,11 @@ from moviecrawler.extract import dig
 from moviecrawler.extract import metacritic_traits as traits
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
 from moviecrawler.extract.metacritic_values import (
-    NO_DAY,
     credits_of,
     id_in,
     new_movie,
     read_date,
+    read_day,
     read_poster,
     read_score,
     without_season,
@@ -131,13 +131,6 @@ def _imdb_id(value: Any) -> str | None:
     if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
         raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
     return imdb_id
-
-
-def read_day(value: Any) -> str | NoValue:
-    """Return a date of release; ABSENT when no day is known yet."""
-    text = dig.text(value)
-    day, _ = read_date(text)
-    return day or (ABSENT if text and NO_DAY.match(text) else None)
 
 
 def read_year(product: Any) -> int | NoValue:

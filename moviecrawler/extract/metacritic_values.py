@@ -27,7 +27,7 @@ _ID: Final = re.compile(
     r"^/(?P<id>movie/[^/]+|tv/[^/]+(?:/(?:season-[a-z0-9-]+|specials)(?:/episode-[^/]+)?)?"
     r"|(?:game|music)/[^/]+(?:/(?!critic-reviews|user-reviews|details|trailers|credits)[^/]+)?)(?=/|$)"
 )
-NO_DAY: Final = re.compile(
+_NO_DAY: Final = re.compile(
     r"(?:TB[AD]\b.*|Coming Soon.*|(?:(?:[A-Za-z]{3,9}\.?|Q[1-4]) )?\d{4}|[A-Za-z]{3,9}\.? +\d{1,2})$", re.IGNORECASE
 )
 """What stands in the place of a date that isn't known to the day."""
@@ -103,6 +103,13 @@ def read_date(text: str | None) -> tuple[str | None, int | None]:
             raise
         return None, parse_year(text) if _YEAR.search(text) else None
     return day, int(day[:4])
+
+
+def read_day(value: Any) -> str | NoValue:
+    """Return a date of release; ABSENT when no day is known yet."""
+    text = dig.text(value)
+    day, _ = read_date(text)
+    return day or (ABSENT if text and _NO_DAY.match(text) else None)
 
 
 def read_certificate(text: str | None) -> str | None:

@@ -93,7 +93,7 @@ def test_what_is_gone_or_can_not_be_is_silent_and_all_else_is_read(key: str, val
 
 
 def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> None:
-    none = {"plot": None, "metacritic": None, "genres": {"genres": []}, "writers": []}
+    none: dict[str, Any] = {"plot": None, "metacritic": None, "genres": {"genres": []}, "writers": []}
     abouts = ("aboveTheFoldData", "mainColumnData")
     body = edited(FILM, *((f"{about}.{key}", value) for about in abouts for key, value in none.items()))
     movie = movie_of(imdb.title(body))

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviecrawler.extract.months import _NAMES, _WHOLE_NAMES
 from moviecrawler.extract.values import (
+    _NAMES,
+    _WHOLE_NAMES,
     find_date,
     parse_count,
     parse_date,

@@ -17,12 +17,12 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, json_ld
 from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, new_score
 from moviecrawler.extract.metacritic_values import (
-    NO_DAY,
     credits_of,
     id_in,
     new_movie,
     read_certificate,
     read_date,
+    read_day,
     read_poster,
     without_season,
 )
@@ -175,7 +175,7 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
     def at(read: Callable[[Any], Any], *path: str) -> Any:
         return dig.read(read, linked, *path)
 
-    found.look("release_date", lambda: at(_day, "datePublished"))
+    found.look("release_date", lambda: at(read_day, "datePublished"))
     found.look("year", lambda: at(_year, "datePublished"))
     found.look("runtime_minutes", lambda: at(_json_ld_runtime, "duration"))
     found.look("genres", lambda: [genre for genre in map(dig.text, _listed(linked, "genre")) if genre])
@@ -211,11 +211,6 @@ def _json_ld_score(rating: Any, *, has_count: bool) -> Score | None:
         return None
     value, count = dig.at(rating, "ratingValue"), attempt(lambda: parse_integer(str(dig.at(rating, "reviewCount"))))
     return None if value is None else new_score("metascore", parse_integer(str(value)), count if has_count else None)
-
-
-def _day(value: Any) -> str | NoValue:
-    text = dig.text(value)
-    return read_date(text)[0] or (ABSENT if text and NO_DAY.match(text) else None)
 
 
 def _year(value: Any) -> int | None:
@@ -277,7 +272,7 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
         found.look(f"credits.{role}", partial(_credits_in, role, staff))
     _look_in_json_ld(found, linked, is_whole=False)
     found.look("credits.cast", lambda: _json_ld_people("cast", _listed(linked, "actor")))
-    found.look("release_date", lambda: _day(facts["Release Date"]))
+    found.look("release_date", lambda: read_day(facts["Release Date"]))
     found.look("year", lambda: _year(facts["Release Date"]))
     found.look("certificate", lambda: facts["Rating"] or None)
 
@@ -305,7 +300,7 @@ def _look_at_labels(
     if (season := found.movie.season) is not None:  # the head of its page has the premiere of its series
         released = (f"season {season} premiere date", "season premiere date")
     displayed_year = page.css(".product_page_title .release_year::text").get()
-    found.look("release_date", lambda: fact(_day, *released))
+    found.look("release_date", lambda: fact(read_day, *released))
     found.look("year", lambda: parse_year(displayed_year) if displayed_year else fact(_year, *released))
     found.look("runtime_minutes", lambda: fact(_labelled_runtime, "runtime", "episode length"))
     found.look("genres", lambda: fact(_split, "genre(s)", "genres", "genre"))
