@@ -110,22 +110,6 @@ def hero(**words: str) -> bytes:
     return document(HERO.format(**values), "<title>The Salt Road (TV Movie 2024) - IMDb</title>")
 
 
-def test_page_since_2021_is_read_without_its_data() -> None:
-    found = item(hero(), IMDB)
-    assert {key: found[key] for key in ("title", "year", "title_type", "runtime_minutes", "certificate", "plot")} == {
-        "title": "The Salt Road",
-        "year": 2024,
-        "title_type": "tvMovie",
-        "runtime_minutes": 93,
-        "certificate": "PG-13",
-        "plot": "A carter crosses a dry sea.",
-    }
-    assert found["genres"] == ["Drama", "Western"]
-    assert found["poster_url"] == "https://pictures.example/images/M/salt.jpg"
-    assert found["directors"] == ["Ines Vale"]
-    assert found["scores"] == [{"kind": "imdb", "value": 7.4, "count": None}]
-
-
 @pytest.mark.parametrize(
     ("runtime", "minutes"),
     [
@@ -210,12 +194,6 @@ def test_votes_without_a_rating_are_no_missing_rating(votes: str) -> None:
     assert "scores.imdb" in found["silent"]
 
 
-def test_title_displayed_is_not_the_original_one_of_json_ld() -> None:
-    data = {**FILM, "url": "/title/tt9100777/", "name": "Solens Vej", "aggregateRating": None}
-    found = item(document("", linked(data) + "<title>The Salt Road (2011) - IMDb</title>" + OWN), IMDB)
-    assert (found["title"], found["original_title"]) == ("The Salt Road", "Solens Vej")
-
-
 @pytest.mark.parametrize(
     ("text", "plot"),
     [
@@ -253,20 +231,6 @@ def test_a_page_without_its_address_names_its_title_in_its_links() -> None:
         read_page(page, "https://www.imdb.com/title/tt9100778/")
 
 
-def test_credits_of_a_series_without_codes_in_their_links() -> None:
-    tables = "".join(
-        f'<h4 class="dataHeaderWithBorder">Series {words}&nbsp;</h4><table><tr><td><a href="/name/nm910000{n}/">{name}</a></td>'
-        "</tr></table>"
-        for n, (words, name) in enumerate(
-            [("Directed by", "Ines Vale"), ("Writing Credits", "Al Day"), ("Music by", "Bo Lee")]
-        )
-    )
-    heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">The Salt Road</a></h3></div>'
-    body = f'{heading}<div id="fullcredits_content">{tables}</div>'
-    found = item(document(body, "<title>The Salt Road (TV Series 2011) - IMDb</title>" + OWN), IMDB + "fullcredits/")
-    assert (found["title"], found["directors"], found["writers"]) == ("The Salt Road", ["Ines Vale"], ["Al Day"])
-
-
 CARDS = "".join(
     f'<li class="ipc-metadata-list-summary-item"><a href="/title/tt910000{n}/">{n}. Lantern {n}</a></li>'
     for n in (1, 2, 3)
@@ -294,17 +258,6 @@ def test_list_says_how_long_it_is(counted: str, total: int | None) -> None:
 def test_list_that_shows_only_its_first_rows_is_refused(counted: str) -> None:
     with pytest.raises(ExtractionError, match="and shows 3"):
         read_page(document(f"{counted}<ul>{CARDS}</ul>"), "https://www.imdb.com/search/title/")
-
-
-def test_rows_of_a_users_list_have_ratings() -> None:
-    row = """<div class="lister-item mode-detail"><h3 class="lister-item-header"><span class="lister-item-index">1.</span>
-    <a href="/title/tt9100001/">Lantern Row</a> <span class="lister-item-year">(1972)</span></h3>
-    <div class="ipl-rating-widget"><div class="ipl-rating-star small"><span class="ipl-rating-star__rating">9.2</span></div>
-    <div class="ipl-rating-interactive"><div class="ipl-rating-star"><span class="ipl-rating-star__rating">1</span></div></div></div>
-    <span name="nv" data-value="1873487">1,873,487</span><span name="nv" data-value="134,966,411">$134.97M</span></div>"""
-    head = '<title>A list - IMDb</title><link rel="canonical" href="https://www.imdb.com/list/ls000000001/">'
-    (entry,) = page_record(read_page(document(row, head)))["entries"]
-    assert (entry["site_id"], entry["year"], entry["rating"], entry["votes"]) == ("tt9100001", 1972, 9.2, 1873487)
 
 
 # --- Metacritic -----------------------------------------------------------------------------------------------------
@@ -450,26 +403,6 @@ def test_season_is_empty_only_when_it_links_to_no_episode(*, known: bool) -> Non
     else:
         with pytest.raises(ExtractionError, match="no list that is known"):
             read_page(body, IMDB + "episodes/")
-
-
-def test_one_odd_value_in_a_row_costs_neither_the_row_nor_its_list() -> None:
-    heading = '<div class="subpage_title_block"><h3><a href="/title/tt9100777/">Lantern Row</a></h3></div><div class="eplist">'
-    rows = "".join(
-        f'<div class="list_item"><strong><a href="/title/tt910000{n}/">Lamp {n}</a></strong><div class="airdate">{date}</div></div>'
-        for n, date in enumerate(["2 Jun. 2011", "To be announced", "31 Feb. 2011"])
-    )
-    head = "<title>Lantern Row (TV Series 2011) - Episodes - IMDb</title>" + OWN
-    entries = page_record(read_page(document(f"{heading}{rows}</div>", head), IMDB + "episodes/"))["entries"]
-    assert [entry["release_date"] for entry in entries] == ["2011-06-02", None, None]
-
-    edges: list[dict[str, Any]] = [
-        {"currentRank": rank, "node": {"id": f"tt910000{n}", "titleText": {"text": f"Lamp {n}"}}}
-        for n, rank in enumerate([1, "second"])
-    ]
-    edges.append({"currentRank": 3, "node": None})  # a title that is gone
-    chart = {"pageProps": {"pageData": {"chartTitles": {"edges": edges}}}}
-    entries = page_record(read_page(json.dumps(chart).encode(), "https://www.imdb.com/chart/top/"))["entries"]
-    assert [(entry["site_id"], entry["rank"]) for entry in entries] == [("tt9100000", 1), ("tt9100001", None)]
 
 
 def test_search_whose_rows_have_another_name_is_not_one_without_results() -> None:

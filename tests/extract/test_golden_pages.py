@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moviecrawler.extract.pages import page_record, read_page
+from moviecrawler.pipelines.validate import check_movie
 from tests.extract.golden import CASES, GOLDEN, body_of, url_of
 
 
@@ -19,7 +20,8 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", CASES)
 def test_page_is_read_as_written_beside_it(case: str) -> None:
     expected, meta = (json.loads((GOLDEN / case / f"{name}.json").read_text("utf-8")) for name in ("expected", "meta"))
-    got, wrong = _fields(page_record(read_page(body_of(case), url_of(case)))), {}
+    page = read_page(body_of(case), url_of(case))
+    got, wrong = _fields(page_record(page)), {}
     assert got["kind"] == meta["kind"]
     for field, value in _fields(expected).items():
         found = got.get(field, "not there")
@@ -28,3 +30,5 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
         if found != value:
             wrong[field] = {"want": value, "got": found}
     assert not wrong, wrong
+    if page.movie is not None and page.movie.site_id is not None and page.movie.kind not in {"game", "music"}:
+        check_movie(page.movie)
