@@ -31,4 +31,5 @@ def test_page_is_read_as_written_beside_it(case: str) -> None:
             wrong[field] = {"want": value, "got": found}
     assert not wrong, wrong
     if page.movie is not None and page.movie.site_id is not None and page.movie.kind not in {"game", "music"}:
-        check_movie(page.movie)
+        for movie in (page.movie, *page.seasons):
+            check_movie(movie)

@@ -85,23 +85,6 @@ def test_season_of_which_the_page_has_the_series_scores_only_has_none() -> None:
     assert {"scores.metacritic_user", "release_date", "imdb_id"} <= set(movie.silent)
 
 
-def test_older_page_of_a_season_takes_nothing_from_the_json_ld_of_its_series() -> None:
-    linked = {
-        "@type": "TVSeries",
-        "name": "Tin Parade",
-        "datePublished": "2008-11-02",
-        "aggregateRating": {"ratingValue": "61", "reviewCount": "40"},
-    }
-    script = b'<script type="application/ld+json">' + json.dumps(linked).encode() + b"</script></head>"
-    body = body_of("metacritic/season-2017").replace(b"</head>", script, 1)
-    body = (
-        body.replace(b"metascore_w", b"score_w").replace(b"premiere date", b"start").replace(b"Premiere Date", b"Start")
-    )
-    movie = movie_of(read_page(body))
-    assert (movie.site_id, movie.year, movie.release_date, movie.scores) == ("tv/tin-parade/season-2", None, None, [])
-    assert {"year", "release_date", "scores.metascore"} <= set(movie.silent)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "ids"),
     [
@@ -146,39 +129,6 @@ def test_row_of_a_season_with_the_score_of_another_or_of_the_series_has_none(cas
     season = next(season for season in (*page.seasons, page.movie) if season and season.season == number)
     assert season.score("metascore") is None
     assert "scores.metascore" in season.silent
-
-
-def test_a_sentiment_that_no_store_takes_is_left_out() -> None:
-    case = "metacritic/composer-series"
-    page = read_page(body_of(case).replace(b'"Universal acclaim"', b'"%b"' % (b"Universal " * 10_000)), url_of(case))
-    scored = [season for season in page.seasons if season.scores]
-    assert [season.season for season in scored][:1] == [1]
-    for season in scored:
-        check_movie(season)
-    assert (scored[0].scores[0].value, scored[0].scores[0].sentiment) == (88, None)
-    assert "scores.metascore.sentiment" in scored[0].silent
-
-
-def test_tile_without_a_title_has_that_of_the_json_ld() -> None:
-    body = TILES.replace(
-        b'"containsSeason": [', b'"containsSeason": [{"name": "The Flood", "url": "/tv/salt_road/s08"}, ', 1
-    )
-    tile = b'<tile-season href="/tv/salt_road/s08"><rt-text slot="critics-score">71%</rt-text></tile-season>'
-    season = seasons(body.replace(b"<carousel-slider", tile + b"<carousel-slider"))[0]
-    assert (season.site_id, season.title) == ("tv/salt_road/s08", "The Flood")
-    assert [score.value for score in season.scores] == [71]
-
-
-def test_tile_that_is_never_closed_takes_nothing_of_what_follows() -> None:
-    body = TILES
-    text = b'<rt-text slot="%b">' + b"In 1999 all was salt, and 12 episodes were lost. " * 20
-    opened = b'<tile-season href="/tv/salt_road/s08">' + text % b"air-date" + b"</rt-text></tile-season>"
-    titled = b'<tile-season href="/tv/salt_road/s09">' + text % b"title" + b"</rt-text></tile-season>"
-    listed = seasons(body.replace(b"<carousel-slider", opened + titled + b"<carousel-slider"))
-    assert [(season.season, season.year, season.episode_count) for season in listed[:2]] == [
-        (8, None, None),
-        (6, None, None),
-    ]
 
 
 def test_tiles_that_are_never_closed_take_linear_time() -> None:
@@ -239,15 +189,3 @@ def test_counts_of_an_imdb_series_are_those_that_the_page_states(episodes: Any, 
         "silent" if name in movie.silent else getattr(movie, name) for name in ("season_count", "episode_count")
     )
     assert found == counts
-
-
-def test_an_imdb_episode_of_a_series_without_an_id_is_silent_of_it() -> None:
-    of_series = {
-        "series": {"id": "name/nm1", "titleText": {"text": "Harbour Lights"}},
-        "episodeNumber": {"seasonNumber": 2},
-    }
-    body = episodes_page({"episodes": {"items": []}}, titleType={"id": "tvEpisode"}, series=of_series)
-    movie = movie_of(read_page(body))
-    check_movie(movie)
-    assert (movie.kind, movie.series_id, movie.series_title, movie.season) == ("episode", None, "Harbour Lights", 2)
-    assert "series_id" in movie.silent
