@@ -62,30 +62,21 @@ ON_OTHER_PAGES: Final[dict[Site, frozenset[str]]] = {
 """What only other pages than a title's own tell: a title's page that is silent of it has been read whole."""
 
 SCORE_FACTS: Final = (
-    "count",
-    "average",
-    "reviews",
-    "liked",
-    "neutral",
-    "disliked",
-    "certified",
-    "sentiment",
-    "histogram",
+    *("count", "average", "reviews", "liked", "neutral", "disliked"),
+    *("certified", "sentiment", "histogram"),
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
 _METACRITIC_FACTS: Final = ("liked", "neutral", "disliked", "sentiment")
 _CRITICS_FACTS: Final = ("count", "average", "liked", "disliked", "certified", "sentiment")
 _AUDIENCE_FACTS: Final = (*_CRITICS_FACTS, "reviews")
+_AUDIENCES: Final[tuple[ScoreKind, ...]] = ("popcornmeter", "popcornmeter_all", "popcornmeter_verified")
 _FACTS_TOLD: Final[dict[tuple[Site, ScoreKind], tuple[str, ...]]] = {
     ("imdb", "imdb"): ("count", "reviews", "histogram"),
     ("metacritic", "metascore"): ("count", "average", *_METACRITIC_FACTS),
     ("metacritic", "metacritic_user"): ("count", *_METACRITIC_FACTS),
-    ("rottentomatoes", "tomatometer"): _CRITICS_FACTS,
-    ("rottentomatoes", "tomatometer_top"): _CRITICS_FACTS,
-    ("rottentomatoes", "popcornmeter"): _AUDIENCE_FACTS,
-    ("rottentomatoes", "popcornmeter_all"): _AUDIENCE_FACTS,
-    ("rottentomatoes", "popcornmeter_verified"): _AUDIENCE_FACTS,
+    **{("rottentomatoes", kind): _CRITICS_FACTS for kind in ("tomatometer", "tomatometer_top")},
+    **{("rottentomatoes", kind): _AUDIENCE_FACTS for kind in _AUDIENCES},
 }
 """What the pages of a site tell of a score. IMDb doesn't say how many reviews a Metascore has; Metacritic marks only what is a must-see."""
 
@@ -169,8 +160,6 @@ PLAIN_NAMES: Final = tuple(
         | ONLY_IN_DATASETS
         | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "season_count", "episode_count"}
         | {name for names in _PLACES.values() for name in names}
-        | {"offers", "keywords", "interests", "taglines", "awards", "consensus", "external_ids"}
-        | {"poster_width", "poster_height"}
     )
 )
 """The fields of `Movie` that a source may be silent of and that have no parts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - msgspec resolves annotations when it decodes stored items
-from typing import Literal
+from typing import Literal, get_args
 
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
 """The three sites, by the names of their spiders."""
@@ -33,16 +33,7 @@ ScoreKind = Literal[
     "popcornmeter_verified",
 ]
 
-SCORE_SCALES: dict[ScoreKind, int] = {
-    "imdb": 10,
-    "metascore": 100,
-    "metacritic_user": 10,
-    "tomatometer": 100,
-    "popcornmeter": 100,
-    "tomatometer_top": 100,
-    "popcornmeter_all": 100,
-    "popcornmeter_verified": 100,
-}
+SCORE_SCALES: dict[ScoreKind, int] = dict.fromkeys(get_args(ScoreKind), 100) | {"imdb": 10, "metacritic_user": 10}
 """The highest value of each score; the lowest is 1 for `imdb` and 0 for the others."""
 
 SCOREBOARD_KINDS: tuple[ScoreKind, ...] = ("imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter")
@@ -50,11 +41,8 @@ SCOREBOARD_KINDS: tuple[ScoreKind, ...] = ("imdb", "metascore", "metacritic_user
 
 AVERAGE_SCALES: dict[ScoreKind, int] = {
     "metascore": 100,
-    "tomatometer": 10,
-    "tomatometer_top": 10,
-    "popcornmeter": 5,
-    "popcornmeter_all": 5,
-    "popcornmeter_verified": 5,
+    **dict.fromkeys(("tomatometer", "tomatometer_top"), 10),
+    **dict.fromkeys(("popcornmeter", "popcornmeter_all", "popcornmeter_verified"), 5),
 }
 """The highest `Score.average` of each score that has one."""
 
