@@ -44,6 +44,12 @@ def outcome(site_id: str, ended: Any = "ok", *, site: Any = "imdb", at: datetime
     return SiteOutcome(site=site, outcome=ended, at=at, asked_id=site_id, **fields)
 
 
+def judged(site_id: str, title_id: int, decision: Any = "accepted", **fields: Any) -> SiteOutcome:
+    """Return the outcome of a page of Rotten Tomatoes that was compared with a title."""
+    given = {"evidence": "wikidata", "score": 2.5, "reasons": ["same title"], **fields}
+    return outcome(site_id, site="rottentomatoes", got_id=site_id, title_id=title_id, decision=decision, **given)
+
+
 def page(site: Any, site_id: str, title: str, **fields: Any) -> Movie:
     given = {"kind": "movie", "year": 2000, "scraped_at": NOW, **fields}
     return Movie(site=site, site_id=site_id, url=f"https://{site}/{site_id}", title=title, **given)

@@ -14,7 +14,7 @@ from moviecrawler.catalogue.lanes import DeficitRoundRobin
 from moviecrawler.catalogue.rows import ImportRow, Sighting
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.errors import TransientStoreError
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, page, row
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
 
 if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
@@ -44,20 +44,7 @@ def compared(found: Claim, site_id: str, decision: Any, score: float = 2.5) -> A
 def linked(store: Catalogued, number: int, site_id: str, score: float = 2.5) -> None:
     """Have a page be read and found to be a title's."""
     store.write(page(SITE, site_id, f"Title {number}"))
-    store.record(
-        [
-            outcome(
-                site_id,
-                site=SITE,
-                got_id=site_id,
-                title_id=store.title_id(f"tt{1_000_000 + number}"),
-                evidence="wikidata",
-                decision="accepted",
-                score=score,
-                reasons=["same title"],
-            )
-        ]
-    )
+    store.record([judged(site_id, store.title_id(f"tt{1_000_000 + number}"), score=score)])
 
 
 # --- Ids that change hands --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.items import Credit
 from moviecrawler.pipelines.postgres import read_scoreboard
 from tests.catalogue import model
-from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, outcome, page, row
+from tests.catalogue.catalogued import DAY, LEASE, NOW, Catalogued, judged, outcome, page, row
 from tests.catalogue.model import SiteState
 from tests.services.postgres import migrate_below
 
@@ -363,41 +363,14 @@ def test_an_id_that_wikidata_names_is_checked_against_its_page(store: Catalogued
     assert found.wanted is not None
     assert (found.wanted.title, found.wanted.original_title) == ("The Quiet Mill", "Der stille Müller")
     store.write(page("rottentomatoes", "m/mill", "The Quiet Mill"))
-    store.record(
-        [
-            outcome(
-                "m/mill",
-                site="rottentomatoes",
-                got_id="m/mill",
-                title_id=found.title_id,
-                evidence="wikidata",
-                decision="accepted",
-                score=4.0,
-                reasons=["named by Wikidata", "same title"],
-            )
-        ]
-    )
+    reasons = ["named by Wikidata", "same title"]
+    store.record([judged("m/mill", found.title_id, score=4.0, reasons=reasons)])
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.state, stored.site_id, stored.id_verified) == ("ok", "m/mill", True)
     assert store.sql("SELECT t.imdb_id FROM records r JOIN titles t USING (title_id) WHERE r.site_id = 'm/mill'") == [
         ("tt1000001",)
     ]
-    assert store.sql("SELECT decision, reasons FROM title_matches") == [
-        ("accepted", ["named by Wikidata", "same title"])
-    ]
-
-
-def accepted(site_id: str, title_id: Any, *, asked: str | None = None, decision: Any = "accepted") -> SiteOutcome:
-    return outcome(
-        asked or site_id,
-        site="rottentomatoes",
-        got_id=site_id,
-        title_id=title_id,
-        evidence="wikidata",
-        decision=decision,
-        score=2.5,
-        reasons=["named by Wikidata"],
-    )
+    assert store.sql("SELECT decision, reasons FROM title_matches") == [("accepted", reasons)]
 
 
 def test_a_checked_id_joins_records_of_different_titles_and_years(store: Catalogued) -> None:
@@ -405,7 +378,7 @@ def test_a_checked_id_joins_records_of_different_titles_and_years(store: Catalog
     store.write(page("rottentomatoes", "m/secret", "The Secret Garden", year=2002))
     store.write(page("imdb", "tt1000001", "비밀의 정원", imdb_id="tt1000001", year=2001))
     assert store.sql("SELECT count(*) FROM scoreboard") == [(2,)]
-    store.record([accepted("m/secret", store.title_id())])
+    store.record([judged("m/secret", store.title_id())])
     assert store.sql("SELECT imdb_id, rottentomatoes_id FROM scoreboard") == [("tt1000001", "m/secret")]
     # And it stays so when the page is fetched again.
     store.write(page("rottentomatoes", "m/secret", "The Secret Garden", year=2002, scraped_at=NOW + DAY))
@@ -433,7 +406,7 @@ def test_a_page_that_is_another_titles_is_not_tried_again(store: Catalogued) -> 
     lead = ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/wrong", id_source="wikidata")
     assert store.bring_in(lead).ids == 1
     store.write(page("rottentomatoes", "m/wrong", "Wrong", year=1950))
-    store.record([accepted("m/wrong", store.title_id(), decision="refused")])
+    store.record([judged("m/wrong", store.title_id(), decision="refused")])
     stored = store.state("tt1000001", "rottentomatoes")
     assert (stored.state, stored.site_id, stored.next_due) == ("absent", None, NOW + 90 * DAY)
     assert store.bring_in(lead, now=NOW + 89 * DAY).ids == 0
@@ -447,8 +420,8 @@ def test_a_doubtful_page_waits_for_a_person(store: Catalogued) -> None:
     store.write(page("rottentomatoes", "m/one", "One"), page("rottentomatoes", "m/two", "Two"))
     store.record(
         [
-            accepted("m/one", store.title_id(), decision="review"),
-            accepted("m/two", store.title_id("tt1000002"), decision="review"),
+            judged("m/one", store.title_id(), decision="review"),
+            judged("m/two", store.title_id("tt1000002"), decision="review"),
         ]
     )
     assert {(found.imdb_id, found.site_id) for found in reviews(store, 10)} == {
@@ -484,7 +457,7 @@ def test_listed_ids_are_tried_by_year_and_never_another_titles(store: Catalogued
     assert [found.ids[0] for found in claims] == ["m/dune_2021", "m/1000086-dune"]
     store.release("w")
     store.write(page("rottentomatoes", "m/dune_2021", "Dune", year=2021))
-    store.record([accepted("m/dune_2021", store.title_id())])
+    store.record([judged("m/dune_2021", store.title_id())])
     claims = store.unfound()
     assert [found.ids for found in claims] == [["m/1000086-dune", "m/dune"]]
 
@@ -690,7 +663,7 @@ def test_a_broken_off_import_knows_how_far_it_is(store: Catalogued) -> None:
 def test_an_id_that_a_page_has_shown_is_not_overruled(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     store.write(page("rottentomatoes", "m/right", "Title 1"))
-    store.record([accepted("m/right", store.title_id())])
+    store.record([judged("m/right", store.title_id())])
     store.bring_in(ImportRow(imdb_id="tt1000001", rottentomatoes_id="m/other", id_source="given"))
     store.bring_in(ImportRow(imdb_id="tt1000002", rottentomatoes_id="m/right", id_source="given"))
     assert store.state("tt1000001", "rottentomatoes").site_id == "m/right"
