@@ -127,38 +127,25 @@ class Pages:
     def _components(self, title: Title) -> list[dict[str, Any]]:
         """Return the parts of a page; those of a season are its series' but for the scores."""
         whole = title.part_of or title
-        kind, traits, facts = kind_of(whole), traits_of(self._catalogue, whole), known(whole.metacritic)
-        own, query, address = facts, "", f"/{kind.path}/{facts.slug}"
-        product = _product(whole, traits)
-        if title.season:
-            own = known(title.season.metacritic)
-            query = f"?season={_last_of(own)}"
-        if whole.is_series:
-            product["seasonCount"] = len(whole.seasons)
-            seasons = [_season(whole, address, season, known(season.metacritic)) for season in whole.seasons]
-            related, seasons_list = [], [_list_component("seasons", "SeasonList", seasons)]
-        else:
-            # The site recommends the title itself, too.
-            similar = (*recommended(self._catalogue, "metacritic", traits), title.index)
-            rows = [
-                {
-                    "type": "movie",
-                    "slug": self._catalogue.slug("metacritic", index),
-                    "title": self._catalogue.basics(index).title,
-                }
-                for index in similar
-            ]
-            related, seasons_list = [_list_component("related-carousel", "ProductList", rows)], []
+        traits, facts = traits_of(self._catalogue, whole), known(whole.metacritic)
+        own = known(title.season.metacritic) if title.season else facts
+        address, query = f"/{kind_of(whole).path}/{facts.slug}", f"?season={_last_of(own)}" if title.season else ""
         critics = _summary(f"{address}/critic-reviews/{query}", 100, own.metascore, own.critic_reviews)
         users = _summary(f"{address}/user-reviews/{query}", 10, own.user_score, own.user_ratings)
-        return [
-            _component("product", "Product", product),
-            *related,
+        parts = [
+            _component("product", "Product", _product(whole, traits)),
             _component("where-to-watch", "WhereToWatch", _where_to_watch(whole, traits)),
             _component("critic-score-summary", "MetaScoreSummary", critics),
             _component("user-score-summary", "MetaScoreSummary", users),
-            *seasons_list,
         ]
+        if whole.is_series:
+            seasons = [_season(whole, address, season, known(season.metacritic)) for season in whole.seasons]
+            return [*parts, _list_component("seasons", "SeasonList", seasons)]
+        # The site recommends the title itself, too.
+        similar = [*recommended(self._catalogue, "metacritic", traits), title.index]
+        names = [(self._catalogue.slug("metacritic", index), self._catalogue.basics(index).title) for index in similar]
+        related = [{"type": "movie", "slug": slug, "title": name} for slug, name in names]
+        return [parts[0], _list_component("related-carousel", "ProductList", related), *parts[1:]]
 
 
 _ORDERS: dict[str, Callable[[MetacriticFacts], Any]] = {
@@ -235,6 +222,7 @@ def _product(title: Title, traits: Traits) -> dict[str, Any]:
         "tags": [keyword.replace(" ", "-") for keyword in traits.keywords],
         "tagline": traits.tagline,
         "awards": [{"awardEvent": event, "wins": w, "nominations": n} for event, w, n in traits.awards],
+        **({"seasonCount": len(title.seasons)} if title.is_series else {}),
     }
 
 
