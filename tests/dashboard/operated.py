@@ -9,7 +9,7 @@ import re
 import time
 import urllib.parse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +89,20 @@ class Operated:
 def text_of(page: str) -> str:
     """Return a page as it is read: without tags, in single spaces."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def luminance(colour: Iterable[int]) -> float:
+    """Return the relative luminance of a colour (red, green, blue: 0 to 255), as WCAG defines it."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (one / 255 for one in colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: Iterable[int], other: Iterable[int]) -> float:
+    """Return the contrast of two colours, as WCAG defines it."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def query(path: str, **parameters: str) -> str:

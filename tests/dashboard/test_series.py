@@ -15,6 +15,7 @@ from moviecrawler.dashboard.search import read_series
 from moviecrawler.dashboard.titles import Titles
 from moviecrawler.database.short_transactions import ShortTransactions
 from moviecrawler.pipelines.postgres import read_scoreboard
+from tests.dashboard.operated import contrast
 from tests.pipelines.test_postgres import write
 from tests.pipelines.test_season_views import RATED
 from tests.pipelines.test_seasons import IMDB, METACRITIC, TOMATOES
@@ -129,11 +130,4 @@ def test_a_number_can_be_read_on_every_colour() -> None:
     grounds = re.findall(r"\.rated-\d \{ background: (#\w+)", css)
     assert len(grounds) == 6
     for ground in grounds:
-        assert (_brightness(ground) + 0.05) / (_brightness(text[1]) + 0.05) >= 7
-
-
-def _brightness(colour: str) -> float:
-    """Return the relative luminance of a colour, as WCAG defines it."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        assert contrast(bytes.fromhex(ground[1:]), bytes.fromhex(text[1][1:])) >= 7
