@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import threading
-import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import redis
-from scrapyd.config import Config
-from scrapyd.exceptions import ConfigError
 from twisted.logger import capturedLogs, formatEvent
 
-from moviecrawler.cluster.app import application
 from moviecrawler.cluster.cron import Schedule, read_schedules
 from moviecrawler.cluster.eggs import Egg
 from moviecrawler.cluster.jobs import Outcome, UnknownVersionError
@@ -27,7 +22,6 @@ from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.options import FrontierOptions
 from tests.cluster.nodes import cluster, toy_egg
-from tests.conftest import PROJECT as THIS_PROJECT
 from tests.waiting import wait_for
 
 PROJECT = "moviecrawler"
@@ -385,20 +379,3 @@ def test_two_real_nodes_run_a_missed_job_once(redis_url: str, tmp_path: Path) ->
     assert datetime.fromisoformat(listed["next"]) == schedule.next_tick(state.now())
     assert len(list(notes.iterdir())) == 1
     assert state.counters()["scheduled"] == 1
-
-
-def test_node_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, '[schedules.a]\ncron = "0 3 * * *"\nspider = "imdb"\n')
-    loads = Mock(side_effect=tomllib.loads)
-    monkeypatch.setattr("tomllib.loads", loads)
-    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    monkeypatch.setenv("SCRAPYD_SCHEDULES_FILE", str(path))
-    application(Config(extra_sources=[str(THIS_PROJECT / "scrapyd" / "scrapyd.conf")]))
-    assert loads.call_count == 1
-
-
-def test_node_does_not_start_with_a_wrong_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, '[schedules.a]\ncron = "61 * * * *"\nspider = "imdb"\n')
-    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    with pytest.raises(ConfigError, match=re.escape(f"{path}: schedules.a: cron is '61 * * * *': Bad minute")):
-        application(Config({"schedules_file": str(path)}))

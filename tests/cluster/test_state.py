@@ -297,22 +297,7 @@ def test_running_jobs_survive_that_redis_lost_everything(state: ClusterState, re
     assert state.finished()[0].job == job()
 
 
-def test_leaving_node_leaves_nothing_behind(state: ClusterState) -> None:
-    a_takes_a_job(state)
-    state.leave("a")
-    assert state.nodes() == []
-    assert state.counts() == (1, 0, 0)
-
-
 # --- Cancelling -------------------------------------------------------------------------------------------------------
-
-
-def test_pending_job_is_cancelled_at_once(state: ClusterState) -> None:
-    state.schedule(job())
-    assert state.cancel("movies", "job1") == "pending"
-    assert state.cancel("movies", "job1") is None
-    state.beat(info("a"), [])
-    assert state.take("a") is None
 
 
 def test_running_job_s_node_hears_of_each_cancellation_by_channel_and_by_heartbeat(

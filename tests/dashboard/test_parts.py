@@ -40,10 +40,6 @@ def test_examples_hold(module: ModuleType) -> None:
 # --- What needs attention ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_needs_attention_when_all_is_well() -> None:
-    assert sentence(found(QUIET)) == "Nothing needs attention."
-
-
 def test_open_circuit_says_until_when_and_why_and_its_alarm_is_not_repeated() -> None:
     stopped = replace(QUIET, stopped="403 from Cloudflare", stopped_until=NOW)
     [concern] = found(stopped, alarms=[BLOCKS])
