@@ -48,6 +48,7 @@ def test_boosted_titles_are_due_and_what_is_wrong_is_said(database_url: str) -> 
     assert due == [("tt1000002", 6.0), ("tt1000001", 1.0)]
     for parameters, message in (
         ({}, "'id' parameter is required"),
+        ({"id": " , "}, "'id' parameter is required"),
         ({"id": "rubbish"}, "rubbish"),
         ({"id": "tt1000001", "weight": "-1"}, "weight is '-1'"),
         ({"id": "tt1000001", "weight": "nan"}, "weight is 'nan'"),

@@ -129,6 +129,7 @@ def test_heartbeats_that_fail_are_retried_once_a_second_and_logged_once(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr("moviecrawler.cluster.launcher.reactor", clock)
+    monkeypatch.setattr(launcher.poller, "start", lambda: None)  # a thread, which would go on
     with capturedLogs() as logged:
         with monkeypatch.context() as patch:
             patch.setattr(launcher.state, "beat", Mock(side_effect=redis.ConnectionError("refused")))
