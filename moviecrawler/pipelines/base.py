@@ -366,14 +366,9 @@ class BatchingPipeline:
     def _send_rejected(self, reason: str, item: Any) -> None:
         self._signals.send_catch_log(item_rejected, store=self.store.name, reason=reason, item=item)
 
-    def count(self, name: str) -> None:
-        """Add 1 to one of the store's figures."""
-        self._stats.inc_value(self._stat(name))
-
-    def count_batch(self, seconds: float) -> None:
-        """Add a batch that took so many seconds to write."""
-        self.count("batches")
-        self._stats.set_value(self._stat("seconds"), self._stats.get_value(self._stat("seconds"), 0.0) + seconds)
+    def count(self, name: str, amount: float = 1) -> None:
+        """Add to one of the store's figures."""
+        self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]  # Scrapy's type, not its code, asks for an int
 
     def count_unrecorded(self) -> None:
         """Add an item for which `rejected.jsonl` had no room."""

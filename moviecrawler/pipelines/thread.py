@@ -37,11 +37,8 @@ class Report(Protocol):
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
         """Take note of what became of records."""
 
-    def count(self, name: str) -> None:
-        """Add 1 to one of the store's figures."""
-
-    def count_batch(self, seconds: float) -> None:
-        """Add a batch that took so many seconds to write."""
+    def count(self, name: str, amount: float = 1) -> None:
+        """Add to one of the store's figures."""
 
     def count_unrecorded(self) -> None:
         """Add an item for which `rejected.jsonl` had no room."""
@@ -231,7 +228,8 @@ class StoreThread:
             self._store.write(batch)
         except OSError as error:  # of this machine, such as too many open files: no item is to blame
             raise TransientStoreError(f"{type(error).__name__}: {error}") from error
-        self.call_in_loop(self._report.count_batch, time.perf_counter() - started)
+        self.call_in_loop(self._report.count, "batches")
+        self.call_in_loop(self._report.count, "seconds", time.perf_counter() - started)
 
     def _look_for_room(self) -> None:
         """Find out whether what the store does not take could be spooled, after it has failed to write."""

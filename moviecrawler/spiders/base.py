@@ -93,7 +93,7 @@ class MovieSpider(scrapy.Spider):
             settings.set("SCHEDULER", "moviecrawler.frontier.scheduler.FrontierScheduler", priority="spider")
             middlewares = {
                 **settings.getdict("SPIDER_MIDDLEWARES"),
-                "moviecrawler.frontier.seeding.SeedOnceMiddleware": 0,
+                "moviecrawler.frontier.shared.SeedOnceMiddleware": 0,
             }
             settings.set("SPIDER_MIDDLEWARES", middlewares, priority="spider")
 

@@ -240,10 +240,11 @@ def test_clocks_of_workers_may_differ(workers_of: WorkersOf, replica: ReplicaPro
     skewed = tmp_path / "skewed"
     skewed.mkdir()
     (skewed / "sitecustomize.py").write_text(_AHEAD)
-    # So that something is left for the one that is up later.
+    # The one with an interpreter of its own takes longer to start, and something must be left for the other.
     with workers_of("imdb", f"ids={','.join(IDS)}", SITE_BUDGETS='{"127.0.0.1": {"per_second": 10}}') as workers:
-        workers.start()
         workers.start(environment={"PYTHONPATH": str(skewed)})
+        wait_for(lambda: "Spider opened" in workers.log)
+        workers.start()
         assert workers.wait() == [0, 0], workers.log
         assert "taken for dead" not in workers.log
         assert {movie.site_id for movie in workers.movies} == set(IDS)
