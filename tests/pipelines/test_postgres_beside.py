@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from moviecrawler.catalogue.merging import is_partial
 from moviecrawler.items import Score
+from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of
 from tests.services.postgres import execute, postgres_movies
@@ -97,6 +99,30 @@ def test_what_two_processes_tell_of_a_title_at_the_same_moment_is_put_together(w
     assert execute(writers.url, "SELECT count(*), count(DISTINCT title_id) FROM records") == [(3, 3)]
     assert execute(writers.url, "SELECT count(*) FROM titles") == [(3,)]
     assert execute(writers.url, "SELECT count(*) FROM people WHERE site_person_id = 'nm0000001'") == [(1,)]
+
+
+def test_a_title_that_comes_between_locking_and_reading_is_locked_before_it_is_written(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlocked: list[list[tuple[object, ...]]] = []
+
+    with closing(PostgresStore(database_url)) as one, closing(PostgresStore(database_url)) as other:
+        for store in (one, other):
+            store.open()
+
+        def meanwhile(movie: Movie) -> bool:
+            if not unlocked:
+                monkeypatch.setattr(postgres, "is_partial", is_partial)
+                other.write([record_of(make_movie(1, 60, plot="A keeper trims the lamp."))])
+                monkeypatch.setattr(postgres, "is_partial", meanwhile)
+            unlocked.append(execute(database_url, "SELECT site_id FROM records FOR UPDATE SKIP LOCKED"))
+            return is_partial(movie)
+
+        monkeypatch.setattr(postgres, "is_partial", meanwhile)
+        one.write([record_of(make_movie(1, silent=["plot"]))])
+    assert unlocked == [[("tt0000001",)], []]
+    (movie,) = postgres_movies(database_url)
+    assert (movie.plot, movie.scraped_at) == ("A keeper trims the lamp.", BEGIN)
 
 
 @pytest.mark.parametrize(("age", "left"), [(60, 0), (-60, 1)], ids=["an older miss", "a newer miss"])
