@@ -11,8 +11,6 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,6 +21,7 @@ from moviecrawler.cluster.deployment import DeployError, Target, deploy, egg_spi
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import Node, cluster, egg, toy_egg
 from tests.deploy.checkout import run
+from tests.services.threads import QuietHandler, Server
 from tests.waiting import wait_for
 
 USER = ("moviecrawler", "a-pass$word")
@@ -207,70 +206,57 @@ def test_cluster_that_is_away_ends_with_code_1(checkout: Path) -> None:
     assert ran.output.count("\n") == 1
 
 
-class _Hanging(BaseHTTPRequestHandler):
+class HangingNode(Server):
     """Takes an egg and never says so."""
 
-    there: list[str]
-    asked: threading.Event
-    answered: threading.Event
+    def __init__(self) -> None:
+        self.there: list[str] = []
+        self.asked, self.answered = threading.Event(), threading.Event()
+        node = self
 
-    def do_GET(self) -> None:
-        given = parse_qs(urlsplit(self.path).query)["project"][0]
-        self._send({"projects": [given], "versions": self.there})
+        class Handler(QuietHandler):
+            def do_GET(self) -> None:
+                given = parse_qs(urlsplit(self.path).query)["project"][0]
+                self._send({"projects": [given], "versions": node.there})
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path.startswith("/addversion.json"):
-            self.there.append("9")
-            self.asked.set()
-            self.answered.wait(60)
-        else:
-            assert b"version=9" in body
-            self.there.clear()
-        self._send({})
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path.startswith("/addversion.json"):
+                    node.there.append("9")
+                    node.asked.set()
+                    node.answered.wait(60)
+                else:
+                    assert b"version=9" in body
+                    node.there.clear()
+                self._send({})
 
-    def _send(self, content: dict[str, Any]) -> None:
-        text = json.dumps({"status": "ok", **content}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        with suppress(ConnectionError):
-            self.wfile.write(text)
+            def _send(self, content: dict[str, Any]) -> None:
+                text = json.dumps({"status": "ok", **content}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
 
-    def log_message(self, *_: object) -> None:
-        pass
+        super().__init__(Handler)
 
-
-@contextmanager
-def hanging_node() -> Iterator[tuple[str, type[_Hanging]]]:
-    handler: Any = type(
-        "Handler", (_Hanging,), {"there": [], "asked": threading.Event(), "answered": threading.Event()}
-    )
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", handler
-    finally:
-        handler.answered.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def __exit__(self, *_: object) -> None:
+        self.answered.set()
+        super().__exit__()
 
 
 def test_deploy_that_is_interrupted_is_taken_back(checkout: Path, tmp_path: Path) -> None:
     path = _file(tmp_path, toy_egg())
-    with hanging_node() as (url, handler):
+    with HangingNode() as node:
         process = subprocess.Popen(
             [sys.executable, "-m", "scrapy", "deploy", "production", "--version", "9", "--egg", str(path)],
             cwd=checkout,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **production(url)},
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **production(f"{node.url}/")},
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_for(handler.asked.is_set, 60)
+        wait_for(node.asked.is_set, 60)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 1
         assert "was not deployed: interrupted" in errors
-        assert handler.there == []
+        assert node.there == []
