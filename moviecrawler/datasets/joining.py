@@ -122,17 +122,17 @@ def read_titles(
             if name == BASICS:
                 with_series |= wanted
                 with_series |= series
-            for part in tables[name].parts(with_series if name == BASICS else wanted):
-                if name == EPISODE and (of_series := reader.series_of(part)):
+            for rows, key in tables[name].parts(with_series if name == BASICS else wanted):
+                if name == EPISODE and (of_series := reader.series_of(rows, key)):
                     series.add(of_series)
                 elif name in _WITH_PEOPLE:
-                    for person in people_of(part.rows):
+                    for person in people_of(rows):
                         people.add(person)
-                if name == BASICS and part.key in series and (title := reader.title(part)):
-                    reader.series_titles[part.key] = title
-                if part.key in wanted:
-                    share = shares[crc32(part.key) % count]
-                    share.write(_HEAD.pack(number, len(part.key), len(part.rows)) + part.key + part.rows)
+                if name == BASICS and key in series and (title := reader.title(rows, key)):
+                    reader.series_titles[key] = title
+                if key in wanted:
+                    share = shares[crc32(key) % count]
+                    share.write(_HEAD.pack(number, len(key), len(rows)) + key + rows)
         del series, with_series  # 12 MB each
         reader.name_of = _read_names(tables.get(NAMES), people).of
         for share in shares:

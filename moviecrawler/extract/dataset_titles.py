@@ -40,7 +40,7 @@ from moviecrawler.items import Credit, OtherTitle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from moviecrawler.extract.datasets import Part, Row, Table
+    from moviecrawler.extract.datasets import Row, Table
     from moviecrawler.items import Movie, Role
 
 _CAST: Final = frozenset({b"actor", b"actress", b"self"})
@@ -99,13 +99,13 @@ class TitleReader:
         movie.silent = sorted(silent)
         return movie
 
-    def title(self, part: Part) -> str | None:
+    def title(self, rows: bytes, key: bytes) -> str | None:
         """Return the title in a title's row of `title.basics`."""
-        return self._read(BASICS, part.key, {BASICS: part.rows}, lambda rows: required(rows[0][2]))
+        return self._read(BASICS, key, {BASICS: rows}, lambda rows: required(rows[0][2]))
 
-    def series_of(self, part: Part) -> bytes | None:
+    def series_of(self, rows: bytes, key: bytes) -> bytes | None:
         """Return the id of the series in an episode's row of `title.episode`."""
-        return self._read(EPISODE, part.key, {EPISODE: part.rows}, lambda rows: rows[0][1])
+        return self._read(EPISODE, key, {EPISODE: rows}, lambda rows: rows[0][1])
 
     def _read(
         self, name: str, key: bytes, parts: Mapping[str, bytes], make: Callable[[list[Row]], _Made]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TypeVar
 
 from isal import igzip, isal_zlib
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Blocks = Iterable[bytes]
 OnError = Callable[[ExtractionError], object]
 Row = tuple[bytes, ...]
+Part = tuple[bytes, bytes]
+"""All rows of one title, or person, in one dataset, as whole lines, and its id."""
 _T = TypeVar("_T")
 
 _HOME = "https://datasets.imdbws.com/"
@@ -170,20 +172,11 @@ def rating_of(row: Row) -> tuple[int, int]:
 # --- Rows -----------------------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """All rows of one title, or person, in one dataset."""
-
-    key: bytes
-    """Its id."""
-    rows: bytes
-    """Whole lines."""
-
-
 class Wanted(Protocol):
     """Ids of which the rows are wanted."""
 
-    def of(self, parts: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
-        """Return those of the rows, each with its id, whose id is wanted."""
+    def of(self, parts: Iterable[Part]) -> Iterable[Part]:
+        """Return those of the parts whose id is wanted."""
 
     def pattern(self, prefix: str) -> re.Pattern[bytes] | None:
         """Return what finds the begin of a wanted line with the line break before it; None when so many are wanted that it is slow."""
@@ -230,7 +223,7 @@ class Table:
 
     def each(self, make: Callable[[Row], _T | None], wanted: Wanted | None = None) -> Iterator[_T]:
         """Yield what `make` returns for each row, but None; it raises ValueError for a damaged one. Raises what `parts` does."""
-        chunks = self._chunks() if wanted is None else (part.rows for part in self.parts(wanted))
+        chunks = self._chunks() if wanted is None else (rows for rows, _ in self.parts(wanted))
         for lines in chunks:
             for line in lines[:-1].split(b"\n") if lines else ():
                 try:
@@ -274,15 +267,15 @@ class Table:
     def _parts_of(self, lines: bytes, wanted: Wanted | None, pattern: re.Pattern[bytes] | None) -> Iterator[Part]:
         """Yield the wanted rows of whole lines, which hold all rows of each title."""
         if wanted is None:
-            yield from (Part(key, rows) for rows, key in self._groups(lines))
+            yield from self._groups(lines)
         elif pattern is None or self._damaged(lines):
-            yield from (Part(key, rows) for rows, key in wanted.of(self._groups(lines)))
+            yield from wanted.of(self._groups(lines))
         else:
             lines, end = b"\n" + lines, 0
             while (found := pattern.search(lines, end)) is not None:
                 group = self._group.match(lines, found.start() + 1)
                 assert group is not None  # noqa: S101 - the pattern finds such lines alone
-                yield Part(group[2], group[1])
+                yield group[1], group[2]
                 end = group.end() - 1
 
     def _damaged(self, lines: bytes) -> bool:
@@ -305,10 +298,10 @@ class Table:
         """Return the error of a title's rows."""
         return ExtractionError(self.name, self.url, f"the rows of {key.decode(errors='replace')}: {reason}")
 
-    def _groups(self, lines: bytes) -> list[tuple[bytes, bytes]]:
+    def _groups(self, lines: bytes) -> list[Part]:
         """Return the rows of each title in whole lines, with its id."""
         if self._place == 0:
-            groups: list[tuple[bytes, bytes]] = self._group.findall(lines)
+            groups: list[Part] = self._group.findall(lines)
             if sum(len(rows) for rows, _ in groups) == len(lines):
                 return groups
         return [

@@ -52,7 +52,7 @@ def read(**rows: list[str]) -> tuple[Movie | None, list[ExtractionError]]:
     tables = {name: Table(name, [rows_of(name, *given[name])], damaged.append) for name in given}
     reader = TitleReader(tables)
     reader.name_of = NAMES.get
-    parts = {name: part.rows for name, table in tables.items() for part in table.parts() if part.key == KEY}
+    parts = {name: rows for name, table in tables.items() for rows, key in table.parts() if key == KEY}
     return reader.movie(KEY, parts), damaged
 
 
@@ -123,8 +123,8 @@ def test_text_that_is_not_utf_8_is_damage() -> None:
     damaged: list[ExtractionError] = []
     data = rows_of("title.basics", *GIVEN["title.basics"]).replace(b"Kettle", b"Kettl\xe9")
     table = Table("title.basics", [data], damaged.append)
-    (part,) = table.parts()
-    assert TitleReader({"title.basics": table}).movie(part.key, {"title.basics": part.rows}) is None
+    ((rows, key),) = table.parts()
+    assert TitleReader({"title.basics": table}).movie(key, {"title.basics": rows}) is None
     assert len(damaged) == 1
 
 
@@ -150,24 +150,24 @@ def blocks(data: bytes, size: int) -> Iterator[bytes]:
 def test_the_rows_of_a_title_stay_together_however_the_blocks_are_cut(size: int) -> None:
     data = rows_of("title.crew", *(rf"tt090000{number}|{n}|\N" for number in range(9) for n in range(number)))
     table = Table("title.crew", blocks(data, size), fail)
-    found = {part.key.decode(): part.rows.count(b"\n") for part in table.parts()}
+    found = {key.decode(): rows.count(b"\n") for rows, key in table.parts()}
     assert found == {f"tt090000{number}": number for number in range(1, 9)}
     table = Table("title.crew", blocks(data, size), fail)
-    assert [part.key for part in table.parts(IdSet([b"tt0900003", b"tt0999999"]))] == [b"tt0900003"]
+    assert [key for _, key in table.parts(IdSet([b"tt0900003", b"tt0999999"]))] == [b"tt0900003"]
     few, many = IdSet([b"tt0900005", b"tt0900002"]), IdSet(b"tt%07d" % number for number in range(2, 900_010, 3))
     for wanted in (few, many):  # looked for in another way each
         table = Table("title.crew", blocks(data, size), fail)
-        rows = {part.key: part.rows.count(b"\n") for part in table.parts(wanted)}
-        assert rows == {b"tt0900002": 2, b"tt0900005": 5} | ({b"tt0900008": 8} if wanted is many else {})
+        counts = {key: rows.count(b"\n") for rows, key in table.parts(wanted)}
+        assert counts == {b"tt0900002": 2, b"tt0900005": 5} | ({b"tt0900008": 8} if wanted is many else {})
 
 
 def test_rows_without_an_id_are_reported_and_passed_over() -> None:
     damaged: list[ExtractionError] = []
     data = rows_of("title.crew", r"tt0900001|\N|\N", "", r"oops|\N|\N", r"tt0900002|\N|\N")
-    assert [part.key for part in Table("title.crew", [data], damaged.append).parts()] == [b"tt0900001", b"tt0900002"]
+    assert [key for _, key in Table("title.crew", [data], damaged.append).parts()] == [b"tt0900001", b"tt0900002"]
     assert len(damaged) == 2
-    (part,) = Table("title.crew", [data], damaged.append).parts(IdSet([b"tt0900002"]))
-    assert (part.key, len(damaged)) == (b"tt0900002", 4)
+    ((_, key),) = Table("title.crew", [data], damaged.append).parts(IdSet([b"tt0900002"]))
+    assert (key, len(damaged)) == (b"tt0900002", 4)
     assert "oops" in str(damaged[1])
 
 
@@ -178,9 +178,9 @@ def test_columns_are_found_by_name_wherever_they_stand(name: str) -> None:
     values = {column: column for column in columns} | {COLUMNS[name][0]: key}
     text = "\t".join(columns) + "\n" + "\t".join(values[column] for column in columns) + "\n"
     table = Table(name, [text.encode()], fail)
-    (part,) = table.parts()
-    assert part.key == key.encode()
-    assert table.rows(part.rows)[0][1:] == tuple(column.encode() for column in COLUMNS[name][1:])
+    ((rows, found),) = table.parts()
+    assert found == key.encode()
+    assert table.rows(rows)[0][1:] == tuple(column.encode() for column in COLUMNS[name][1:])
     for missing in COLUMNS[name]:
         header = "\t".join("other" if column == missing else column for column in columns)
         with pytest.raises(ExtractionError, match="no such column") as error:
