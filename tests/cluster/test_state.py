@@ -107,6 +107,7 @@ def test_ids_of_two_projects_do_not_meet(state: ClusterState) -> None:
     state.schedule(job(1, "one"))
     state.schedule(job(1, "other"))
     assert [pending.job.project for pending in state.pending("other")] == ["other"]
+    assert [state.knows_jobs_of(project) for project in ("one", "other", "on")] == [True, True, False]
     assert state.cancel("one", "job1") == "pending"
     assert state.state_of("job1", "one") is None
     assert state.state_of("job1") == "pending"
