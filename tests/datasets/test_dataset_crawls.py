@@ -19,10 +19,11 @@ from twisted.python.failure import Failure
 from moviecrawler import settings as project
 from moviecrawler.datasets.downloads import DownloadError, RangedDownload
 from moviecrawler.datasets.joining import read_titles
+from moviecrawler.datasets.names import IdSet
 from moviecrawler.datasets.stored_facts import Pass, StoredFacts
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
-from moviecrawler.extract.datasets import COLUMNS
+from moviecrawler.extract.datasets import COLUMNS, Damage
 from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
 from moviecrawler.signals import item_completed
 from moviecrawler.spiders import imdb as imdb_spider
@@ -255,6 +256,18 @@ def test_a_title_whose_row_is_damaged_has_failed_and_only_the_first_damage_is_ke
     }
     assert "2 damaged rows, the first:" in caplog.text
     assert "the rows of tt0900001: 2 columns instead of 8" in caplog.text
+
+
+def test_a_person_without_a_name_that_can_be_read_has_none(tmp_path: Path) -> None:
+    put_all(tmp_path / "files")
+    put(tmp_path / "files", "name.basics", r"nm0900001|\N")
+    names = tmp_path / "files" / "name.basics.tsv.gz"
+    names.write_bytes(names.read_bytes() + gzip.compress(b"nm0900002\tBerit \xff\n"))
+    damage = Damage()
+    files = {name: tmp_path / "files" / f"{name}.tsv.gz" for name in COLUMNS}
+    (movie,) = read_titles(files, IdSet([b"tt0900001"]), damage)
+    assert [(credit.person_id, credit.name) for credit in movie.credits] == [("nm0900001", None), ("nm0900002", None)]
+    assert (damage.count, "nm0900002" in str(damage.first)) == (1, True)
 
 
 @pytest.mark.parametrize("fate", ["durable", "rejected", "dropped", "unknown"])
