@@ -126,6 +126,7 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
     "other IMDb id": (ours(director=LEVIN, number=7), theirs(director=LEVIN, imdb_id="tt0000008")),
     "IMDb id of a pilot": (ours("The Keeper Arrives", 1999, number=7), theirs("Brewick", 2003, imdb_id="tt0000007")),
     "two years before": (ours(year=2003, runtime=92), theirs(runtime=92)),
+    "date of a release two years later": (ours(year=2003), tomatoes(release_date="2003-04")),
     "date of another release": (ours(year=2011), tomatoes(year=1931, release_date="2011-04")),
     "one title in the other, director unknown": (ours(runtime=92), theirs("The Salt Harbour Murders", runtime=92)),
     "a relative of the director": (ours(director="Mara Levin"), theirs(director="Tobias Levin")),
@@ -160,6 +161,8 @@ def test_a_match_gives_its_score_and_reasons() -> None:
     assert match(a, theirs(director=QUARRIE)).reasons[-1] == "but other directors"
     cut = match(ours(year=1961, director=LEVIN, runtime=90), theirs(year=1985, director=LEVIN, runtime=131))
     assert cut.decision == "review"
+    sequel = match(ours("Harbour 2", director=LEVIN), theirs("Harbour 3", director=LEVIN))
+    assert (sequel.score, sequel.decision) == (1.5, "refused")
 
 
 def test_three_sites_become_one_row_with_the_surest_match_first() -> None:

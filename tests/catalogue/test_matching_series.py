@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.matching import join, match
-from moviecrawler.items import Credit, Movie
+from moviecrawler.items import Credit, Movie, Score
 
 
 def movie(site: Any, **fields: Any) -> Movie:
@@ -83,6 +83,8 @@ def show(site: Any, **fields: Any) -> Movie:
         ({"end_year": 2011, "season_count": 8}, {"year": 2019, "season_count": 8}, "refused"),
         ({"end_year": 2011, "creator": "Ida Quarrie"}, {"year": 2009, "creator": "Otto Brandt"}, "refused"),
         ({"season_count": 8}, {"season_count": 2}, "review"),
+        ({"season_count": 8}, {"season_count": 8}, "accepted"),
+        ({"season_count": 8, "scores": [Score(kind="imdb", value=6, count=12)]}, {"season_count": 8}, "review"),
         ({"season_count": 1}, {"season_count": 1}, "accepted"),  # a mini series
         ({"year": 2009}, {"year": 2004, "end_year": 2011, "creator": "Ida Quarrie"}, "review"),
         ({"year": 2009, "season_count": 4}, {"year": 2004, "end_year": 2011, "season_count": 4}, "accepted"),
