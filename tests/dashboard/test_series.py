@@ -123,6 +123,18 @@ def test_a_grid_of_40_seasons_of_30_episodes_has_each_number_in_its_place(databa
     assert len(page) < 400_000
 
 
+def test_a_season_beyond_those_that_are_listed_is_in_the_grid(database_url: str, titles: Titles) -> None:
+    write(database_url, IMDB)
+    execute(
+        database_url,
+        "INSERT INTO imdb_episodes SELECT 'tt' || 5000000 + s, 'tt0000001', s, 1, 'E', 2001, 5, 9 FROM generate_series(1, 201) s",
+    )
+    page = shown(titles, id_of(database_url, "tt0000001"))
+    assert "Season 200" in page
+    assert "Season 201" not in page
+    assert cells(page[page.index('<table class="grid">') :].split("</table>")[0])[-1][:2] == ["201", "5.0"]
+
+
 def test_a_number_can_be_read_on_every_colour() -> None:
     css = Path(str(STATIC.joinpath("dashboard.css"))).read_text("utf-8")
     text = re.search(r'rated-"\] a \{ color: (#\w+)', css)
