@@ -102,5 +102,5 @@ class Heartbeat:
             return None
         try:
             return msgspec.json.decode(self._memory[start + _LENGTH : start + _LENGTH + length], type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None

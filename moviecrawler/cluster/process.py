@@ -138,7 +138,7 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, RecursionError):
             self.report = msgspec.json.decode(self._report_text, type=Report)
         self.work = self._heartbeat.work
         self._heartbeat.close()

@@ -395,7 +395,7 @@ def decode(text: bytes, kind: type[T]) -> T | None:
     """Return decoded JSON of Redis; None when it is damaged, which is logged once."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         _log_damaged(text, getattr(kind, "__name__", str(kind)).strip("_"))
         return None
 

@@ -131,7 +131,7 @@ class Sources:
         text = state.client.get(state.keys.counts) if self.node.has_database else None
         try:
             return None if text is None else msgspec.json.decode(text, type=Counts)
-        except msgspec.DecodeError:  # another version's
+        except (msgspec.DecodeError, RecursionError):  # another version's
             return None
 
     # --- The frontier. Each method raises redis.RedisError and ConfigurationError -------------------------------------
@@ -203,7 +203,7 @@ class Sources:
         text: bytes | None = self.node.ask_frontier(lambda client: client.hget(CrawlKeys.SAMPLES, name))
         try:
             return None if text is None else read_sample(text)
-        except (msgspec.DecodeError, OSError):
+        except (msgspec.DecodeError, RecursionError, OSError):
             return None
 
     # --- Alarms -------------------------------------------------------------------------------------------------------

@@ -159,5 +159,5 @@ def read_figures(text: bytes) -> ProcessFigures | None:
     """Return what a process published; None for what another version did."""
     try:
         return msgspec.json.decode(text, type=ProcessFigures)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

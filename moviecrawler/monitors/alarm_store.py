@@ -241,5 +241,5 @@ def _decoded(text: str | None, type_: type[T]) -> T | None:
     """Return decoded JSON; None for no text, and for one that is damaged or of another version."""
     try:
         return None if text is None else msgspec.json.decode(text, type=type_)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

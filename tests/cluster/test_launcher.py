@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from moviecrawler.cluster.eggs import EggStore
 from moviecrawler.cluster.jobs import Job, Report
 from moviecrawler.cluster.launcher import ClusterLauncher, _HeldJob
 from moviecrawler.cluster.options import NodeOptions
+from moviecrawler.cluster.process import SpiderProcess
 from moviecrawler.cluster.state import ClusterState
 from tests.cluster.nodes import toy_egg
 
@@ -97,6 +99,27 @@ def test_node_that_can_start_no_process_gives_no_job_up(
     assert starts == [1, 2]
     assert launcher.state.counts() == (1, 0, 0)
     assert pause.call_args_list == [call(2), call(4)]  # others may do better
+
+
+def test_process_that_writes_nonsense_to_its_node_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    memories: list[int] = []
+    reactor = SimpleNamespace(
+        spawnProcess=lambda *_, **given: memories.append(os.dup(given["childFDs"][4])),
+        callLater=Mock(),
+    )
+    monkeypatch.setattr("moviecrawler.cluster.process.reactor", reactor)
+    process = SpiderProcess(JOB, Path("toy.egg"), {}, {}, hang_seconds=60)
+    process.start()
+    nested = b'{"x":' + b"[" * 50_000
+    process.childDataReceived(3, nested)
+    os.pwrite(memories[0], (4000).to_bytes(4, "little") + nested[:4000], 8)
+    os.close(memories[0])
+    process.transport = Mock()
+    well: Any = SimpleNamespace(value=SimpleNamespace(signal=None, exitCode=0))
+    process.processExited(well)
+    process.processEnded(well)
+    assert process.ended.called
+    assert (process.report, process.work, process.exit_code) == (None, None, 0)
 
 
 def test_job_that_this_node_takes_again_at_once_stays_its_own(

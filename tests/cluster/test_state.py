@@ -17,6 +17,9 @@ from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, ClusterState, LeaseLostError, NodeInfo, Process
 from tests.waiting import wait_for
 
+DEEP = '{"x":' + "[" * 50_000
+"""JSON that no decoder follows to its end."""
+
 
 @pytest.fixture
 def state(redis_url: str) -> Iterator[ClusterState]:
@@ -363,10 +366,11 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     redis_client.hset(keys.running, held.key, "rubbish")
     redis_client.hset(keys.running, "movies/none", '{"node": 5}')
     redis_client.hset(keys.node_infos, "b", '{"id": ')
+    redis_client.hset(keys.node_infos, "c", DEEP)
     redis_client.hset(keys.counters, "finished", "many")
     redis_client.hset(keys.deaths, held.key, "often")
     redis_client.hset(keys.starts, job(3).key, "twice")
-    redis_client.hset(keys.jobs, job(2).key, "{")
+    redis_client.hset(keys.jobs, job(2).key, DEEP)
     redis_client.hset(keys.results, "movies/old", "?\n?")
     redis_client.zadd(keys.finished, {"movies/old": 1})
     redis_client.set(keys.sequence, "last")

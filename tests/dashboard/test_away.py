@@ -13,12 +13,14 @@ from scrapyd.config import Config
 
 from moviecrawler.clock import utc_now
 from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.keys import Keys
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
 from moviecrawler.dashboard.site import Root
 from moviecrawler.extensions.crawl_keys import CrawlKeys
+from moviecrawler.monitors.keys import OPEN
 from tests.dashboard.operated import text_of
 from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
@@ -74,7 +76,6 @@ def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str
             text = page(path)
             if path != "titles":
                 assert "Not all can be shown. Redis can't be asked" in text, path
-        assert "needs attention: nothing" not in page("")
         assert "attention: a store can't be asked" in page("")
         redis.start()
         wait_for(lambda: "Not all" not in page("crawls"))
@@ -91,6 +92,19 @@ def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callabl
     assert "Neither DATABASE_URL nor REDIS_URL is set" in text["quality"]
     assert "could be read" not in text["quality"]
     assert "Due –" in text[""]
+
+
+def test_figures_that_cannot_be_read_are_left_out(
+    node_of: Callable[..., Callable[[str], str]], redis_url: str, redis_client: Any, database_url: str
+) -> None:
+    nested = '{"x":' + "[" * 50_000
+    page = node_of(redis_url, redis=redis_url, database=database_url)
+    redis_client.set(Keys("cluster").counts, nested)
+    redis_client.hset(CrawlKeys.STORES, "a", nested)
+    redis_client.hset(OPEN, "blocks/imdb", nested)
+    assert "The catalogue is being counted" in page("")
+    assert "None has told anything lately." in page("stores")
+    assert "No alarm stands." in page("quality")
 
 
 def test_pages_that_could_not_be_read_are_counted_without_a_database(
