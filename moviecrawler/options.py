@@ -93,7 +93,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     page_maxsize: Annotated[int, Meta(ge=1, le=1024**3)] = 16 * 1024 * 1024
     """Bytes of a page after decompression; the largest seen has 3.4 MB. Read by FastCompressionMiddleware."""
     dataset_part: Annotated[int, Meta(ge=65_536, le=1024**3), Job(most=64 * 1024 * 1024)] = 16 * 1024 * 1024
-    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by ImdbSpider."""
+    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by ImdbSpider and `scrapy catalogue import`."""
 
 
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):

@@ -35,7 +35,8 @@ class Fetcher:
 
     async def get(self, url: str, headers: Mapping[str, str]) -> Response:
         """Return the answer to a request, whatever its status. Raises DownloadError when there is none."""
-        return await self._ask(Request(url, headers=dict(headers), callback=NO_CALLBACK, dont_filter=True))
+        meta = {"expects": "other"}
+        return await self._ask(Request(url, headers=dict(headers), meta=meta, callback=NO_CALLBACK, dont_filter=True))
 
     async def download(self, files: Mapping[str, Path]) -> None:
         """Bring the file of each URL up to date, in parts, going on where an earlier try was broken off.
@@ -58,14 +59,17 @@ class _FetchSpider(scrapy.Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Leave out what is for the crawl of a site, such as the circuit that a missing file would open."""
+        """Leave out what is for the crawl of a site, such as the circuit that a missing file would open, and Scrapy's own extensions.
+
+        One of these would write an empty feed over that of a crawl.
+        """
         super().update_settings(settings)
         middlewares = settings.getdict("DOWNLOADER_MIDDLEWARES")
         middlewares["moviecrawler.middlewares.blocks.SiteBlockMiddleware"] = None
         changed = {
-            **{key: {} for key in ("ADDONS", "EXTENSIONS", "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")},
-            "AUTOTHROTTLE_ENABLED": False,
+            **{key: {} for key in ("ADDONS", "EXTENSIONS", "EXTENSIONS_BASE", "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")},
             "DOWNLOADER_MIDDLEWARES": middlewares,
+            "JOBDIR": None,  # what waits there is for another spider
             "USER_AGENT": user_agent(settings),
         }
         for name, value in changed.items():
@@ -85,10 +89,11 @@ class _FetchSpider(scrapy.Spider):
 def run_fetching(settings: BaseSettings, work: Callable[[Fetcher], Awaitable[None]]) -> None:
     """Run what fetches, in a crawl of its own; once in a process, as Twisted's reactor can't be started again.
 
-    Raises what the work raises. Ctrl-C ends it at once; what was fetched by then is gone on with the next time.
+    Raises what the work raises. Warnings are logged, and all that `--loglevel` asks for. Ctrl-C ends it at once; what was
+    fetched by then is gone on with the next time.
     """
     settings = settings.copy()
-    settings.set("LOG_INSTALL_ROOT_HANDLER", False)
+    settings.set("LOG_LEVEL", "WARNING", priority="project")
     process = AsyncCrawlerProcess(cast("Settings", settings))
     crawler = process.create_crawler(_FetchSpider)
     crawling = process.crawl(crawler, work=work)

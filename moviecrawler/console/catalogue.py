@@ -36,6 +36,7 @@ from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import Site, TitleKind
+from moviecrawler.option_types import is_http_url
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.texts import printable
@@ -223,6 +224,8 @@ def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
             raise ConfigurationError(f"name one source: {', '.join(_SOURCES)}")
         if names[0] == "csv" and opts.origin is None:
             raise ConfigurationError("csv needs the file: --from FILE")
+        if opts.origin is not None and "://" in opts.origin:
+            _check_url(opts.origin)
         return names[0], _selection(opts)
     if action == "boost":
         if not names:
@@ -244,6 +247,16 @@ def _parse(action: str, names: Sequence[str], opts: argparse.Namespace) -> Any:
     if names:
         raise ConfigurationError(f"{action} takes no argument {names[0]!r}")
     return None
+
+
+def _check_url(origin: str) -> None:
+    """Raise ConfigurationError for a URL that nothing can be fetched from; the origin is stored as a part of the source's name."""
+    if "@" in origin:
+        raise ConfigurationError(
+            "--from has an @, as if it held a password, and would be stored; fetch the files by hand, and name where they are"
+        )
+    if not is_http_url(origin):
+        raise ConfigurationError(f"--from is {origin!r}; give a path, or a URL such as https://example.org/files")
 
 
 def _named(text: str) -> tuple[Site, str]:

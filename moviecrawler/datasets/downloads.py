@@ -37,6 +37,8 @@ _BLOCK = 1 << 20
 _MB = 1_000_000
 _MISSING = frozenset({403, 404, 410})
 """Statuses of a file that isn't there; a bucket that may not be listed says 403."""
+_ANSWERS = [status for status in range(200, 600) if status not in {301, 302, 303, 307, 308}]
+"""Statuses that come here, whatever they say. Redirects are followed."""
 _CONTENT_RANGE = re.compile(r"^bytes (\d+)-(\d+)/(\d+)$")
 
 
@@ -191,7 +193,7 @@ class Downloads:
     def __init__(self, files: Mapping[str, Path], part: int, **meta: Any) -> None:
         """Keep the file of each URL at a path, and ask for `part` bytes at a time, with `meta` in the requests."""
         self.files = {url: RangedDownload(path, part) for url, path in files.items()}
-        self._meta = meta
+        self._meta = {**meta, "expects": "other", "handle_httpstatus_list": _ANSWERS}
         self._waiting = deque(self.files)
         self._began: tuple[float, int] | None = None
         self._next_line = 0.0
@@ -199,8 +201,8 @@ class Downloads:
     def next_request(self, most: int | None = None) -> Request:
         """Return the request for the next part of the file whose turn it is, or for `most` bytes of it."""
         url = self._waiting[0]
-        meta = {**self._meta, "handle_httpstatus_all": True}
-        return Request(url, headers=self.files[url].headers(most), meta=meta, callback=NO_CALLBACK, dont_filter=True)
+        headers = self.files[url].headers(most)
+        return Request(url, headers=headers, meta=dict(self._meta), callback=NO_CALLBACK, dont_filter=True)
 
     async def accept(self, response: Response) -> None:
         """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, or can't be kept."""

@@ -243,7 +243,6 @@ class ImdbSpider(MovieSpider):
         self.downloads = Downloads(
             {f"{home}/{path.name}": path for path in self.files.values()},
             self.settings.getint("DATASET_PART"),
-            expects="other",
             site="imdb-datasets",
         )
         first = self.downloads.next_request(_FIRST_BYTES)

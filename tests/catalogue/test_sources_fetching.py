@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -55,15 +56,21 @@ def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_
 
     body = server.files[f"/{BASICS}"]
     server.replies[f"/{BASICS}"] = trouble
-    first = import_episodes(server, tmp_path, database_url, DOWNLOAD_TIMEOUT="0.5")
-    assert (first.code, "1 episodes added" in first.output) == (0, True), first.log
+    server.replies[f"/{RATINGS}"] = lambda _: (302, {"Location": f"/moved/{RATINGS}"}, b"")
+    server.files[f"/moved/{RATINGS}"] = server.files[f"/{RATINGS}"]
+    (tmp_path / "feed.csv").write_text("what a crawl has stored", encoding="ascii")
+    feed = {"feed.csv": {"format": "csv", "overwrite": True}}
+    settings = {"DOWNLOAD_TIMEOUT": "0.5", "PAGE_MAXSIZE": str(PART // 2), "FEEDS": json.dumps(feed)}
+    first = import_episodes(server, tmp_path, database_url, **settings)
+    assert (first.code, "1 episodes added" in first.output, first.log) == (0, True, "")
     assert (tmp_path / "datasets" / BASICS).read_bytes() == body
+    assert (tmp_path / "feed.csv").read_text(encoding="ascii") == "what a crawl has stored"
     parts = [asked.headers["range"] for asked in server.asked if asked.path == f"/{BASICS}"]
     assert len(parts) == 3 * -(-len(body) // PART)
     (agent,) = {asked.headers["user-agent"] for asked in server.asked}
     assert (agent.startswith("moviecrawler/"), agent.endswith(" (+https://example.org)")) == (True, True)
 
-    del server.replies[f"/{BASICS}"]
+    server.replies.clear()
     server.asked.clear()
     again = import_episodes(server, tmp_path, database_url)
     assert (again.code, "has not changed" in again.output) == (0, True), again.log
@@ -76,6 +83,7 @@ def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_
     ("path", "reply", "told", "tries"),
     [
         ("/robots.txt", (200, {}, b"User-agent: *\nDisallow: /\n"), "robots.txt; or fetch it by hand", 0),
+        ("/robots.txt", (503, {}, b""), "can't be fetched (HTTP status 503), so nothing is fetched there", 0),
         (f"/{EPISODES}", (503, {}, b""), "HTTP status 503", 4),
         (f"/{EPISODES}", (429, {"Retry-After": "3600"}, b""), "HTTP status 429", 1),
     ],

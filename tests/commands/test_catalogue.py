@@ -193,6 +193,8 @@ def test_what_pages_and_files_say_never_commands_a_terminal(run: Run, database_u
         (["import", "imdb", "--kinds", "film"], "--kinds names 'film'"),
         (["import", "imdb", "--years", "x"], "--years is 'x'"),
         (["import", "csv"], "csv needs the file: --from FILE"),
+        (["import", "imdb", "--from", "file:///tmp"], "--from is 'file:///tmp'; give a path, or a URL such as"),
+        (["import", "imdb", "--from", "http://me:secret@127.0.0.1"], "--from has an @, as if it held a password"),
         (["boost", "0111161"], "'0111161' is no title"),
         (["boost", "tv/salt"], "'tv/salt' may be a title of metacritic and rottentomatoes; give its URL"),
         (["boost", "tt0111161", "--by", "-1"], "--by is '-1'"),
