@@ -133,10 +133,10 @@ class EggStore:
             spiders=spiders,
             added_at=self._state.now(),
         )
-        before = self._state.client.hget(self._key, f"{project}/{version}")
+        known = self._state.client.hget(self._key, f"{project}/{version}")
         self._state.client.hset(self._key, f"{project}/{version}", msgspec.json.encode(egg))
-        if before is not None:
-            self._delete_unused(msgspec.json.decode(before, type=Egg).sha256)
+        if known is not None and (before := decode(known, Egg)) is not None:
+            self._delete_unused(before.sha256)
         for old in self.list(project)[: -self._keep]:
             with suppress(UnknownVersionError):  # another node has deleted it already
                 self.delete(project, old)

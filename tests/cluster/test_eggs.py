@@ -92,6 +92,14 @@ def test_egg_comes_back_as_it_was_and_the_latest_deploy_is_the_latest_version(st
     assert store.list("toy")[-1] == "1763730000"
 
 
+def test_version_whose_data_is_damaged_can_be_deployed_again(store: EggStore) -> None:
+    put(store)
+    store._state.client.hset(store._key, "toy/1", "{")
+    assert store.list("toy") == []
+    put(store)
+    assert store.list("toy") == ["1"]
+
+
 def test_two_deploys_at_once_may_remove_the_same_old_version(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     store = make(versions_to_keep=1)
     put(store, "1")
