@@ -92,7 +92,9 @@ def check_setting(name: str, value: str) -> None:
     form = form_of(kind, rule)
     try:
         given = msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError:
+        if type(given) is int:
+            int(value)  # as Scrapy reads it; msgspec takes 1e2 and 300.0, too
+    except (msgspec.ValidationError, ValueError):
         given = None
     if given is None or (most is not None and given > most) or (rule is not None and not rule.fits(value)):
         limited = "" if most is None else f", and at most {most:,.10g} for a job"

@@ -60,6 +60,14 @@ def test_value_of_another_type_is_refused_with_what_would_be_right(name: str) ->
             check_setting(name, value)
 
 
+@pytest.mark.parametrize("name", ["MEMUSAGE_LIMIT_MB", "CONCURRENT_REQUESTS", "FRONTIER_MAX_PAGES"])
+def test_whole_number_is_written_as_one(name: str) -> None:
+    for value in ("300.0", "1e2"):
+        with pytest.raises(ConfigurationError, match=f"setting {name} is '{value}'; give a whole number from"):
+            check_setting(name, value)
+    check_setting(name, "300")
+
+
 def test_usual_values_are_taken() -> None:
     for name, value in {
         "DOWNLOAD_DELAY": "0.25",
