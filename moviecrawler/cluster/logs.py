@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +46,7 @@ _THREADS = 8
 """Logs that are read at once; others wait."""
 _PART = "part"
 """Query parameter that asks for the node's own part only: the first and last start, with a hyphen; 0-0 for all."""
+_PART_FORM = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 
 def request_log(url: str, headers: Mapping[str, str], silent_seconds: float = _SILENT_SECONDS) -> requests.Response:
@@ -154,10 +156,10 @@ class JobLog(ClusterResource):
     def render_GET(self, request: Request, *, own: str | None) -> dict[str, Any]:
         here = self._path.is_file()
         if own is not None:
-            first, _, last = own.partition("-")
-            if not here or not first.isdecimal() or not last.isdecimal():
+            asked = _PART_FORM.fullmatch(own)
+            if not here or asked is None:
                 raise error_response("there is no such log", http.NOT_FOUND)
-            return {"parts": [_Part(self.node.name, None, int(first), int(last))]}
+            return {"parts": [_Part(self.node.name, None, int(asked[1]), int(asked[2]))]}
         urls = {node.name: node.url for node in self.node.state.nodes() if node.name != self.node.name}
         parts: list[_Part] = []
         starts = self.node.state.starts(f"{self._project}/{self._job}")
