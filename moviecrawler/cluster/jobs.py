@@ -23,7 +23,7 @@ _NAMES = {
     "spider": (re.compile(r"[^\W_][^\x00-\x1f\x7f/\\]{0,127}"), ", which no spider is called"),
     "jobid": (re.compile(r"\w[\w.-]{0,127}", re.ASCII), f"; use up to 128 {_PLAIN}"),
 }
-"""What each name may be: spiders become folders' names, and jobs files'. And how the sentence on a wrong one ends."""
+"""By what is named: the form of the name, and the end of the sentence on a wrong one. Spiders' names become folders, and jobs' ids files."""
 _NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 _MAX_VALUES = 64
 """Settings, and arguments, of a job."""

@@ -59,7 +59,7 @@ NOTICES = {
     "no-dead-letter": "It was not there any more, or is no request that can be queued again.",
     "accepted": "Accepted: the page is this title's.",
     "refused": "Refused: the page is not this title's, and won't be tried again.",
-    "no-review": "Nothing of that is under review any more.",
+    "no-review": "That is not under review any more.",
     "boosted": "Boosted: it is fetched before all others, on every site, at most once a week.",
     "no-title": "The catalogue has no such title.",
     "new-normal": "Accepted as the new normal: the alarm has ended.",

@@ -103,7 +103,7 @@ def test_figures_that_cannot_be_read_are_left_out(
     redis_client.hset(CrawlKeys.STORES, "a", nested)
     redis_client.hset(OPEN, "blocks/imdb", nested)
     assert "The catalogue is being counted" in page("")
-    assert "None has told anything lately." in page("stores")
+    assert "No process has reported lately." in page("stores")
     assert "No alarm stands." in page("quality")
 
 

@@ -206,6 +206,7 @@ def test_titles_have_the_scores_of_the_scoreboard(world: Operated) -> None:
         "SELECT title_id, title, year, imdb_rating::float FROM scoreboard WHERE title_id < 900000 AND imdb_rating IS NOT NULL"
         " ORDER BY title_id LIMIT 3"
     )
+    assert len(rows) == 3
     for title_id, title, year, rating in rows:
         page = text_of(world.page(query("/titles", q=title)))
         assert f"{title} {year} movie {rating:g} " in page or f"{title} {year} series {rating:g} " in page
