@@ -77,6 +77,8 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     DatasetFacts."""
     metacritic_url: BaseUrl = "https://www.metacritic.com"
     metacritic_api_url: BaseUrl = "https://backend.metacritic.com"
+    """The host of Metacritic's JSON: lists, and what pages are made of. Set it with METACRITIC_URL; `spiders/README.md` says what
+    one alone does. Read by MetacriticSpider."""
     rottentomatoes_url: BaseUrl = "https://www.rottentomatoes.com"
     contact: Annotated[str, _HEADER] = ""
     """An address or a URL where a site's people can reach the operator; the spiders add it to USER_AGENT."""

@@ -1,4 +1,4 @@
-"""Reading the SQL and Lua that stand beside a package's modules."""
+"""Reading the files, such as SQL and Lua, that stand beside a package's modules."""
 
 from __future__ import annotations
 

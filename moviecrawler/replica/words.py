@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 
-_LISTS = tomllib.loads((resources.files(__package__) / "words.toml").read_text("utf-8"))
+from moviecrawler.package_files import read_package_file
+
+_LISTS = tomllib.loads(read_package_file("moviecrawler.replica", "words.toml"))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
-from moviecrawler.urls import HOMES
+from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,6 @@ FINDER_LISTS = {
     f"{prefix}{name}": (number, order) for prefix, number in (("", 2), ("tv-", 1)) for name, order in _ORDERS.items()
 }
 """The finder's number for films or series, and its name for the order, by the names of the lists."""
-_LIVE = {HOMES["metacritic"], "https://backend.metacritic.com"}
 _COMPOSER = "/composer/metacritic/pages"
 _COMPOSED = {"movie": "movies", "tv": "shows"}
 """What the JSON host calls each kind of titles."""
@@ -119,7 +118,7 @@ class MetacriticSpider(SitemapSpider):
     # --- Titles -------------------------------------------------------------------------------------------------------
 
     json_host: str
-    """Where lists and titles are asked for: METACRITIC_API_URL, but the pages' host where only that is a stand-in."""
+    """Where lists and titles are asked for: METACRITIC_API_URL, but METACRITIC_URL where only that is a stand-in."""
     asks_json_host: bool
     """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
     failures_of_json_host: int
@@ -127,11 +126,19 @@ class MetacriticSpider(SitemapSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider. It asks the JSON host only if both hosts are the live ones, or neither is."""
+        """Create the spider. It asks the JSON host for titles only if both hosts are live ones, or neither is.
+
+        A crawl of a stand-in of the pages sends nothing to the live JSON host, also no list and no redirect.
+        """
         spider = super().from_crawler(crawler, *args, **arguments)
-        pages_are_live, json_is_live = (crawler.settings[name].rstrip("/") in _LIVE for name in cls.home_settings())
-        is_alone = json_is_live and not pages_are_live  # a stand-in of pages sends nothing to the live site
-        spider.json_host = (spider.home if is_alone else crawler.settings["METACRITIC_API_URL"]).rstrip("/")
+        json_host = crawler.settings["METACRITIC_API_URL"]
+        pages_are_live, json_is_live = (site_of(host) == cls.site for host in (spider.home, json_host))
+        if json_is_live and not pages_are_live:
+            json_host = spider.home
+            spider.allowed_domains = [urlsplit(spider.home).hostname or ""]
+            message = "METACRITIC_URL is no live host, but METACRITIC_API_URL is: all is asked for at METACRITIC_URL"
+            logger.info(message, extra={"spider": spider})
+        spider.json_host = json_host.rstrip("/")
         spider.failures_of_json_host = 0
         spider.asks_json_host = pages_are_live == json_is_live
         return spider

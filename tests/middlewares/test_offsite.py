@@ -45,7 +45,9 @@ def test_what_is_redirected_to_another_host_has_failed_and_the_host_is_not_asked
         ("https://www.metacritic.com", "http://www.metacritic.com/movie/a/", False),
         ("https://www.metacritic.com", "http://169.254.169.254/latest/meta-data/", False),
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000/movie/a/", True),
-        ("http://127.0.0.1:8000", "http://backend.metacritic.com/", False),
+        ("http://127.0.0.1:8000", "https://backend.metacritic.com/", False),
+        ("https://www.metacritic.com", "https://backend.metacritic.com/", True),
+        ("https://www.metacritic.com", "http://backend.metacritic.com/", False),
     ],
 )
 @pytest.mark.parametrize("dont_filter", [False, True])

@@ -112,7 +112,8 @@ STAND_IN, OTHER = "http://127.0.0.1:8001", "http://127.0.0.1:8002"
         ({}, "https://backend.metacritic.com"),
         ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": OTHER}, OTHER),
         ({"METACRITIC_API_URL": OTHER}, OTHER),
-        ({"METACRITIC_URL": STAND_IN}, STAND_IN),
+        ({"METACRITIC_URL": STAND_IN + "/"}, STAND_IN),
+        ({"METACRITIC_URL": "https://metacritic.com"}, "https://backend.metacritic.com"),
     ],
 )
 def test_lists_are_asked_for_at_the_json_host_unless_that_alone_is_live(settings: dict[str, str], host: str) -> None:
