@@ -73,9 +73,11 @@ class Progress:
         """Begin to show."""
         self.started = time.monotonic()
         if self.mode == "bar":
-            level = min((handler.level for handler in logging.root.handlers), default=logging.NOTSET)
-            self.stack.enter_context(logging_redirect_tqdm())
-            logging.root.handlers[-1].setLevel(level)  # tqdm's handler takes over all but that
+            streams = (one for one in logging.root.handlers if isinstance(one, logging.StreamHandler))
+            # A log that goes to a file, or nowhere, stays there.
+            if shown := [handler for handler in streams if handler.stream is sys.stderr]:
+                self.stack.enter_context(logging_redirect_tqdm())
+                logging.root.handlers[-1].setLevel(shown[0].level)  # tqdm's handler takes over all but that
             self.bar = self.stack.enter_context(
                 tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
             )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
 import termios
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from scrapy.utils.spider import DefaultSpider
+from scrapy.utils.test import get_crawler
 
+from moviecrawler.extensions.progress import Progress
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import LONGEST, change, crawl, environment, scrapy
 from tests.processes import printed
@@ -74,3 +80,24 @@ def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_
     assert "20/20" in text
     assert "tt0000001 absent: HTTP status 404" in text
     assert "DEBUG" not in text
+
+
+def test_log_in_a_file_is_not_shown_above_the_bar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawler = get_crawler(DefaultSpider)
+    spider = DefaultSpider.from_crawler(crawler, name="imdb")
+    progress = Progress(crawler, "bar", 60)
+
+    async def run() -> None:
+        progress.spider_opened(spider)
+        logging.getLogger("any").error("a line of the log")
+        progress.spider_closed("finished")
+
+    with closing(logging.FileHandler(tmp_path / "log")) as handler:
+        monkeypatch.setattr(logging.root, "handlers", [handler])
+        asyncio.run(run())
+    assert (tmp_path / "log").read_text() == "a line of the log\n"
+    shown = capsys.readouterr().err
+    assert "imdb: 0 titles" in shown
+    assert "a line of the log" not in shown
