@@ -129,7 +129,7 @@ class Replica:
             case Fault.NOT_FOUND:
                 return await self._send(site, request, not_found(site))
             case _:
-                return await self._send(site, request, _small(*(_SPOILED.get((fault, site)) or _SPOILED[fault])))
+                return await self._send(site, request, _SPOILED.get((fault, site)) or _SPOILED[fault])
 
     async def _serve(self, site: Site, request: web.Request, *, truncated: bool) -> web.StreamResponse:
         query = {name: value for name, value in request.query.items() if name != _REDIRECTED}
@@ -281,26 +281,27 @@ def _requested(request: web.Request, etag: str, size: int) -> tuple[int, int, in
     return web.HTTPPartialContent.status_code, start, end
 
 
-_SPOILED: dict[Fault | tuple[Fault, Site], tuple[Any, ...]] = {
-    (Fault.CHALLENGE, "imdb"): (
-        *(202, "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>"),
-        {"x-amzn-waf-action": "challenge"},
-    ),
-    (Fault.CHALLENGE, "metacritic"): (403, "Just a moment...", {"cf-mitigated": "challenge"}),
-    Fault.CHALLENGE: (403, "Access Denied"),
-    Fault.FORBIDDEN: (403, "Access Denied"),
-    Fault.RATE_LIMITED: (429, "Too Many Requests", {"Retry-After": "30"}),
-    Fault.THROTTLE: (200, "Please try again later"),
-    Fault.SERVER_ERROR: (500, "Internal Server Error"),
-}
-"""The status, the text and the headers of what stands in for the proper answer, on one site or on all others."""
-
-
 def _small(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
     """Return a page of less than 2 kB."""
     title = "" if text.startswith("<") else f"<title>{text}</title>"
     page = f'<!DOCTYPE html><html><head>{title}</head><body><div id="main">{text}</div></body></html>'
     return Answer(Body(page.encode()), HTML, status, dict(headers or {}))
+
+
+_SPOILED: dict[Fault | tuple[Fault, Site], Answer] = {
+    (Fault.CHALLENGE, "imdb"): _small(
+        202,
+        "<script>window.awsWafCookieDomainList = []; window.gokuProps = {};</script>",
+        {"x-amzn-waf-action": "challenge"},
+    ),
+    (Fault.CHALLENGE, "metacritic"): _small(403, "Just a moment...", {"cf-mitigated": "challenge"}),
+    Fault.CHALLENGE: _small(403, "Access Denied"),
+    Fault.FORBIDDEN: _small(403, "Access Denied"),
+    Fault.RATE_LIMITED: _small(429, "Too Many Requests", {"Retry-After": "30"}),
+    Fault.THROTTLE: _small(200, "Please try again later"),
+    Fault.SERVER_ERROR: _small(500, "Internal Server Error"),
+}
+"""What stands in for the proper answer, on one site or on all others."""
 
 
 def _reset_connection(request: web.Request) -> None:

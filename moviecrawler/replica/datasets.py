@@ -71,7 +71,7 @@ class Dataset:
 
     @functools.cached_property
     def _members(self) -> list[tuple[_Section, int, bool]]:
-        """For each member after the header's its section, its number in it, and whether it is full."""
+        """Section, number within it, and whether it is full, of each member after the header's."""
         return [
             (section, number, is_full)
             for section in self._table.sections

@@ -26,9 +26,9 @@ POSTER_SIZE = (1000, 1500)
 _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10
 _RANKED = 2_000
-"""Of so many titles a page tells the rank among the top rated, which goes on beyond the chart."""
+"""How many of the most popular titles have a rank among the top rated on their pages, also beyond the chart."""
 _UNKNOWN = "Unknown"
-"""The season of episodes of none."""
+"""What the site calls the season of an episode that has none."""
 
 WATCH_CATEGORIES: dict[OfferKind, str] = {
     "free": "FREE",

@@ -43,7 +43,7 @@ _FIRST_ID, _IDS_OF_SERIES = 90_000_000, 128
 """A series has 128 ids, its own and then its episodes'. As text they stand behind those of all movies."""
 _BETWEEN_SEASONS, _BETWEEN_EPISODES, _TO_SPECIAL = timedelta(364), timedelta(7), timedelta(180)
 _MOSTLY_REVIEWED = 0.75
-"""Of its seasons: from there on Rotten Tomatoes gives a series scores of its own."""
+"""The share of a series' seasons that have a score from which on Rotten Tomatoes gives the series one."""
 _FORMS = ("The {} Files", "{}", "{} Street", "Inside the {}")
 _EPISODE_FORMS = ("The {} {}", "{} {}", "A {} {}", "{} and {}")
 _CERTIFICATES = ("TV-14", "TV-MA", "TV-PG", None)
@@ -376,7 +376,7 @@ class SeriesCatalogue(Titles):
     def _of_rottentomatoes(
         self, index: int, release: Release, seasons: tuple[Season, ...]
     ) -> RottenTomatoesFacts | None:
-        """Return a series' facts, whose scores are the means of its seasons', where nearly all of them have any."""
+        """Return a series' facts, whose scores are the means of its seasons', where most of them have one."""
         if index not in self.listed["rottentomatoes"]:
             return None
         numbered = [season.rottentomatoes for season in seasons if season.number and season.rottentomatoes]

@@ -136,7 +136,7 @@ class Generated:
     # --- Sitemaps -----------------------------------------------------------------------------------------------------
 
     def _sitemap_index(self, names: list[str], host: str) -> Answer:
-        """Return the index of the sitemaps of these names, which have so many parts each."""
+        """Return an index of all parts of the sitemaps of these names."""
         parts = ((name, part) for name in names for part in range(-(-self._listed(name)[0] // SITEMAP_PART)))
         return Answer(_xml("sitemapindex", "sitemap", (f"{host}{name}{part}.xml" for name, part in parts)), _XML)
 

@@ -238,8 +238,8 @@ class Title:
 
 
 def known(facts: _T | None) -> _T:
-    """Return the facts of a title that the site has."""
-    assert facts is not None  # noqa: S101 - the title was found by them
+    """Return what can't be None here, such as the facts of a title on a site that has it."""
+    assert facts is not None  # noqa: S101 - the caller knows, and the type does not say so
     return facts
 
 

@@ -55,7 +55,7 @@ class Traits:
     awards: tuple[tuple[str, int, int], ...] = ()
     """Event, wins and nominations, the wins among them; of movies only."""
     similar: tuple[int, ...] = ()
-    """Indexes of the movies that a site recommends, which may lack some."""
+    """Indexes of movies, of which a site recommends those that it has."""
     follows: tuple[str, int] | None = None
     """What another movie is to this one, and its index."""
 
@@ -125,7 +125,7 @@ def traits_of(catalogue: Catalogue, title: Title) -> Traits:
 
 
 def recommended(catalogue: Catalogue, site: SlugSite, traits: Traits) -> list[int]:
-    """Return the indexes of the movies that a site recommends, which it has all."""
+    """Return the indexes of the movies that a site recommends: the similar ones that it has."""
     return [index for index in traits.similar if index in catalogue.listed[site]]
 
 
