@@ -178,5 +178,5 @@ async def fetch_again(client: Any, id_: str, start_urls: dict[Site, str]) -> boo
 def _read(stored: dict[bytes, bytes]) -> RejectedItem | None:
     try:
         return msgspec.json.decode(stored.get(b"item", b""), type=RejectedItem)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -124,7 +124,7 @@ def _dead_letter(keys: Keys, letter_id: bytes, letter: bytes) -> DeadLetter:
     first, _, entry = letter.partition(b"\n")
     try:
         head = msgspec.json.decode(first, type=_Head)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         head = _Head(reason="set aside by another program")
     return DeadLetter(
         site=keys.site,

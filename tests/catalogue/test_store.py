@@ -123,6 +123,15 @@ def test_claims_read_indexes_and_no_table_from_end_to_end(store: Catalogued) -> 
         assert "Seq Scan on title_sites" not in each, each
 
 
+def test_several_processes_of_postgres_count_the_titles_of_a_large_catalogue(store: Catalogued) -> None:
+    with store.transaction() as cursor:
+        for cost in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+            cursor.execute(f"SET LOCAL {cost} = 0")
+        cursor.execute("EXPLAIN " + read_sql("status.sql"), {"now": NOW, "today": NOW, "fresh_year": 2026})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Partial HashAggregate" in plan or "Partial GroupAggregate" in plan, plan
+
+
 def test_the_order_of_claims_is_that_of_the_lanes(store: Catalogued) -> None:
     store.bring_in(*(row(number, popularity=float(number % 7)) for number in range(60)))
     # All states of a title, in all mixtures that matter.

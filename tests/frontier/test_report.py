@@ -265,9 +265,12 @@ NESTED = "[" * 5000
 @pytest.mark.parametrize(
     "letter",
     ["", "x", NESTED, '{"reason":1}', '{"reason":"r","at":"x"}\n', f'{{"reason":"r","at":1}}\n{"2" * 35}{NESTED}', "\n" * 9,
-     '{"reason":"r","at":1}\n' + "2" * 35 + '[1,[2],"imdb",4,5,6,7,8,9,10,11]'],
+     '{"reason":"r","at":1}\n' + "2" * 35 + '[1,[2],"imdb",4,5,6,7,8,9,10,11]',
+     b'{"reason":"\xff","at":1}\n', b'{"reason":"r","at":1}\n' + b"2" * 35 + b'["\xff"]'],
 )  # fmt: skip
-async def test_what_others_have_set_aside_breaks_nothing(client: Any, redis_client: redis.Redis, letter: str) -> None:
+async def test_what_others_have_set_aside_breaks_nothing(
+    client: Any, redis_client: redis.Redis, letter: str | bytes
+) -> None:
     keys = add(redis_client, "imdb", "a", hours=0)
     redis_client.hset(keys.dead_letters, b"\xff", letter)
 
