@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.http.request import NO_CALLBACK
+
+from moviecrawler.frontier.engine import is_closing
 
 if TYPE_CHECKING:
     from typing import Self
@@ -60,6 +63,8 @@ class BackoffRetryMiddleware(RetryMiddleware):
         self, request: Request, response: Response
     ) -> Request | Response:
         """Return the response, or after a wait the request again when its status is one of RETRY_HTTP_CODES."""
+        if self._is_unwanted(request):
+            return response
         result = super().process_response(request, response)
         if isinstance(result, Request):
             await self.backoff.wait(result)
@@ -69,7 +74,14 @@ class BackoffRetryMiddleware(RetryMiddleware):
         self, request: Request, exception: Exception
     ) -> Request | Response | None:
         """Return, after a wait, the request again when the exception is one of RETRY_EXCEPTIONS, else None."""
+        if self._is_unwanted(request):
+            return None
         result = super().process_exception(request, exception)
         if isinstance(result, Request):
             await self.backoff.wait(result)
         return result
+
+    def _is_unwanted(self, request: Request) -> bool:
+        """Return whether it is for a part of a file, and the crawl ends, which waits for it: such a retry doesn't go to the queue."""
+        is_part = request.callback is NO_CALLBACK and request.meta.get("expects") == "other"
+        return is_part and is_closing(self.crawler.engine)

@@ -282,6 +282,10 @@ class ImdbSpider(MovieSpider):
         self.pass_done.set()
 
     def _datasets_missed(self, reason: str) -> Iterator[Any]:
+        """Yield a Miss for each title that was not read; none when the crawl was told to end, as they stay to be done then."""
+        if is_closing(self.crawler.engine):
+            logger.info("IMDb's datasets are not read to their end: %s", reason, extra={"spider": self})
+            return
         if self.refused_list is not None:
             yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
         self.refused_list = None

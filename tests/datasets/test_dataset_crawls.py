@@ -24,6 +24,7 @@ from moviecrawler.datasets.stored_facts import Pass, StoredFacts
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extract.datasets import COLUMNS, Damage
+from moviecrawler.frontier.engine import NotSent
 from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
 from moviecrawler.signals import item_completed
 from moviecrawler.spiders import imdb as imdb_spider
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.signalmanager import SignalManager
 
 RATINGS = {"tt0900001": ("8.7", 30_000), "tt0900002": ("6.1", 1_000), "tt0900003": ("5.0", 2_000)}
@@ -101,7 +102,8 @@ def test_only_titles_whose_facts_have_changed_are_written_again(tmp_path: Path) 
 class Engine:
     """Answers the requests of a spider with the files of a folder, or with what `instead` has for a file."""
 
-    spider = None
+    spider: Spider | None = None
+    running = True
 
     def __init__(self, files: Path) -> None:
         self.files = files
@@ -197,6 +199,14 @@ def test_a_pass_that_breaks_off_accounts_for_each_title_once(
     assert sorted(item.site_id for item in items) == sorted(ASKED.split(","))
     assert [type(item) for item in items] == [Movie, Movie, Miss, Miss]
     assert {item.outcome for item in items[2:]} == {"failed"}
+
+
+def test_titles_that_are_not_read_as_the_crawl_ends_stay_to_be_done(tmp_path: Path) -> None:
+    spider = spider_of(tmp_path, ids=ASKED)
+    engine: Any = spider.crawler.engine
+    engine.spider, engine.running = spider, False
+    assert asyncio.run(items_of(spider)) == []
+    assert list(spider.datasets_failed(Failure(NotSent()))) == []  # type: ignore[no-untyped-call]
 
 
 def test_titles_that_could_not_be_compared_with_what_is_stored_have_failed(
