@@ -95,8 +95,11 @@ class PageRequest:
     """Sentences on stores that could not be reached."""
 
     def value(self, name: str) -> str:
-        """Return a parameter, stripped; empty when it is missing."""
-        return self.values.get(name, "").strip()
+        """Return a parameter, stripped; empty when it is missing. Raises RefusedError for a NUL character, which Postgres does not take."""
+        text = self.values.get(name, "")
+        if "\0" in text:
+            raise RefusedError(f"{name} has a NUL character in it; leave that out")
+        return text.strip()
 
     def whole_number(self, name: str, least: int, most: int, default: int) -> int:
         """Return a whole number. Raises RefusedError."""

@@ -51,7 +51,7 @@ def tsquery(text: str) -> str | None:
     True
     """
     folded = "".join(c for c in unicodedata.normalize("NFKD", text) if not 0x300 <= ord(c) <= 0x36F)  # noqa: PLR2004 - combining marks
-    words = _PUNCTUATION.sub(" ", folded.replace("\x00", " ")).split()[:_MAX_WORDS]
+    words = _PUNCTUATION.sub(" ", folded).split()[:_MAX_WORDS]
     return " & ".join(f"'{word}'" for word in words) + ":*" if words else None
 
 
