@@ -41,9 +41,9 @@ _MAX_PAUSE_SECONDS = 30.0
 """Longest time between two checks of the clock."""
 
 _LOGGED = {
-    "fired": (LogLevel.info, "queued job {job} of {at}{late}"),
-    "busy": (LogLevel.warn, "skipped {at}, as its last job is not over{late}"),
-    "passed": (LogLevel.warn, "skipped {at}, which was missed{late}"),
+    "fired": (LogLevel.info, "queued job {job} of {at}{late}{before}"),
+    "busy": (LogLevel.warn, "skipped {at}, as its last job is not over{before}"),
+    "passed": (LogLevel.warn, "skipped {at}, which was missed{before}"),
     "full": (LogLevel.error, "the job of {at} has to wait, as too many jobs are pending"),
 }
 """How the answers of `fire.lua` are logged. The one that is left out, `done`, says that another node was first."""
@@ -116,8 +116,8 @@ class CronScheduler:
         if outcome in _LOGGED:
             level, text = _LOGGED[outcome]
             late = " late" if due.late else ""
-            late += f", and skipped {due.missed} before it" if due.missed else ""
-            facts = {"name": schedule.name, "job": job.id, "at": utc_text(due.tick), "late": late}
+            before = f", and skipped {due.missed} before it" if due.missed else ""
+            facts = {"name": schedule.name, "job": job.id, "at": utc_text(due.tick), "late": late, "before": before}
             journal.emit(level, f"Schedule {{name}}: {text}", **facts)
         return outcome != "full"
 

@@ -275,7 +275,7 @@ def test_schedule_does_not_overlap_with_itself(state: ClusterState, tmp_path: Pa
     ("missed", "jobs", "text"),
     [
         ("once", ["nightly-20260305T0300Z"], "queued job nightly-20260305T0300Z of 2026-03-05 03:00 UTC late"),
-        ("skip", [], "skipped 2026-03-05 03:00 UTC, which was missed late"),
+        ("skip", [], "skipped 2026-03-05 03:00 UTC, which was missed"),
     ],
 )
 def test_missed_times_by_rule(state: ClusterState, tmp_path: Path, missed: str, jobs: list[str], text: str) -> None:
