@@ -107,7 +107,7 @@ class RangedDownload:
         if status != 206:  # noqa: PLR2004
             raise DownloadError(f"{self.path.name}: HTTP status {status}")
         given = _CONTENT_RANGE.match(headers.get("content-range", ""))
-        if not given or int(given[2]) - int(given[1]) + 1 != len(body):
+        if not given or not body or int(given[2]) - int(given[1]) + 1 != len(body):  # an empty part leads nowhere
             raise DownloadError(f"{self.path.name}: {len(body)} bytes as {headers.get('content-range')!r}")
         if have and headers.get("etag") != self._etag(self._partial):
             self._restart()

@@ -148,6 +148,14 @@ def test_answer_that_does_not_fit_is_refused(tmp_path: Path, status: int, header
     assert not (tmp_path / "file").exists()
 
 
+def test_a_part_of_nothing_is_not_asked_for_again_for_ever(tmp_path: Path) -> None:
+    download = RangedDownload(tmp_path / "file", PART)
+    assert not download.accept(206, {"content-range": "bytes 0-2/9", "etag": '"1"'}, b"abc")
+    with pytest.raises(DownloadError, match="0 bytes as 'bytes 3-2/9'"):
+        download.accept(206, {"content-range": "bytes 3-2/9", "etag": '"1"'}, b"")
+    download.close()
+
+
 def test_damaged_file_is_forgotten(tmp_path: Path) -> None:
     fetch(tmp_path / "file", Server())
     forget(tmp_path / "file")
