@@ -62,7 +62,7 @@ for _, key in ipairs(redis.call('HKEYS', RUNNING)) do
     elseif mine and runs[key] and record.signal then
         cancels[#cancels + 1] = key
         cancels[#cancels + 1] = record.signal
-        cancels[#cancels + 1] = record.cancels
+        cancels[#cancels + 1] = record.cancels or 1
     end
 end
 for _, key in ipairs(beat.jobs) do

@@ -40,7 +40,7 @@ class Keys:
         self.last_beat = of("last_beat")
         """STRING: when any node's last heartbeat came (ms)."""
         self.counters = of("counters")
-        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `hung`, `recycled` → how many, ever."""
+        """HASH: `scheduled`, `started`, `finished`, `cancelled`, `gave_up`, `handed_back`, `died`, `hung`, `recycled`, `node_lost` → how many, ever."""
         self.eggs = of("eggs")
         """HASH: `<project>/<version>` → JSON of `Egg`. At most `versions_to_keep` a project."""
         self.counts = of("dashboard:counts")

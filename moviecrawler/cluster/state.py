@@ -372,7 +372,11 @@ class ClusterState:
     def hung_pages(self, job: Job) -> list[str]:
         """Return the URLs of pages that made processes of a job hang too often to be fetched again."""
         counts = self.client.hgetall(self.keys.hangs(job.key))
-        return [url.decode() for url, count in counts.items() if int(count) >= MOST_HANGS]
+        return [
+            url.decode(errors="replace")
+            for url, count in counts.items()
+            if count.isdigit() and int(count) >= MOST_HANGS
+        ]
 
     def leave(self, node: str) -> None:
         """Remove a node; the jobs that it still holds go back to the queue."""

@@ -15,6 +15,7 @@ import redis
 from moviecrawler.cluster.jobs import Job, Outcome, QueueFullError, RunEnd
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import EVENTS, NODE_LOST, ClusterState, LeaseLostError, NodeInfo, Process
+from moviecrawler.frontier.queue import MOST_HANGS
 from tests.waiting import wait_for
 
 DEEP = '{"x":' + "[" * 50_000
@@ -398,6 +399,22 @@ def test_damaged_field_costs_itself_alone_and_heals(state: ClusterState, redis_c
     taken = state.take("a")
     assert taken is not None
     assert taken.id == "job5"
+
+
+def test_job_whose_counts_are_damaged_is_started_and_cancelled_all_the_same(
+    state: ClusterState, redis_client: redis.Redis
+) -> None:
+    state.beat(info("a"), [])
+    state.schedule(job())
+    held = state.take("a")
+    assert held is not None
+    hangs = {"https://a.example/": "often", "https://b.example/": str(MOST_HANGS), b"\xff": "0"}
+    redis_client.hset(state.keys.hangs(held.key), mapping=hangs)  # type: ignore[arg-type]  # redis-py takes bytes, too
+    assert state.hung_pages(held) == ["https://b.example/"]
+    assert state.cancel("movies", "job1") == "running"
+    record = json.loads(redis_client.hget(state.keys.running, held.key) or "")
+    redis_client.hset(state.keys.running, held.key, json.dumps({**record, "cancels": "often"}))
+    assert state.beat(info("a"), [held.key]).cancels == [(held.key, "TERM", 1)]
 
 
 def test_key_of_another_type_is_put_aside(state: ClusterState, redis_client: redis.Redis) -> None:
