@@ -80,8 +80,8 @@ HTTPCACHE_ENABLED = False
 # --- Speed -----------------------------------------------------------------------------------------------------------
 # Decoding a whole page to look for a tag that these sites don't use costs 2 ms.
 METAREFRESH_ENABLED = False
-# Scrapy starts this many tasks for every response, to hand what its callback yields to the pipelines: a page yields one item or
-# a few, and a store takes each without a wait.
+# Scrapy starts this many tasks for every response, to hand what its callback yields to the pipelines. More would gain nothing: an item
+# waits only while a store's buffer is full, and then the others would wait as well.
 CONCURRENT_ITEMS = 1
 # Reads and parses the source of every callback, for a mistake that mypy finds.
 WARN_ON_GENERATOR_RETURN_VALUE = False

@@ -1,4 +1,4 @@
-"""The rows of which the catalogue is made: what sources of titles yield, and what is known of a title on a site. Pure."""
+"""What sources of titles yield, which of it is taken, what is known of a title, and which lists say what is popular. Pure."""
 
 from __future__ import annotations
 

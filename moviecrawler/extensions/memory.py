@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _THRESHOLDS = 10_000, 20, 20
-"""Of the collector. By default it looks after each 700 objects, several times a page, which was a seventh of a small page's processor time."""
+"""For `gc.set_threshold`. By default the collector looks after each 700 objects, several times a page: a seventh of a small page's processor time."""
 
 
 class FrozenStart:
