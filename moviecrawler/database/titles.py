@@ -33,8 +33,11 @@ WRITE_ALONE = "SELECT lock_titles()"
 """Waits until no other process writes records, titles, or what hangs on them, and keeps all from it until the transaction ends."""
 WRITE_BESIDE_OTHERS = f"SELECT pg_advisory_xact_lock_shared({_LOCK})"
 """Waits for whoever writes alone, as `lock_titles` has it. For what only stores records, and locks each of them, in the order of sites and ids."""
-SETTLE_BESIDE_OTHERS = f"{WRITE_BESIDE_OTHERS}; SELECT pg_advisory_xact_lock({_LOCK + 1})"
-"""Likewise, and waits for whoever else has this lock. For what gives records to titles, and brings the catalogue after them."""
+SETTLE_BESIDE_OTHERS = f"SELECT pg_advisory_xact_lock({_LOCK + 1}); {WRITE_BESIDE_OTHERS}"
+"""Likewise, and first waits for whoever else has this lock. For what gives records to titles, and brings the catalogue after them.
+
+Those that wait for each other hold nothing, so that `lock_titles` waits for the first of them at most.
+"""
 
 _CANDIDATES = read_sql("candidates.sql")
 _REGROUP = read_sql("regroup.sql")

@@ -89,8 +89,9 @@ _UNJOINED = (
     " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"
 )
 _LEFT_UNJOINED = (
-    "SELECT record_id, site, site_id FROM unjoined JOIN records USING (record_id)"
-    " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s"
+    "SELECT record_id, site, site_id FROM records WHERE record_id IN (SELECT record_id FROM unjoined"
+    " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s)"
+    " ORDER BY site, site_id FOR NO KEY UPDATE"
 )
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
 _COPY = "COPY incoming (record_id, title_id, is_new, tells_more, match_keys, item) FROM STDIN"
@@ -186,15 +187,19 @@ class PostgresStore(Store):
         ]
         changed: dict[int, Stored] = {}
         unchanged: set[int] = set()
-        with errors_translated():
-            while parts:
-                written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
-                changed |= written.changed
-                unchanged |= written.unchanged
-                if written.overtaken:
-                    parts.insert(0, written.overtaken)
-            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle, unchanged - changed.keys(), records))
-            self._join([*changed.values(), *self._left_unjoined(changed)])
+        try:
+            with errors_translated():
+                while parts:
+                    written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
+                    changed |= written.changed
+                    unchanged |= written.unchanged
+                    if written.overtaken:
+                        parts.insert(0, written.overtaken)
+                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle, unchanged - changed.keys(), records))
+                self._join([*changed.values(), *self._left_unjoined(changed)])
+        except BaseException:
+            self._next_look = 0.0  # some of the records may be stored, and not compared: the next try compares them
+            raise
 
     def close(self) -> None:
         """Disconnect."""
@@ -308,7 +313,6 @@ class PostgresStore(Store):
         """Give stored records to the titles that they belong to; one that takes too long stays a title of its own."""
         if not records:
             return
-        self._next_look = 0.0  # until all is done
         try:
             self._join_at_once(records)
         except psycopg2.errors.QueryCanceled as error:
@@ -330,9 +334,7 @@ class PostgresStore(Store):
             if self._transaction(SETTLE_BESIDE_OTHERS, partial(self._apply, plan, records)):
                 return
         # Others write the same titles all the time: for once, they wait.
-        self._transaction(
-            SETTLE_BESIDE_OTHERS, lambda cursor: self._apply(plan_titles(cursor, records), records, cursor)
-        )
+        self._transaction(WRITE_ALONE, lambda cursor: self._apply(plan_titles(cursor, records), records, cursor))
 
     def _apply(self, plan: Plan, records: Sequence[Stored], cursor: Cursor) -> bool:
         """Give records to titles as planned; return False when what that was decided by is no longer so."""

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moviecrawler.catalogue.merging import is_partial
+from moviecrawler.database.connection import connect
+from moviecrawler.database.titles import _LOCK, hash_keys
 from moviecrawler.items import Score
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import BEGIN, LIMIT, make_miss, make_movie, record_of
-from tests.services.postgres import execute, postgres_movies
+from tests.services.postgres import LOCK_WAITS, execute, postgres_movies
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from moviecrawler.items import Miss, Movie
-
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
 
 
 class Writers:
@@ -58,7 +58,7 @@ class Writers:
         return self._pool.submit(self._other.write, [record_of(item) for item in items])
 
     def wait_until_one_waits(self) -> None:
-        wait_for(lambda: execute(self.url, WAITING) == [(1,)])
+        wait_for(lambda: execute(self.url, LOCK_WAITS) == [(1,)])
 
 
 @pytest.fixture
@@ -123,6 +123,52 @@ def test_a_title_that_comes_between_locking_and_reading_is_locked_before_it_is_w
     assert unlocked == [[("tt0000001",)], []]
     (movie,) = postgres_movies(database_url)
     assert (movie.plot, movie.scraped_at) == ("A keeper trims the lamp.", BEGIN)
+
+
+def test_who_compares_what_another_left_and_who_writes_it_do_not_wait_for_each_other(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger=postgres.__name__)
+    comparing: list[Future[None]] = []
+    renamed = make_movie(1, title="The Buoy")
+    with (
+        closing(PostgresStore(database_url)) as one,
+        closing(PostgresStore(database_url)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        one.open()
+        one.write([record_of(make_movie(1, 60))])
+        execute(
+            database_url,
+            "UPDATE records SET match_keys = '{1}';"
+            " INSERT INTO unjoined SELECT record_id, 'a process that died', now() - interval '1 hour' FROM records",
+        )
+        other.open()
+
+        def meanwhile(movie: Movie) -> bool:  # when its record is locked, and not written
+            monkeypatch.setattr(postgres, "is_partial", is_partial)
+            comparing.append(pool.submit(other.write, [record_of(make_movie(2, credits=[]))]))
+            wait_for(lambda: execute(database_url, LOCK_WAITS) == [(1,)])
+            return is_partial(movie)
+
+        monkeypatch.setattr(postgres, "is_partial", meanwhile)
+        one.write([record_of(renamed)])
+        comparing[0].result(LIMIT)
+    assert "Another process wrote the same" not in caplog.text
+    assert execute(database_url, "SELECT match_keys FROM records WHERE site_id = 'tt0000001'") == [
+        (hash_keys(renamed),)
+    ]
+    assert execute(database_url, "SELECT count(*) FROM unjoined") == [(0,)]
+
+
+def test_who_waits_to_settle_titles_keeps_nobody_from_writing_alone(writers: Writers) -> None:
+    with closing(connect(writers.url)) as settling, settling.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK + 1,))
+        writing = writers.write(make_movie(1))
+        writers.wait_until_one_waits()
+        execute(writers.url, "SET lock_timeout = '2s'; SELECT lock_titles()")
+        settling.rollback()
+        writing.result(LIMIT)
 
 
 @pytest.mark.parametrize(("age", "left"), [(60, 0), (-60, 1)], ids=["an older miss", "a newer miss"])

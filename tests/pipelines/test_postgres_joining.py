@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
-from tests.services.postgres import execute
+from tests.services.postgres import LOCK_WAITS, execute
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,6 +105,38 @@ def test_what_is_planned_is_planned_again_when_others_wrote_the_same_titles(
     assert titles(database_url) == [1, 1]
 
 
+def test_what_others_write_all_the_time_is_planned_while_they_wait(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        closing(PostgresStore(database_url)) as one,
+        closing(PostgresStore(database_url)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        one.open()
+        other.open()
+        store_movies(one, make_movie(1, title="The Lamp"))
+        writing: list[Future[None]] = []
+
+        def is_over() -> bool:
+            return writing[-1].done() or execute(database_url, LOCK_WAITS) == [(1,)]
+
+        def overtaken(cursor: Any, changed: Sequence[Stored]) -> Plan:
+            plan = plan_titles(cursor, changed)
+            if changed[0].movie.site == "metacritic":
+                again = make_movie(1, -60 * (len(writing) + 1), title="The Lamp", runtime_minutes=90 + len(writing))
+                writing.append(pool.submit(store_movies, other, again))
+                wait_for(is_over)
+            return plan
+
+        monkeypatch.setattr(postgres, "plan_titles", overtaken)
+        store_movies(one, on_metacritic(1, "The Lamp"))
+        writing[-1].result(LIMIT)
+    assert len(writing) == 4
+    assert titles(database_url) == [2]
+    assert execute(database_url, "SELECT count(*) FROM unjoined") == [(0,)]
+
+
 def slow_for(site_id: str) -> Callable[[Any, Sequence[Stored]], Plan]:
     def plan(cursor: Any, changed: Sequence[Stored]) -> Plan:
         if any(record.movie.site_id == site_id for record in changed):
@@ -170,8 +204,9 @@ def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkey
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same process", "another process"])
+@pytest.mark.parametrize("step", [(PostgresStore, "_settle"), (postgres, "plan_titles")], ids=["settling", "comparing"])
 def test_what_a_process_could_not_compare_is_compared_later(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, same: bool
+    database_url: str, monkeypatch: pytest.MonkeyPatch, step: tuple[object, str], same: bool
 ) -> None:
     def die(*_: object) -> Plan:
         raise ConnectionError("killed")
@@ -180,7 +215,7 @@ def test_what_a_process_could_not_compare_is_compared_later(
         one.open()
         other.open()
         store_movies(one, make_movie(1, title="The Lamp"))
-        monkeypatch.setattr(postgres, "plan_titles", die)
+        monkeypatch.setattr(*step, die)
         with pytest.raises(ConnectionError):
             store_movies(one, on_metacritic(1, "The Lamp"))
         monkeypatch.undo()

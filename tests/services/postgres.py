@@ -85,6 +85,10 @@ def _drop_database(server: str, url: str) -> None:
     execute(server, f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
 
 
+LOCK_WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+"""How many locks of a database are waited for."""
+
+
 def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...]]:
     """Run one statement outside of a transaction, and return its rows."""
     with closing(psycopg2.connect(url)) as connection:

@@ -1,7 +1,7 @@
 -- Stores the records of what stands in `incoming`, each title there once; `write_scores.sql` and `write_parts.sql` go on with it. Unchanged rows
 -- are not touched. Run once for records that are stored, and are locked, and once for those that are new.
--- Of the names in braces: is_new is which of them; action what is done to a record that is stored. One that another process has stored since
--- `locate.sql` looked is left alone, and not waited for: so no two processes wait for each other.
+-- Of the names in braces: is_new is which of them; action what is done to a record that is stored. A new one that another process
+-- has stored since `locate.sql` looked is left alone: it would be changed without what that process has read.
 WITH upserted AS (
     INSERT INTO records AS stored (record_id, title_id, match_keys, site, site_id, url, imdb_id, title, original_title,
         kind, title_type, year, end_year, release_date, runtime_minutes, countries, languages, certificate, plot,
