@@ -33,6 +33,8 @@ _MOST_RESTARTS = 3
 _SPARE = 64 * 1024 * 1024
 """Bytes that a download leaves free on the disk."""
 _PROGRESS_SECONDS = 10.0
+_ABANDONED_SECONDS = 24 * 3600.0
+"""After which a part that hasn't grown is that of a process that was killed."""
 _BLOCK = 1 << 20
 _MB = 1_000_000
 _MISSING = frozenset({403, 404, 410})
@@ -56,7 +58,8 @@ class RangedDownload:
     Ask the server with `headers()`, hand its answer to `accept`, and repeat until that returns True; `path` then holds
     the file. What was fetched stays beside it as `NAME.part`, with the ETag that it belongs to in `NAME.part.etag`; the
     ETag of the whole file is in `NAME.etag`. Of several processes that fetch the same file at once, one can be resumed
-    and the others work on parts of their own. Files are read and written here, so call `accept` off the event loop.
+    and the others work on parts of their own, which are removed in the end. Files are read and written here, so call `accept`
+    off the event loop.
     """
 
     def __init__(self, path: Path, part: int) -> None:
@@ -70,12 +73,16 @@ class RangedDownload:
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, thread_local=False)
-        mark = ""
+        self._is_first = True
         try:
             self._lock.acquire()
         except Timeout:
-            mark = f".{os.getpid()}"
-        self._partial = path.with_name(f"{path.name}{mark}.part")
+            self._is_first = False
+        self._partial = path.with_name(f"{path.name}.part" if self._is_first else f"{path.name}.{os.getpid()}.part")
+        for other in path.parent.glob(f"{path.name}.*.part*"):
+            with suppress(FileNotFoundError):
+                if time.time() - other.stat().st_mtime > _ABANDONED_SECONDS:
+                    other.unlink()
 
     def headers(self, most: int | None = None) -> dict[str, str]:
         """Return the headers that ask for the next part, or `most` bytes of it, or for nothing if the file has not changed."""
@@ -129,6 +136,8 @@ class RangedDownload:
 
     def close(self) -> None:
         """Let another process go on with the part that there is. Call it when done, or when giving up."""
+        if not self._is_first:
+            self._clear()
         self._lock.release()
 
     def _append(self, body: bytes, etag: str | None, total: int) -> bool:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -172,6 +174,20 @@ def test_two_processes_that_fetch_at_once_do_not_mix_their_parts(tmp_path: Path)
     assert (tmp_path / "file").read_bytes() == FILE
     one.close()
     other.close()
+
+
+def test_a_part_that_nobody_goes_on_with_is_removed(tmp_path: Path) -> None:
+    server = Server()
+    day_ago, now = time.time() - 24 * 3600 - 10, time.time() - 3600
+    for name, changed in (("file.1.part", day_ago), ("file.1.part.etag", day_ago), ("file.2.part", now)):
+        (tmp_path / name).write_bytes(b"abc")
+        os.utime(tmp_path / name, (changed, changed))
+    one, other = RangedDownload(tmp_path / "file", PART), RangedDownload(tmp_path / "file", PART)
+    for download in (one, other):
+        download.accept(*server.answer(download.headers()))
+        download.close()
+    left = {path.name for path in tmp_path.iterdir()} - {"file.lock"}
+    assert left == {"file.2.part", "file.part", "file.part.etag"}
 
 
 def test_a_file_that_the_disk_has_no_room_for_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
