@@ -133,16 +133,19 @@ class ValidatePipeline:
         return item
 
     async def _check_batch(self, batch: MovieBatch) -> None:
-        movies, batch.movies = batch.movies, []
-        for movie in movies:
+        kept, refused = [], []
+        for movie in batch.movies:
             try:
                 _check(movie)
-                batch.movies.append(movie)
+                kept.append(movie)
             except InvalidItemError as error:
-                dropped = DropItem(await self._reject(movie, error))
-                logger.warning("Rejected %s %s: %s", movie.site, movie.site_id, dropped)
-                self._signals.send_catch_log(item_dropped, item=movie, response=None, spider=None, exception=dropped)
-        if not batch.movies:
+                refused.append((movie, error))
+        batch.movies = kept
+        for movie, fault in refused:
+            dropped = DropItem(await self._reject(movie, fault))
+            logger.warning("Rejected %s %s: %s", movie.site, movie.site_id, dropped)
+            self._signals.send_catch_log(item_dropped, item=movie, response=None, spider=None, exception=dropped)
+        if not kept:
             raise DropItem("none of a batch is left")
 
     async def _reject(self, item: Any, error: InvalidItemError) -> str:

@@ -22,6 +22,7 @@ from scrapy.utils.test import get_crawler
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, MovieBatch, Offer, RelatedTitle, Score
+from moviecrawler.pipelines import validate
 from moviecrawler.pipelines.validate import ValidatePipeline, check_movie
 from moviecrawler.signals import item_rejected
 from moviecrawler.urls import title_url
@@ -404,3 +405,20 @@ async def test_a_batch_loses_what_no_title_can_have(tmp_path: Path) -> None:
     assert crawler.stats.get_value("items/rejected/year") == 1
     with pytest.raises(DropItem, match="none of a batch is left"):
         await pipeline.process_item(MovieBatch([make_movie(2, year=15)]))
+
+
+async def test_a_batch_whose_check_fails_has_all_its_movies_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check_or_fail(movie: Movie) -> None:
+        if movie.site_id == "tt0000003":
+            raise RuntimeError("unforeseen")
+        check_movie(movie)
+
+    monkeypatch.setattr(validate, "check_movie", check_or_fail)
+    pipeline = ValidatePipeline.from_crawler(get_crawler(settings_dict={"DATA_DIR": str(tmp_path)}))
+    movies = [make_movie(1), make_movie(2, year=15), make_movie(3)]
+    batch = MovieBatch(list(movies))
+    with pytest.raises(RuntimeError, match="unforeseen"):
+        await pipeline.process_item(batch)
+    assert batch.movies == movies
