@@ -101,6 +101,26 @@ def test_null_and_empty_lists_under_a_known_key_state_that_there_is_none() -> No
     assert not {"plot", "genres", "scores.metascore", "credits.writer"} & set(movie.silent)
 
 
+@pytest.mark.parametrize(
+    ("edits", "is_told"),
+    [
+        ({"nominations": {"total": "many"}}, True),
+        ({"nominationsExcludeWins": {"total": "many"}}, False),
+        ({"nominationsExcludeWins": None, "nominations": {"total": 4}}, False),
+        ({"nominationsExcludeWins": GONE, "nominations": {"total": "many"}}, False),
+        ({"wins": GONE}, False),
+    ],
+)
+def test_awards_are_told_where_wins_and_the_newest_key_of_nominations_are(
+    edits: dict[str, Any], *, is_told: bool
+) -> None:
+    case = "title-2025-traits"
+    whole = movie_of(imdb.title(page_of(data_of(case))))
+    movie = movie_of(imdb.title(edited(case, *((f"mainColumnData.{key}", value) for key, value in edits.items()))))
+    assert (movie.awards, "awards" in movie.silent) == ((whole.awards, False) if is_told else ([], True))
+    assert whole.awards
+
+
 def test_what_is_not_read_may_have_any_shape() -> None:
     assert imdb.title(edited(FILM, ("aboveTheFoldData.keywords", {"new": [1]}))).movie is not None
 

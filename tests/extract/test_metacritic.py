@@ -11,7 +11,7 @@ from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.fields import present_in
 from moviecrawler.replica.nuxt import flatten
-from tests.extract.golden import body_of, edit, movie_of
+from tests.extract.golden import body_of, changed, edit, movie_of
 
 URL = "https://backend.metacritic.com/composer/metacritic/pages/movies/the-lantern-keeper-re-release/web"
 
@@ -182,6 +182,14 @@ def test_score_that_could_not_be_fetched_is_no_missing_score() -> None:
     answer["components"][2]["errors"] = [{"code": 404}]
     assert read(answer).score("metacritic_user") is None
     assert "scores.metacritic_user" not in read(answer).silent
+
+
+def test_link_to_a_person_without_a_name_is_no_credit() -> None:
+    body = body_of("metacritic/movie-2017")
+    whole = movie_of(metacritic.movie(body))
+    movie = movie_of(metacritic.movie(changed(body, b">Ada Quist</a>", b">,</a>")))
+    assert [credit.name for credit in movie.credits] == [c.name for c in whole.credits if c.name != "Ada Quist"]
+    assert [credit.position for credit in movie.credits if credit.role == "cast"] == [1]
 
 
 def test_nothing_is_the_year_0() -> None:
