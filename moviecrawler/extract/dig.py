@@ -81,24 +81,24 @@ def items(data: Any, *path: str | int) -> list[Any]:
 
 def size(data: Any, *path: str | int) -> int | None:
     """Return the number of something at `path`, 0 and up."""
-    number = integer(data, *path)
-    if number is not None and not 0 <= number <= _MOST_COUNTED:
-        raise ShapeError(_name(path), f"{number} of something")
-    return number
+    value = integer(data, *path)
+    if value is not None and not 0 <= value <= _MOST_COUNTED:
+        raise ShapeError(_name(path), f"{value} of something")
+    return value
 
 
 def pixels(data: Any, *path: str | int) -> int | None:
     """Return the width or height at `path`; 0 is none."""
-    pixels = size(data, *path)
-    if pixels is not None and pixels > _MOST_PIXELS:
-        raise ShapeError(_name(path), f"{pixels} pixels")
-    return pixels or None
+    value = size(data, *path)
+    if value is not None and value > _MOST_PIXELS:
+        raise ShapeError(_name(path), f"{value} pixels")
+    return value or None
 
 
-def read(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
-    """Return what `read` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
+def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoValue:
+    """Return what `reader` makes of what stands at `path`: a value; ABSENT where a key is there and null or an empty list; else None.
 
-    `read` is one of the functions above. Raises ShapeError where a value has another type than expected.
+    `reader` is one of the functions above, or one made of them. Raises ShapeError where a value has another type than expected.
     """
     for depth, step in enumerate(path):
         if data is None:
@@ -110,17 +110,17 @@ def read(read: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | NoV
         data = data[step]
     if data is None:
         return ABSENT if path else None
-    found = read(data)
+    found = reader(data)
     return ABSENT if data == found == [] else found
 
 
-def first(read: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
+def first(reader: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
     """Return the first value that one of the keys has in one of the objects; else ABSENT where one of them is null. Others are passed by."""
     absent: NoValue = None
     for source in sources:
         for key in keys if isinstance(source, dict) else ():
             if key in source:
-                found = None if source[key] is None else read(source[key])
+                found = None if source[key] is None else reader(source[key])
                 if found is not None and found is not ABSENT:
                     return found
                 absent = ABSENT if source[key] is None or found is ABSENT else absent

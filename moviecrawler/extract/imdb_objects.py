@@ -185,12 +185,18 @@ _FACTS_OF: dict[TitleKind, tuple[_Fact, ...]] = {
         ("series_id", traits.title_id, "series.series.id"),
         ("series_title", dig.text, "series.series.titleText.text"),
         (
-            *("season", traits.number_in_series, "series.episodeNumber.seasonNumber"),
-            *(f"series.displayableEpisodeNumber.displayableSeason.{key}" for key in ("season", "text")),
+            "season",
+            traits.number_in_series,
+            "series.episodeNumber.seasonNumber",
+            "series.displayableEpisodeNumber.displayableSeason.season",
+            "series.displayableEpisodeNumber.displayableSeason.text",
         ),
         (
-            *("episode", traits.number_in_series, "series.episodeNumber.episodeNumber"),
-            *(f"series.displayableEpisodeNumber.episodeNumber.{key}" for key in ("episodeNumber", "text")),
+            "episode",
+            traits.number_in_series,
+            "series.episodeNumber.episodeNumber",
+            "series.displayableEpisodeNumber.episodeNumber.episodeNumber",
+            "series.displayableEpisodeNumber.episodeNumber.text",
         ),
     ),
 }

@@ -26,17 +26,8 @@ def _objects(name: str, **members: Any) -> Any:
 _TOTAL = _object("Total", total=Any) | None
 _NAMED = _object("Named", id=Any, titleText=Any) | None
 _FACTS = (
-    *(
-        "id",
-        "titleText",
-        "originalTitleText",
-        "titleType",
-        "releaseYear",
-        "releaseDate",
-        "runtime",
-        "series",
-        "episodes",
-    ),
+    *("id", "titleText", "originalTitleText", "titleType"),
+    *("releaseYear", "releaseDate", "runtime", "series", "episodes"),
     *("genres", "titleGenres", "countriesDetails", "countriesOfOrigin", "spokenLanguages", "certificate", "plot"),
     *("primaryImage", "ratingsSummary", "aggregateRatingsBreakdown", "metacritic", "meterRanking"),
     *("productionBudget", "openingWeekendGross", "lifetimeGross", "worldwideGross"),

@@ -20,8 +20,6 @@ from moviecrawler.urls import id_in_url, part_of_series
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moviecrawler.items import ScoreKind
-
 _UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
 _PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
 

@@ -12,7 +12,6 @@ from moviecrawler.extract.findings import ABSENT, Findings, ShapeError, attempt,
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.trees import tree_of
 from moviecrawler.extract.values import check_year, parse_decimal, parse_integer
-from moviecrawler.items import Score
 from moviecrawler.texts import fold
 from moviecrawler.urls import id_in_url
 

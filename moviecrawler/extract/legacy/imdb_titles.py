@@ -64,19 +64,8 @@ _CURRENCIES = dict(
     pair.split()
     for pair in (
         *("$ USD", "€ EUR", "£ GBP", "¥ JPY", "₹ INR", "₩ KRW", "₪ ILS", "₫ VND", "₱ PHP"),
-        *(
-            "A$ AUD",
-            "CA$ CAD",
-            "CN¥ CNY",
-            "HK$ HKD",
-            "MX$ MXN",
-            "NT$ TWD",
-            "NZ$ NZD",
-            "R$ BRL",
-            "₽ RUB",
-            "₴ UAH",
-            "₺ TRY",
-        ),
+        *("A$ AUD", "CA$ CAD", "CN¥ CNY", "HK$ HKD", "MX$ MXN", "NT$ TWD"),
+        *("NZ$ NZD", "R$ BRL", "₽ RUB", "₴ UAH", "₺ TRY"),
     )
 )
 
