@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import socket
 import struct
@@ -39,6 +40,8 @@ _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
 """The parameter that a request carries after the fault "redirect"."""
 _PORT_TRIES = 20
+_PORTS = range(20_000, 32_000)
+"""From which ports are drawn: Linux gives those from 32,768 on to clients, and each stays taken for a minute after its connection."""
 
 
 class Replica:
@@ -248,9 +251,9 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each site: on `port` and the next two, or on any three in a row that are free."""
     for _ in range(_PORT_TRIES):
         listeners: list[socket.socket] = []
+        first = port or random.choice(_PORTS)  # noqa: S311 - no secret
         try:
             for offset in range(len(SITES)):
-                first = listeners[0].getsockname()[1] if listeners else port
                 listeners.append(socket.create_server((host, first + offset), backlog=1024))
         except (OSError, OverflowError) as error:
             for listener in listeners:

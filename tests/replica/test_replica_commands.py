@@ -38,6 +38,8 @@ def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals
         assert [site for site, _ in lines] == list(SITES)
         ports = [int(url.rpartition(":")[2]) for _, url in lines]
         assert ports == [ports[0], ports[0] + 1, ports[0] + 2]
+        # On a busy machine, three in a row of those that Linux gives to clients are hardly ever free.
+        assert ports[-1] < 32_768
         assert ask(lines[0][1] + "/chart/top/").status == 200
         process.send_signal(number)
         assert process.wait(10) == 0
