@@ -57,7 +57,8 @@ def is_http_url(text: str) -> bool:
 
 
 def _is_base_url(text: str) -> bool:
-    return is_http_url(text) and not urlsplit(text).query and not urlsplit(text).fragment
+    # A name and password would be sent to nobody, and stand in logs.
+    return is_http_url(text) and not any(mark in text for mark in "?#@")
 
 
 def is_redis_url(text: str) -> bool:
@@ -118,7 +119,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         kind, rule, _ = declarations(cls)[name]
         if rule is not None and rule.kind:
             return f"{name} is {rule.kind}; set it to {rule.form}"
-        return f"{name} is {value!r}; set it to {form_of(kind, rule) or error}"
+        shown = re.sub(r"//.*@", "//***@", value) if isinstance(value, str) else value
+        return f"{name} is {shown!r}; set it to {form_of(kind, rule) or error}"
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:

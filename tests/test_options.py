@@ -54,6 +54,7 @@ def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, cap
         ("METACRITIC_API_URL", "http://[::1"),
         ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
         ("IMDB_DATASETS_URL", ""),
+        ("IMDB_DATASETS_URL", "https://mirror.example/#top"),
         ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
         ("CSV_ENABLED", "maybe"),
         ("RETRY_BACKOFF", "soon"),
@@ -110,6 +111,10 @@ def test_wrong_setting_is_named_with_its_value(settings: Settings, name: str, va
         ({"REDIS_URL": "redis://u:123#hunter2@h"}, "REDIS_URL is no Redis URL"),
         ({"REDIS_URL": "redis://u:123?hunter2@h"}, "REDIS_URL is no Redis URL"),
         ({"REDIS_URL": "unix://:123/hunter2@/run/redis.sock"}, "REDIS_URL is no Redis URL"),
+        (
+            {"IMDB_DATASETS_URL": "https://u:hun/ter2@mirror.example"},
+            "IMDB_DATASETS_URL is 'https://***@mirror.example'",
+        ),
         ({"METRICS_PUSH_URL": "gateway:9091/hunter2"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"METRICS_PUSH_URL": "http://[gateway"}, "METRICS_PUSH_URL is no http or https URL"),
         ({"METRICS_PUSH_URL": "http://gateway:port"}, "METRICS_PUSH_URL is no http or https URL"),
