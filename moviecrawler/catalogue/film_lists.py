@@ -109,7 +109,7 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[dict[str, Any
         place = f"{path}, line {number}"
         try:
             row = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ConfigurationError(f"{place} is no JSON: {error}; give one JSON object a line") from error
         if not isinstance(row, dict):
             raise ConfigurationError(f"{place} is no JSON object; give one JSON object a line")

@@ -71,7 +71,7 @@ def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], o
     for number, line in enumerate(lines_of(blocks, "export", HOME, _LONGEST_LINE), start=1):
         try:
             title = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             on_error(ExtractionError("export", HOME, f"line {number}: {error}"))
             continue
         if not 0 < title.id <= LARGEST_ID:

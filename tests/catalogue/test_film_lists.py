@@ -96,6 +96,7 @@ def test_more_columns_may_be_there(tmp_path: Path) -> None:
         (b'{"site": "imdb", "site_id": "tt0000001", "title": "x"}\n\n{"site": \n', "line 3 is no JSON"),
         (b'{"site": "imdb", "site_id": "tt0000001", "title": 7}\n', "title is '7': give a text"),
         (b"[1, 2]\n", "line 1 is no JSON object"),
+        pytest.param(b"[" * 5_000 + b"\n", "line 1 is no JSON", id="nested"),
         ("{header}\nimdb,tt0000001,Salt\n", "line 2 has 3 cells, not 9"),
         ('{header}\nimdb,tt0000001,"Salt,,,,,,,\n', "line 2: unexpected end of data"),
         ("{header}\nimdb,tt0000001,Salt,,MMXX,,,,\n", "line 2: year is 'MMXX': give a whole number"),

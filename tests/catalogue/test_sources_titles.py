@@ -216,15 +216,16 @@ def test_damaged_lines_of_an_export_are_counted_and_left_out(tmp_path: Path) -> 
         [good],
         None,
     ]
+    nested = b'{"else":' + b"[" * 5_000 + b"\n"
     path = tmp_path / "movie_ids.json"
     text = "<html>\n" + "".join(f"{json.dumps(line)}\n" for line in lines) + '{"id":13,"original_title":"Half\n\n'
     text += '{"id":14,"original_title":"End","popularity":1e999}\n'
-    path.write_bytes(text.encode() + b'{"id":15,"original_title":"Caf\xe9","popularity":1}\n')
+    path.write_bytes(text.encode() + nested + b'{"id":15,"original_title":"Caf\xe9","popularity":1}\n')
     source = TmdbExport(str(path), tmp_path, day=DAY)
     source.version()
     # Without `adult` and `video` a film is taken for neither.
     assert [row.tmdb_id for row in source.rows()] == [11, 11, 12]
-    assert source.damaged == 1 + len(lines) - 3 + 2 + 2
+    assert source.damaged == 1 + len(lines) - 3 + 2 + 3
     path.write_bytes(EXPORT[:-1])
     with pytest.raises(ExtractionError, match="inside a line"):
         list(source.rows())
