@@ -15,7 +15,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
@@ -26,7 +26,7 @@ from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from moviecrawler.cluster.state import ClusterState
 
@@ -79,9 +79,9 @@ class EggStore:
 
     # --- Reading ------------------------------------------------------------------------------------------------
 
-    def _all(self) -> list[Egg]:
+    def _all(self, client: Any = None) -> list[Egg]:
         """Return every version, the latest one last."""
-        found = self._state.client.hvals(self._key)
+        found = (client or self._state.client).hvals(self._key)
         eggs = [egg for text in found if (egg := decode(text, Egg)) is not None]
         return sorted(eggs, key=lambda egg: (egg.added_at, egg.version))
 
@@ -124,52 +124,70 @@ class EggStore:
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
-        self._client.set(self._state.keys.egg(digest), data)
-        egg = Egg(
-            project=project,
-            version=version,
-            sha256=digest,
-            size=len(data),
-            spiders=spiders,
-            added_at=self._state.now(),
-        )
-        known = self._state.client.hget(self._key, f"{project}/{version}")
-        self._state.client.hset(self._key, f"{project}/{version}", msgspec.json.encode(egg))
-        if known is not None and (before := decode(known, Egg)) is not None:
-            self._delete_unused(before.sha256)
-        for old in self.list(project)[: -self._keep]:
-            with suppress(UnknownVersionError):  # another node has deleted it already
-                self.delete(project, old)
+        now = self._state.now()
+        egg = Egg(project=project, version=version, sha256=digest, size=len(data), spiders=spiders, added_at=now)
+
+        def replaced(eggs: Sequence[Egg]) -> Iterable[Egg]:
+            own = [each for each in reversed(eggs) if each.project == project]
+            others = [each for each in own if each.version != version]
+            return [each for each in own if each not in others[: self._keep - 1]]
+
+        self._change(replaced, egg, data)
         return egg
 
     def delete(self, project: str, version: str | None = None) -> None:
         """Delete a version, or all of a project's. Raises UnknownVersionError."""
-        eggs = [egg for egg in self._all() if egg.project == project and version in {None, egg.version}]
-        if not eggs:
-            raise UnknownVersionError(
-                f"project '{project}' not found" if version is None else f"version '{version}' not found"
-            )
-        self._state.client.hdel(self._key, *(f"{egg.project}/{egg.version}" for egg in eggs))
-        for egg in eggs:
-            self._delete_unused(egg.sha256)
 
-    def _delete_unused(self, digest: str) -> None:
-        if all(egg.sha256 != digest for egg in self._all()):
-            self._client.delete(self._state.keys.egg(digest))
+        def named(eggs: Sequence[Egg]) -> Iterable[Egg]:
+            found = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
+            if not found:
+                what = f"project '{project}'" if version is None else f"version '{version}'"
+                raise UnknownVersionError(f"{what} not found")
+            return found
+
+        self._change(named)
+
+    def _change(
+        self, outdated: Callable[[Sequence[Egg]], Iterable[Egg]], new: Egg | None = None, data: bytes = b""
+    ) -> None:
+        """Delete the versions that `outdated` chooses of all, and add one, in one step; bytes go with the last version that has them."""
+
+        def change(pipe: Any) -> None:
+            eggs = self._all(pipe)
+            gone = list(outdated(eggs))
+            used = {egg.sha256 for egg in eggs if egg not in gone}
+            pipe.multi()
+            for egg in gone:
+                pipe.hdel(self._key, f"{egg.project}/{egg.version}")
+                if egg.sha256 not in used:
+                    pipe.delete(self._state.keys.egg(egg.sha256))
+            if new is not None:
+                pipe.set(self._state.keys.egg(new.sha256), data)
+                pipe.hset(self._key, f"{new.project}/{new.version}", msgspec.json.encode(new))
+
+        # It is tried again when another node has changed a version meanwhile.
+        self._client.transaction(change, self._key)
 
     # --- On this node's disk ------------------------------------------------------------------------------------------
 
-    def fetch(self, egg: Egg, in_use: Collection[str] = ()) -> Path:
-        """Return the folder of an egg's files. Old copies are removed, except those whose SHA-256 is `in_use`.
+    def fetch(self, project: str, version: str | None, in_use: Collection[str] = ()) -> tuple[Egg, Path]:
+        """Return a version, the latest one if none is named, and the folder of its files.
 
-        Its files never change, as Python reads modules from it while a spider runs. Raises BadEggError.
+        They never change, as Python reads modules from there while a spider runs. Old copies are removed, except those whose SHA-256 is
+        `in_use`. Raises UnknownVersionError and BadEggError.
         """
+        egg = self.find(project, version)
         path = self._copy(egg.sha256)
         if not path.is_dir():
-            self._unpack(self._read(egg), egg.sha256, lambda _: [])
+            try:
+                self._unpack(self._read(egg), egg.sha256, lambda _: [])
+            except BadEggError:
+                if self.find(project, version) == egg:
+                    raise
+                return self.fetch(project, version, in_use)  # it was deployed anew meanwhile
         os.utime(path)
         self._prune({egg.sha256, *in_use})
-        return path
+        return egg, path
 
     def _copy(self, digest: str) -> Path:
         return self._folder / f"{digest}.egg"

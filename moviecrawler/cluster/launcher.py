@@ -202,9 +202,9 @@ class ClusterLauncher(Service):
         job, run = held.job, self._fetching.run
         try:
             check_job(job)  # again, as another version of a node, or a client of Redis, may have queued it
-            egg = await run(self.eggs.find, job.project, job.version)
+            in_use = {other.sha256 for other in self._held.values()}
+            egg, path = await run(self.eggs.fetch, job.project, job.version, in_use)
             held.sha256, held.version = egg.sha256, egg.version
-            path = await run(self.eggs.fetch, egg, {other.sha256 for other in self._held.values()})
             settings = await run(spider_settings, self.options, job)
             hung = await run(self.state.hung_pages, job)
         except (ConfigurationError, UnknownVersionError, BadEggError) as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from moviecrawler.cluster.eggs import EggStore
+from moviecrawler.cluster.eggs import Egg, EggStore
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState
@@ -100,21 +100,42 @@ def test_version_whose_data_is_damaged_can_be_deployed_again(store: EggStore) ->
     assert store.list("toy") == ["1"]
 
 
-def test_two_deploys_at_once_may_remove_the_same_old_version(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = make(versions_to_keep=1)
+@pytest.mark.parametrize("change", ["delete", "replace"])
+def test_egg_that_is_deployed_while_its_last_version_goes_keeps_its_bytes(
+    make: Make, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    store, other = make(), make()
     put(store, "1")
-    listed = EggStore.list
+    deletes = redis.Redis.delete
 
-    def list_and_be_overtaken(self: EggStore, project: str) -> list[str]:
-        versions = listed(self, project)
-        if "1" in versions:
-            self.delete(project, "1")
-        return versions
+    def delete_when_overtaken(client: redis.Redis, *keys: str) -> object:
+        """Another node deploys the same egg just before its bytes are deleted."""
+        monkeypatch.setattr(redis.Redis, "delete", deletes)
+        put(other, "2")
+        return deletes(client, *keys)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(EggStore, "list", list_and_be_overtaken)
-        put(store, "2")
-    assert store.list("toy") == ["2"]
+    monkeypatch.setattr(redis.Redis, "delete", delete_when_overtaken)
+    if change == "delete":
+        store.delete("toy", "1")
+    else:
+        put(store, "1", toy_egg(more=OTHER))
+    assert store._read(store.find("toy", "2")) == toy_egg()
+
+
+def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, starting = make(), make(eggs_dir=str(tmp_path / "other"))
+    put(store)
+    read = EggStore._read
+
+    def read_when_overtaken(self: EggStore, found: Egg) -> bytes:
+        put(store, data=toy_egg(more=OTHER))
+        return read(self, found)
+
+    monkeypatch.setattr(EggStore, "_read", read_when_overtaken)
+    found, path = starting.fetch("toy", "1")
+    assert (found.spiders, _named_in(path)) == (["other"], ["other"])
 
 
 def test_spiders_of_an_egg_are_listed_in_a_process_that_knows_no_secret_of_the_node(
@@ -135,7 +156,7 @@ def test_other_node_with_a_folder_of_its_own_sees_a_version_at_once(
 ) -> None:
     put(store)
     other = make(eggs_dir=str(tmp_path / "other"))
-    assert (other.fetch(other.find("toy")) / "toy" / "spiders.py").exists()
+    assert (other.fetch("toy", None)[1] / "toy" / "spiders.py").exists()
     store.delete("toy", "1")
     assert other.list_projects() == []
 
@@ -179,17 +200,17 @@ def test_copy_that_is_gone_is_fetched_again_and_a_damaged_egg_is_not_used(
     put(store)
     known = store.find("toy")
     for _ in range(2):
-        path = store.fetch(known)
+        path = store.fetch("toy", "1")[1]
         assert (path / "toy" / "spiders.py").stat().st_size > 0
         assert path.parent.stat().st_mode & 0o077 == 0
         shutil.rmtree(path)
     key = f"{{cluster}}:egg:{known.sha256}"
     redis_client.set(key, b"others' code")
     with pytest.raises(BadEggError, match="damaged; deploy it again"):
-        store.fetch(known)
+        store.fetch("toy", "1")
     redis_client.delete(key)
     with pytest.raises(BadEggError, match="gone"):
-        store.fetch(known)
+        store.fetch("toy", "1")
     assert list((tmp_path / "eggs").iterdir()) == []
 
 
@@ -211,7 +232,7 @@ def test_bytes_of_an_egg_stay_while_any_version_has_them(store: EggStore) -> Non
     put(store, "1")
     put(store, "2")
     store.delete("toy", "1")
-    assert store.fetch(store.find("toy")).exists()
+    assert store.fetch("toy", None)[1].exists()
     digest = store.find("toy").sha256
     store.delete("toy")
     assert store._client.get(store._state.keys.egg(digest)) is None
@@ -230,8 +251,9 @@ def test_copies_in_use_stay_on_the_disk(store: EggStore, monkeypatch: pytest.Mon
         put(store, version, toy_egg(version))
     monkeypatch.setattr("moviecrawler.cluster.eggs._LIST_SECONDS", 0.0)
     old, used, new = (store.find("toy", version) for version in ("1", "2", "3"))
-    paths = [store.fetch(each, {old.sha256, used.sha256, new.sha256}) for each in (old, used, new)]
+    hashes = {each.sha256 for each in (old, used, new)}
+    paths = [store.fetch("toy", version, hashes)[1] for version in ("1", "2", "3")]
     os.utime(paths[0], (1, 1))
     os.utime(paths[1], (2, 2))
-    store.fetch(new, {used.sha256})
+    store.fetch("toy", "3", {used.sha256})
     assert [path.exists() for path in paths] == [False, True, True]
