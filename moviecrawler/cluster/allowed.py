@@ -76,6 +76,7 @@ _ALLOWED: dict[str, Declaration] = {
     for name, declared in declarations(options).items()
     if declared.job is not None
 }
+_BOOLEANS = frozenset({"0", "1", "False", "false", "True", "true"})
 SETTINGS = frozenset(_ALLOWED)
 """The names of all settings that a job may make."""
 
@@ -92,8 +93,11 @@ def check_setting(name: str, value: str) -> None:
     form = form_of(kind, rule)
     try:
         given = msgspec.convert(value, kind, strict=False)
+        # As Scrapy reads it; msgspec takes 1e2, 300.0 and TRUE, too.
         if type(given) is int:
-            int(value)  # as Scrapy reads it; msgspec takes 1e2 and 300.0, too
+            int(value)
+        elif isinstance(given, bool) and value not in _BOOLEANS:
+            given = None
     except (msgspec.ValidationError, ValueError):
         given = None
     if given is None or (most is not None and given > most) or (rule is not None and not rule.fits(value)):

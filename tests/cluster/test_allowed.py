@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from scrapy.settings import default_settings
+from scrapy.settings import Settings, default_settings
 
 from moviecrawler import settings
 from moviecrawler.cluster.allowed import SETTINGS, check_setting
@@ -66,6 +66,15 @@ def test_whole_number_is_written_as_one(name: str) -> None:
         with pytest.raises(ConfigurationError, match=f"setting {name} is '{value}'; give a whole number from"):
             check_setting(name, value)
     check_setting(name, "300")
+
+
+def test_yes_or_no_is_written_as_scrapy_reads_it() -> None:
+    for value in ("TRUE", "yes"):
+        with pytest.raises(ConfigurationError, match=f"setting RETRY_ENABLED is '{value}'; give 0 or 1"):
+            check_setting("RETRY_ENABLED", value)
+    for value in ("0", "1", "True", "true", "False", "false"):
+        check_setting("RETRY_ENABLED", value)
+        Settings({"RETRY_ENABLED": value}).getbool("RETRY_ENABLED")
 
 
 def test_usual_values_are_taken() -> None:
