@@ -7,16 +7,16 @@ import json
 import logging
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from tqdm import tqdm
-from tqdm.contrib.logging import logging_redirect_tqdm
 
 from moviecrawler.extensions.outcomes import OUTCOMES
+from moviecrawler.frontier.engine import under_way
 from moviecrawler.frontier.runs import Rate, details_of, line_of, name_of
 from moviecrawler.frontier.shared import shared_scheduler
 
@@ -34,23 +34,38 @@ logger = logging.getLogger(__name__)
 _REDRAW_SECONDS = 0.2
 _REPORT_POLL_SECONDS = 1.0
 """Between two questions to Redis for the figures of all workers."""
+_QUIET_INTERVALS = 2
+"""LOGSTATS_INTERVALs without an answer and without the end of a title, after which a line says what the crawl waits for."""
+
+
+class _AboveBars:
+    """Standard error for a handler of the log: a line is written above the bars of all crawls of this process, or plainly without one."""
+
+    def write(self, text: str) -> None:
+        tqdm.write(text, file=sys.stderr, end="")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 class Progress:
     """Shows the titles asked for and how each ended, by setting PROGRESS: a bar, log lines or JSON lines.
 
     Of a crawl that several workers share, bar and lines show the figures of all of them, as `scrapy progress` does, and then
-    what this worker's titles became.
+    what this worker's titles became. While nothing comes in, the log says now and then what the crawl waits for.
     """
 
     def __init__(self, crawler: Crawler, mode: str, interval: float) -> None:
         self.crawler = crawler
         self.mode = mode
         self.interval = interval if mode == "lines" else _REDRAW_SECONDS
-        self.started = time.monotonic()
+        self.started = self.changed = time.monotonic()
+        self.seen = 0
+        """Answers, and titles that have ended, when that changed last."""
+        self.quiet = self.first_quiet = _QUIET_INTERVALS * interval
+        """Seconds after `changed` when the next line is due, doubled with each; those of the first."""
         self.shown: dict[str, Any] = {}
         self.bar: tqdm[Any] | None = None
-        self.stack = ExitStack()
         self.run: RunReport | None = None
         self.rate: Rate | None = None
         self.following: asyncio.Task[None] | None = None
@@ -71,16 +86,13 @@ class Progress:
 
     def spider_opened(self, spider: Spider) -> None:
         """Begin to show."""
-        self.started = time.monotonic()
+        self.started = self.changed = time.monotonic()
         if self.mode == "bar":
-            streams = (one for one in logging.root.handlers if isinstance(one, logging.StreamHandler))
-            # A log that goes to a file, or nowhere, stays there.
-            if shown := [handler for handler in streams if handler.stream is sys.stderr]:
-                self.stack.enter_context(logging_redirect_tqdm())
-                logging.root.handlers[-1].setLevel(shown[0].level)  # tqdm's handler takes over all but that
-            self.bar = self.stack.enter_context(
-                tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
-            )
+            for handler in logging.root.handlers:
+                # A log that goes to a file, or nowhere, stays there.
+                if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
+                    handler.setStream(_AboveBars())
+            self.bar = tqdm(desc=spider.name, unit=" titles", file=sys.stderr, dynamic_ncols=True, leave=True)
         scheduler = shared_scheduler(self.crawler)
         if scheduler is not None and self.mode != "json":
             self.following = asyncio.get_running_loop().create_task(self._follow(scheduler))
@@ -94,7 +106,8 @@ class Progress:
         if self.task.running:
             self.task.stop()
         self.show(reason=reason)
-        self.stack.close()
+        if self.bar is not None:
+            self.bar.close()
 
     async def _follow(self, scheduler: FrontierScheduler) -> None:
         """Ask Redis now and then how far all workers are."""
@@ -120,6 +133,8 @@ class Progress:
         """Show the figures as they are now; `reason` is why the spider closed, None while it runs."""
         figures = self.figures()
         done = sum(figures[outcome] for outcome in OUTCOMES)
+        if reason is None:
+            self._tell_quiet(done + self.crawler.stats.get_value("downloader/response_count", 0))
         if self.bar is not None:
             ended = {k: figures[k] for k in OUTCOMES[1:] if figures[k]}
             if self.run is not None and self.rate is not None:
@@ -150,6 +165,16 @@ class Progress:
                 ", ".join(f"{figures[outcome]} {outcome}" for outcome in OUTCOMES),
                 extra={"spider": self.crawler.spider},
             )
+
+    def _tell_quiet(self, seen: int) -> None:
+        """Say what the crawl waits for when nothing has come in for long."""
+        now = time.monotonic()
+        if seen != self.seen:
+            self.seen, self.changed, self.quiet = seen, now, self.first_quiet
+        elif now - self.changed >= self.quiet and (waits := under_way(self.crawler.engine)):
+            self.quiet *= 2
+            message = "Nothing has come in and no title has ended for %.0f s; requests wait %s"
+            logger.info(message, now - self.changed, waits, extra={"spider": self.crawler.spider})
 
 
 def _here(figures: dict[str, int]) -> str:

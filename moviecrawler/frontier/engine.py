@@ -5,6 +5,7 @@ Everything private is here. `tests/frontier/test_engine.py` fails when a new ver
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
@@ -21,6 +22,21 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
     if engine is None or engine.spider is None:
         return False
     return not engine.running or engine._slot is None or engine._slot.closing is not None  # noqa: SLF001 - see above
+
+
+def under_way(engine: ExecutionEngine | None) -> str:
+    """Return what the requests that the engine has taken wait for, with their numbers, in words; empty when it has taken none."""
+    if engine is None or engine.scraper.slot is None:
+        return ""
+    slots = engine.downloader.slots
+    # What has been taken and is at no host is between two middlewares.
+    between = len(engine.downloader.active) - sum(len(slot.active) for slot in slots.values())
+    waits: list[tuple[str, int, str]] = []
+    for host, slot in slots.items():
+        sent = f", the last sent {monotonic() - slot.lastseen:.0f} s ago"
+        waits += [(f"an answer of {host}", len(slot.transferring), sent), (f"a turn at {host}", len(slot.queue), "")]
+    waits += [("robots.txt or another try", between, ""), ("a store", len(engine.scraper.slot.active), "")]
+    return "; ".join(f"for {what}: {count}{more}" for what, count, more in waits if count)
 
 
 class NotSent(IgnoreRequest):

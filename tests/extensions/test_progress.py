@@ -82,6 +82,34 @@ def test_terminal_shows_a_bar_and_the_log_above_it(replica: ReplicaProcess, tmp_
     assert "DEBUG" not in text
 
 
+def test_stalled_crawl_says_what_it_waits_for_less_and_less_often(replica: ReplicaProcess, tmp_path: Path) -> None:
+    change(replica, latency=2500)
+    given = {"LOGSTATS_INTERVAL": "0.2", "DOWNLOAD_TIMEOUT": "20", "ROBOTSTXT_OBEY": "0"}
+    finished = crawl("imdb", "ids=tt0000001", data=tmp_path, replica=replica, **given)
+    waited = "requests wait for an answer of 127.0.0.1: 1, the last sent [0-9]+ s ago"
+    told = re.findall(f"Nothing has come in and no title has ended for [0-9]+ s; {waited}$", finished.log, re.MULTILINE)
+    assert len(told) == 3  # after 0.4, 0.8 and 1.6 seconds
+
+
+async def test_bars_of_two_crawls_leave_each_other_and_the_log_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawler = get_crawler(DefaultSpider)
+    shown, other = logging.StreamHandler(sys.stderr), logging.NullHandler()
+    monkeypatch.setattr(logging.root, "handlers", [shown])
+    first, second = Progress(crawler, "bar", 60), Progress(crawler, "bar", 60)
+    first.spider_opened(DefaultSpider.from_crawler(crawler, name="imdb"))
+    logging.root.addHandler(other)  # as Scrapy counts what a crawl logs
+    second.spider_opened(DefaultSpider.from_crawler(crawler, name="metacritic"))
+    first.spider_closed("finished")
+    logging.getLogger("any").error("a line between")
+    second.spider_closed("finished")
+    logging.getLogger("any").error("a line after")
+    assert logging.root.handlers == [shown, other]
+    lines = re.split(r"[\r\n]+", capsys.readouterr().err.replace("\x1b[A", ""))
+    assert lines.count("a line between") == lines.count("a line after") == 1
+
+
 def test_log_in_a_file_is_not_shown_above_the_bar(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
