@@ -19,6 +19,13 @@ and `lost`, else None), `earlier` (bool: the item is an earlier run's, from a sp
 Handlers run in the event loop's thread and must not block.
 """
 
+item_passed = object()
+"""Sent by `Settlement` once an item has passed the pipelines, or a page was handed to the archive; `item_completed` comes after it.
+
+Keyword arguments: `item` (Movie, MovieBatch, Miss, RawPage or somebody's own) and `request` (that it came of, or None). Handlers run in
+the event loop's thread and must not block.
+"""
+
 item_completed = object()
 """Sent by `Settlement` once an item that has passed the pipelines, or an archived page, is settled in every store that takes it.
 

@@ -24,7 +24,7 @@ from moviecrawler.frontier.budget import DayBudget, begin_of_day
 from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.items import SCOREBOARD_KINDS, Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
+from moviecrawler.signals import item_completed, item_passed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ class CatalogueRecorder:
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
-            (recorder.request_sent, signals.request_reached_downloader),
-            (recorder.item_scraped, signals.item_scraped),
+            (recorder.item_passed, item_passed),
             # A movie did not pass the checks, a pipeline failed on one, or a callback failed.
             (recorder.title_failed, signals.item_dropped),
             (recorder.title_failed, signals.item_error),
@@ -118,6 +117,7 @@ class CatalogueRecorder:
         per_day = site_budget(self.crawler.settings, self.crawler.settings[spider.home_setting]).per_day
         if per_day is not None and not self.crawler.settings.get("REDIS_URL"):
             self.budget = DayBudget(per_day, begin_of_day(utc_now()).date())
+            self.crawler.signals.connect(self.request_sent, signals.request_reached_downloader)
 
     async def flush(self) -> None:
         """Write what is known by now. Raises nothing: what can't be written is kept."""
@@ -156,10 +156,10 @@ class CatalogueRecorder:
         if self.budget is not None and request.meta.get("site") == self.crawler.spidercls.site:  # type: ignore[attr-defined]
             self.budget.spend(utc_now())
 
-    def item_scraped(self, item: Any, response: Response | Failure | None) -> None:
+    def item_passed(self, item: Any, request: Request | None) -> None:
         """Take note that a title's request has ended."""
         if isinstance(item, Movie | Miss) and not _is_row_of_list(item):
-            self._ended(getattr(response, "request", None))
+            self._ended(request)
 
     def title_failed(self, response: Response | Failure | None, item: Any = None) -> None:
         """Count a title as failed, but not a series for a season that its page tells of."""

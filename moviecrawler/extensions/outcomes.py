@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
-from moviecrawler.signals import item_completed
+from moviecrawler.signals import item_completed, item_passed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,12 +34,12 @@ class TitleOutcomes:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect to the signals that tell."""
         outcomes = cls(crawler)
-        crawler.signals.connect(outcomes.item_scraped, signals.item_scraped)
+        crawler.signals.connect(outcomes.item_passed, item_passed)
         crawler.signals.connect(outcomes.item_dropped, signals.item_dropped)
         crawler.signals.connect(outcomes.item_completed, item_completed)
         return outcomes
 
-    def item_scraped(self, item: Any) -> None:
+    def item_passed(self, item: Any) -> None:
         """Count a title that was missed, and each movie of what Scrapy counts as one item."""
         if isinstance(item, Miss):
             self._count(item.outcome)

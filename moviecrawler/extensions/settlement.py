@@ -9,7 +9,7 @@ from pydispatch import dispatcher
 from scrapy import signals
 
 from moviecrawler.items import Miss, Movie, MovieBatch, RawPage
-from moviecrawler.signals import item_completed, item_settled, page_archived, store_opened
+from moviecrawler.signals import item_completed, item_passed, item_settled, page_archived, store_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class _Followed:
 
 
 class Settlement:
-    """Sends `item_completed` once an item has passed the pipelines and each store that takes it has settled it.
+    """Sends `item_passed` once an item has passed the pipelines, and `item_completed` when each store that takes it has settled it, too.
 
     Movies and misses go to every store that has opened, raw pages to the archive, anything else to none. Items are followed by
     identity, as two may be equal.
@@ -53,20 +53,15 @@ class Settlement:
         self._items: dict[int, _Followed] = {}
         manager.connect(self._store_opened, store_opened)
         manager.connect(self._item_settled, item_settled)
+        manager.connect(self._item_scraped, signals.item_scraped)
+        manager.connect(self._item_scraped, page_archived)
         manager.connect(self._item_left, signals.item_dropped)
         manager.connect(self._item_left, signals.item_error)
-        # Receivers are called in the order in which they connected. Those that take note of an item when it is scraped come before
-        # this one, which may complete the item at once: they connect until the spider is opened.
-        manager.connect(self._spider_opened, signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Follow the items of a crawl."""
         return cls(crawler.signals)
-
-    def _spider_opened(self) -> None:
-        self._manager.connect(self._item_scraped, signals.item_scraped)
-        self._manager.connect(self._item_scraped, page_archived)
 
     def _store_opened(self, store: str) -> None:
         self._stores.add(store)
@@ -74,6 +69,9 @@ class Settlement:
     def _item_scraped(self, item: Any, response: Response | Failure | None) -> None:
         entry = self._items.setdefault(id(item), _Followed(item))
         entry.passed, entry.request = True, getattr(response, "request", None)
+        # Scrapy makes a task for each receiver of item_scraped; those of this signal are called directly, and before the item may be
+        # completed.
+        self._manager.send_catch_log(item_passed, item=item, request=entry.request)
         self._check(entry)
 
     def _item_settled(
@@ -139,6 +137,9 @@ def takes_batches(crawler: Crawler) -> bool:
 
 def _listeners(manager: SignalManager) -> Iterator[bool]:
     """Yield of each that listens to what becomes of items whether it knows batches."""
-    for signal in (signals.item_scraped, signals.item_dropped, signals.item_error, item_settled, item_completed):
+    for signal in (
+        *(signals.item_scraped, signals.item_dropped, signals.item_error),
+        *(item_passed, item_settled, item_completed),
+    ):
         for receiver in dispatcher.liveReceivers(dispatcher.getAllReceivers(manager.sender, signal)):
             yield str(getattr(receiver, "__module__", "")).startswith(_KNOW_BATCHES)

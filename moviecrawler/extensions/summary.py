@@ -20,6 +20,7 @@ from moviecrawler.extensions.outcomes import OUTCOMES
 from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
 from moviecrawler.items import Miss, Site
+from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,11 +59,11 @@ class Summary:
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         summary = cls(crawler)
-        crawler.signals.connect(summary.item_scraped, signals.item_scraped)
+        crawler.signals.connect(summary.item_passed, item_passed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         return summary
 
-    def item_scraped(self, item: Any) -> None:
+    def item_passed(self, item: Any) -> None:
         """Count why a title was missed."""
         if isinstance(item, Miss):
             reasons = self._reasons.setdefault(item.outcome, Counter())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy import Request, signals
 
-from moviecrawler.items import Miss
-from moviecrawler.signals import item_completed, list_missed, page_archived
+from moviecrawler.items import Miss, RawPage
+from moviecrawler.signals import item_completed, item_passed, list_missed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +64,7 @@ class LeaseTracker:
     def connect(self, manager: SignalManager) -> None:
         """Connect to the signals that say what becomes of items."""
         for handler, signal in (
-            (self._item_passed, signals.item_scraped),
-            (self._page_archived, page_archived),
+            (self._item_passed, item_passed),
             (self._item_dropped, signals.item_dropped),
             (self._item_broke, signals.item_error),
             (self._item_completed, item_completed),
@@ -119,29 +118,23 @@ class LeaseTracker:
 
     # --- Items --------------------------------------------------------------------------------------------------------
 
-    def _item_passed(self, item: Any, response: Response | Failure | None) -> None:
-        request = getattr(response, "request", None)
+    def _item_passed(self, item: Any, request: Request | None) -> None:
         lease = self._lease_of(request)
         leases = [] if lease is None else [lease]
-        kept = self._kept.pop(getattr(item, "site_id", None) or "", None)
-        if kept is not None and kept is not lease:
-            leases.append(kept)
-        if isinstance(item, Miss):
-            for one in leases:
-                # A site that refuses us has said nothing of the title.
-                one.how, one.reason = {"blocked": ("back", REFUSED), "absent": ("done", "")}.get(  # type: ignore[assignment]
-                    item.outcome, ("failed", "")
-                )
         self._leases_of[id(item)] = leases
+        if not isinstance(item, RawPage):  # which is no answer to what was asked
+            kept = self._kept.pop(getattr(item, "site_id", None) or "", None)
+            if kept is not None and kept is not lease:
+                leases.append(kept)
+            for one in leases:
+                one.open = False
+                if isinstance(item, Miss):
+                    # A site that refuses us has said nothing of the title.
+                    one.how, one.reason = {"blocked": ("back", REFUSED), "absent": ("done", "")}.get(  # type: ignore[assignment]
+                        item.outcome, ("failed", "")
+                    )
         for one in leases:
-            one.open = False
             one.unsettled += 1
-
-    def _page_archived(self, item: Any, response: Response) -> None:
-        lease = self._lease_of(response.request)
-        if lease is not None:
-            self._leases_of[id(item)] = [lease]
-            lease.unsettled += 1
 
     def _item_dropped(self, item: Any, response: Response | Failure | None) -> None:
         # By ValidatePipeline, which has written it to the rejected ones.

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from scrapy import signals
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
 
@@ -28,6 +32,13 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
         super().__init__(stats)
         self._http_hosts: set[str | None] | None = None
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Let every request be queued: `process_request` drops it later, so that its errback is called."""
+        middleware: Self = super().from_crawler(crawler)
+        crawler.signals.disconnect(middleware.request_scheduled, signals.request_scheduled)
+        return middleware
+
     def spider_opened(self, spider: Spider) -> None:
         """Learn which hosts the spider may ask, and which of them by http."""
         super().spider_opened(spider)
@@ -42,6 +53,3 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
         url = urlparse_cached(request)
         if url.scheme == "http" and self._http_hosts is not None and url.hostname not in self._http_hosts:
             raise IgnoreRequest(f"{url.hostname} is asked by https only")
-
-    def request_scheduled(self, request: Request, spider: Spider) -> None:
-        """Let every request be queued: `process_request` drops it later, so that its errback is called."""

@@ -44,7 +44,6 @@ class Crawl:
         self.crawler = Crawler(ImdbSpider, given)
         self.recorder = CatalogueRecorder.from_crawler(self.crawler)
         self.settlement = Settlement.from_crawler(self.crawler)
-        self.settlement._spider_opened()
         self.request = Request("https://www.imdb.com/", cb_kwargs={"site_id": ID}, meta={"site": "imdb"})
         self.response = Response("https://www.imdb.com/", request=self.request)
 

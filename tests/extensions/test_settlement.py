@@ -32,7 +32,6 @@ class Crawl:
         self.crawler = get_crawler(Spider)
         self.settlement = Settlement.from_crawler(self.crawler)
         self.outcomes = TitleOutcomes.from_crawler(self.crawler)
-        self.send(signals.spider_opened)
         for store in stores:
             self.send(store_opened, store=store)
 

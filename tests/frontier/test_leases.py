@@ -31,10 +31,9 @@ class Crawl:
     def __init__(self) -> None:
         self.ends: list[tuple[str, str]] = []
         self.tracker = LeaseTracker(lambda lease, how, _: self.ends.append((lease.id, how)))
-        self.manager = SignalManager()
+        self.manager = SignalManager(self)  # and of no other test
         self.settlement = Settlement(self.manager)
         self.tracker.connect(self.manager)
-        self.send(signals.spider_opened)
         for store in ("csv", "postgres"):
             self.send(store_opened, store=store)
 

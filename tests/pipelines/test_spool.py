@@ -124,7 +124,6 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
             tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
             settlement = Settlement(run.crawler.signals)
             tracker.connect(run.crawler.signals)
-            settlement._spider_opened()
             run.crawler.signals.send_catch_log(store_opened, store="memory")
             request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})
             tracker.take(request)

@@ -208,7 +208,6 @@ async def test_a_batch_is_told_once_and_what_of_it_was_refused_one_by_one(memory
         titles = TitleOutcomes.from_crawler(run.crawler)
         settlement = Settlement(run.crawler.signals)
         run.crawler.signals.connect(note, item_completed)
-        settlement._spider_opened()
         run.crawler.signals.send_catch_log(store_opened, store="memory")
         for batch in (
             MovieBatch([make_movie(number) for number in range(10)] + [make_movie(10, title="half a \ud83c")]),
