@@ -122,7 +122,7 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
     with largest_file(100):
         async with running(store, tmp_path, close_seconds=0.2) as run:
             tracker = LeaseTracker(lambda lease, how, _: ended.append((lease.id, how)))
-            settlement = Settlement(run.crawler.signals)
+            _settlement = Settlement(run.crawler.signals)
             tracker.connect(run.crawler.signals)
             run.crawler.signals.send_catch_log(store_opened, store="memory")
             request = Request("http://127.0.0.1/", meta={META: "1"}, cb_kwargs={"site_id": "tt0000001"})

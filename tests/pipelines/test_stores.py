@@ -206,7 +206,7 @@ async def test_a_batch_is_told_once_and_what_of_it_was_refused_one_by_one(memory
 
     async with running(memory, tmp_path, buffer_items=5, batch_items=5) as run:  # less than the batch
         titles = TitleOutcomes.from_crawler(run.crawler)
-        settlement = Settlement(run.crawler.signals)
+        _settlement = Settlement(run.crawler.signals)
         run.crawler.signals.connect(note, item_completed)
         run.crawler.signals.send_catch_log(store_opened, store="memory")
         for batch in (
