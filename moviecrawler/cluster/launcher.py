@@ -7,7 +7,6 @@ import platform
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
-from signal import SIGUSR1
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from moviecrawler.cluster.eggs import EggStore
     from moviecrawler.cluster.jobs import Job, RunEnd
     from moviecrawler.cluster.state import Beat, ClusterState
-    from moviecrawler.heartbeat import Work
+    from moviecrawler.node_memory import Work
 
 journal = Logger()
 
@@ -60,12 +59,6 @@ _LEAVE_SECONDS = 5.0
 """Seconds that killed spiders may take to end when the node ends."""
 _DRAIN_CHECK_SECONDS = 0.05
 """Seconds between two checks whether jobs still run, while the node drains."""
-_HANG_CHECKS = 12
-"""Checks of a spider's heartbeat in `hang_seconds`."""
-_STARTUP_FACTOR = 10
-"""Multiple of `hang_seconds` that a spider may take until its crawl begins, as it may have to prepare stores."""
-_TRACEBACK_SECONDS = 1.0
-"""Seconds between the signal to write a traceback and SIGKILL."""
 _BEAT_SOON_SECONDS = 0.2
 """Seconds after a change until the next heartbeat reports it."""
 
@@ -90,12 +83,6 @@ class _HeldJob:
     """How often its cancellation was requested."""
     stopped: bool = False
     """Whether this node has signalled its process to end."""
-    heartbeats: int = 0
-    """Heartbeats of its process at the last check."""
-    silent: int = 0
-    """Checks in a row that found no new heartbeat."""
-    hung: bool = False
-    """Whether its process was killed for that."""
 
 
 class ClusterLauncher(Service):
@@ -115,7 +102,6 @@ class ClusterLauncher(Service):
         # A heartbeat names the jobs that the node holds, so no job's end may be recorded while one is being sent.
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
-        self._hang_checks = LoopingCall(self._check_hangs)
         self._polls = LoopingCall(self.poller.poll)
         # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
@@ -130,7 +116,6 @@ class ClusterLauncher(Service):
         self.poller.threads.start()
         self._fetching.start()
         self._beats.start(self.options.lease_seconds / _BEATS)
-        self._hang_checks.start(self.options.hang_seconds / _HANG_CHECKS)
         self._polls.start(self.options.poll_interval)
         for _ in range(self.options.max_proc):
             filling = Deferred.fromCoroutine(self._fill_slot())
@@ -154,7 +139,6 @@ class ClusterLauncher(Service):
                 if await self._ended_within(seconds):
                     break
         self._beats.stop()
-        self._hang_checks.stop()
         self._polls.stop()
         self._left = True
         try:
@@ -230,8 +214,8 @@ class ClusterLauncher(Service):
         last_error = process.last_error
         if process.report is None:
             log = log_path(self.options, job.project, job.spider, job.id)
-            if last_error:
-                await run(append_log_line, log, last_error)
+            if why := process.traceback or last_error:
+                await run(append_log_line, log, why)
             else:
                 last_error = await run(last_line, log)
         how, reason = classify_end(
@@ -241,7 +225,7 @@ class ClusterLauncher(Service):
             last_error=last_error,
             cancelled=bool(held.cancels),
             stopped=held.stopped or self.draining,
-            hung=held.hung,
+            hung=bool(process.traceback),
         )
         return await self._blame(job, process.work) if reason == HUNG else (how, reason)
 
@@ -308,31 +292,6 @@ class ClusterLauncher(Service):
         if held.process is not None:
             held.process.send(signal)
             reactor.callLater(self.options.cancel_seconds, held.process.send, "KILL")
-
-    # --- Spiders that hang --------------------------------------------------------------------------------------------
-
-    def _check_hangs(self) -> None:
-        """Kill the spiders whose event loops stand still.
-
-        It counts checks without a heartbeat, not seconds: a node whose own event loop stood still made no checks.
-        """
-        for held in list(self._held.values()):
-            if held.process is None or held.process.ended.called or held.hung:
-                continue
-            heartbeats = held.process.heartbeats
-            if heartbeats != held.heartbeats:
-                held.heartbeats, held.silent = heartbeats, 0
-                continue
-            held.silent += 1
-            if held.silent > (_HANG_CHECKS if heartbeats else _HANG_CHECKS * _STARTUP_FACTOR):
-                held.hung = True
-                journal.warn(
-                    "{job} hangs: its event loop stands still; killing process {pid}, whose traceback follows",
-                    job=held.job.key,
-                    pid=held.process.pid,
-                )
-                held.process.send(SIGUSR1)
-                reactor.callLater(_TRACEBACK_SECONDS, held.process.send, "KILL")
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from moviecrawler.cluster.eggs import RUNNER
 from moviecrawler.cluster.jobs import Report
 from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.threads import reactor
-from moviecrawler.heartbeat import DESCRIPTOR, Heartbeat, create_memory
+from moviecrawler.node_memory import DESCRIPTOR, NodeMemory, create_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,18 +28,17 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from moviecrawler.cluster.jobs import Job
-    from moviecrawler.heartbeat import Work
+    from moviecrawler.node_memory import Work
 
 journal = Logger()
 
-_STDIN, _STDOUT, _STDERR, _REPORT, _HEARTBEAT = range(5)
+_STDIN, _STDOUT, _STDERR, _REPORT, _MEMORY = range(5)
 _MAX_REPORT_BYTES = 64 * 1024
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
-
-_EXIT_FACTOR, _EXIT_EXTRA_SECONDS = 1.5, 20.0
-"""A process that hangs ends itself after this multiple of `hang_seconds`, and these seconds more. A node that lives kills it before."""
+_HANG_MARK = b"Timeout ("
+"""How the traceback of `faulthandler` begins."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -64,6 +63,8 @@ class SpiderProcess(ProcessProtocol):
         self.exit_code: int | None = None
         self.work: Work | None = None
         """The page that it was reading when it ended."""
+        self.traceback = ""
+        """Where its event loop stood still, if it ended itself for that."""
         self.report: Report | None = None
         """Its report of the crawl, when it has ended; None when it wrote none."""
         self.last_error = ""
@@ -75,32 +76,26 @@ class SpiderProcess(ProcessProtocol):
             "settings": dict(settings),
             "arguments": job.arguments,
             "hang_seconds": hang_seconds,
-            "exit_seconds": hang_seconds * _EXIT_FACTOR + _EXIT_EXTRA_SECONDS,
         }
         # Every user of the machine can read these, so they only tell processes apart.
         self.args = [sys.executable, "-P", RUNNER, "crawl", job.project, job.spider, job.id]
-        self._environment = {**environment, DESCRIPTOR: str(_HEARTBEAT)}
+        self._environment = {**environment, DESCRIPTOR: str(_MEMORY)}
 
     def start(self) -> None:
         """Start it. Raises OSError."""
         memory = create_memory()
         try:
-            self._heartbeat = Heartbeat(memory)
-            self._heartbeat.forbid(self._hung)
+            self._memory = NodeMemory(memory)
+            self._memory.forbid(self._hung)
             reactor.spawnProcess(
                 self,
                 sys.executable,
                 args=self.args,
                 env=self._environment,
-                childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r", _HEARTBEAT: memory},
+                childFDs={_STDIN: "w", _STDOUT: "r", _STDERR: "r", _REPORT: "r", _MEMORY: memory},
             )
         finally:
             os.close(memory)
-
-    @property
-    def heartbeats(self) -> int:
-        """How many heartbeats its event loop has counted; 0 before the crawl has begun, and after the end."""
-        return self._heartbeat.count if self.pid is not None and not self.ended.called else 0
 
     def send(self, signal: str | int) -> None:
         """Send it a signal, unless it has ended."""
@@ -124,11 +119,16 @@ class SpiderProcess(ProcessProtocol):
         if childFD == _REPORT:
             self._report_text = (self._report_text + data)[:_MAX_REPORT_BYTES]
             return
-        for line in data.decode(errors="backslashreplace").splitlines():
-            text = redacted(_printable(line))
-            if childFD == _STDERR and text.strip():
-                self.last_error = text
-            journal.info("{job}: {line}", job=self.key, line=text)
+        lines = self._log(data)
+        if childFD == _STDERR:
+            self.last_error = next((line for line in reversed(lines) if line.strip()), self.last_error)
+
+    def _log(self, output: bytes) -> list[str]:
+        """Write what the process wrote to the node's log; return its lines."""
+        lines = [redacted(_printable(line)) for line in output.decode(errors="backslashreplace").splitlines()]
+        for line in lines:
+            journal.info("{job}: {line}", job=self.key, line=line)
+        return lines
 
     def processExited(self, reason: Failure) -> None:
         self._closing = reactor.callLater(_OUTPUT_SECONDS, self._transport.loseConnection)
@@ -138,10 +138,17 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
+        if self._report_text.startswith(_HANG_MARK):
+            journal.warn(
+                "{job} hangs: its event loop stands still; process {pid} has ended itself, and its traceback follows",
+                job=self.key,
+                pid=self.pid,
+            )
+            self.traceback = "\n".join(self._log(self._report_text))
         with suppress(msgspec.DecodeError, RecursionError):
-            self.report = msgspec.json.decode(self._report_text, type=Report)
-        self.work = self._heartbeat.work
-        self._heartbeat.close()
+            self.report = msgspec.json.decode(self._report_text.partition(b"\n")[0], type=Report)
+        self.work = self._memory.work
+        self._memory.close()
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"
         journal.info("Process {pid} of {job} {how}", pid=self.pid, job=self.key, how=how)
         self.ended.callback(None)

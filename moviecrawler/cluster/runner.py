@@ -1,12 +1,11 @@
 """A spider's process: `runner.py crawl <project> <spider> <job>` or `runner.py list`.
 
 It imports nothing of this project, as that comes from the egg. The node writes a line of JSON to standard input: `egg` (path)
-and, for a crawl, `settings`, `arguments`, `hang_seconds` and `exit_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
+and, for a crawl, `settings`, `arguments` and `hang_seconds`. Arguments given so show in no list of processes. While a crawl runs, the end
 of standard input means that the node is gone, and the spider ends itself. Its report of the crawl is written to descriptor 3, as JSON of `Report`.
 
-Descriptor 4 is memory that is shared with the node (see `moviecrawler/heartbeat.py`). The event loop counts its turns in the first bytes of it. A thread
-would not do: it goes on, or starves, while a callback holds the interpreter. When the count stands still for `hang_seconds`, the node asks for a traceback
-by SIGUSR1 and kills the process. When it stands still for `exit_seconds`, there is no node: the process ends itself, by a thread that needs no interpreter.
+The process ends itself as well when its event loop has stood still for `hang_seconds`, and writes a traceback to descriptor 3. A thread of
+`faulthandler` does that, which needs no interpreter: a regular expression, say, may hold it for hours.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import json
-import mmap
 import os
 import signal
 import sys
@@ -23,11 +21,11 @@ import time
 from importlib.metadata import distributions
 from typing import Any
 
-_REPORT, _HEARTBEAT = 3, 4
-_COUNT = 8
-"""Bytes of the count, at the beginning of the memory."""
+_REPORT = 3
 _BEATS = 24
-"""In the time after which the process counts as hung."""
+"""Turns of the event loop that are noted in the time after which it counts as hung."""
+_STARTUP_FACTOR = 10
+"""Multiple of that time that may pass until the crawl begins, as stores may have to be prepared."""
 _END_SECONDS = 15.0
 """Seconds that a spider whose node is gone may take to end; less than that node's lease."""
 
@@ -59,30 +57,33 @@ def _end_with_node() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Heartbeat:
-    """Counts the turns of the event loop, from when the crawl begins until the loop ends."""
+class _Watchdog:
+    """Ends this process when the event loop stands still for some seconds while it crawls, or does not begin to."""
 
-    def __init__(self, hang_seconds: float, exit_seconds: float) -> None:
-        self._hang_seconds, self._exit_seconds = hang_seconds, exit_seconds
-        self._memory = mmap.mmap(_HEARTBEAT, _COUNT)
-        self._count = 0
+    def __init__(self, hang_seconds: float) -> None:
+        self._seconds = hang_seconds
+        self._later: Any = None
+        self._expect_beat_within(hang_seconds * _STARTUP_FACTOR)
 
     def begin(self) -> None:
-        """Begin to count, in the loop that runs."""
+        """Watch the loop that runs, until it ends."""
+        if self._later is not None:
+            return
         try:
-            self._later: Any = asyncio.get_running_loop().call_later
+            self._later = asyncio.get_running_loop().call_later
         except RuntimeError:  # one of Twisted's other loops
             from twisted.internet import reactor  # noqa: PLC0415 - it is installed by then
 
             self._later = reactor.callLater
-        if not self._count:
-            self._beat()
+        self._beat()
 
     def _beat(self) -> None:
-        self._count += 1
-        self._memory[:] = self._count.to_bytes(_COUNT, "little")
-        faulthandler.dump_traceback_later(self._exit_seconds, exit=True)
-        self._later(self._hang_seconds / _BEATS, self._beat)
+        self._expect_beat_within(self._seconds)
+        self._later(self._seconds / _BEATS, self._beat)
+
+    @staticmethod
+    def _expect_beat_within(seconds: float) -> None:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_REPORT)
 
 
 def _report(sender: Any) -> None:
@@ -104,7 +105,6 @@ def _main(command: str, spider: str = "") -> None:
     if command == "list":
         arguments = ["list", "-s", "LOG_ENABLED=0"]
     else:
-        faulthandler.register(signal.SIGUSR1, all_threads=False)
         threading.Thread(target=_end_with_node, daemon=True).start()
         settings = [part for name, value in task["settings"].items() for part in ("-s", f"{name}={value}")]
         given = [part for name, value in task["arguments"].items() for part in ("-a", f"{name}={value}")]
@@ -116,8 +116,8 @@ def _main(command: str, spider: str = "") -> None:
 
     dispatcher.connect(_report, signal=signals.engine_stopped, sender=dispatcher.Any, weak=False)
     if command == "crawl":
-        heartbeat = _Heartbeat(task["hang_seconds"], task["exit_seconds"])
-        dispatcher.connect(heartbeat.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
+        watchdog = _Watchdog(task["hang_seconds"])
+        dispatcher.connect(watchdog.begin, signal=signals.engine_started, sender=dispatcher.Any, weak=False)
     execute(["scrapy", *arguments])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from moviecrawler.frontier.leases import META
-from moviecrawler.heartbeat import DESCRIPTOR, Heartbeat, Work
+from moviecrawler.node_memory import DESCRIPTOR, NodeMemory, Work
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Generator, Iterator
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 @cache
-def node_memory() -> Heartbeat | None:
+def node_memory() -> NodeMemory | None:
     """Return the memory that this process shares with its node; None when no node has started it."""
     descriptor = os.environ.get(DESCRIPTOR, "")
-    return Heartbeat(int(descriptor)) if descriptor.isdigit() else None
+    return NodeMemory(int(descriptor)) if descriptor.isdigit() else None
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""Memory that a spider's process shares with its node: that the process lives, which page it is at, and which pages have made one hang.
+"""Memory that a spider's process shares with its node: which page the process is at, and which pages have made one hang.
 
 Neither of them waits for the other, and what it holds outlives the process, however that ends.
 
-    bytes 0 to 7        how often the event loop has turned; `runner.py` counts it
-    bytes 8 to 4095     length (4 bytes) and JSON of `Work`; length 0 when no page is being read
+    bytes 0 to 4095     length (4 bytes) and JSON of `Work`; length 0 when no page is being read
     bytes 4096 to 65535 length and JSON of a list of URLs, which the node writes before the process starts
 """
 
@@ -19,10 +18,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DESCRIPTOR = "SPIDER_HEARTBEAT_FD"
+DESCRIPTOR = "SPIDER_MEMORY_FD"
 """The environment variable with the number of the memory's descriptor, in a spider's process that a node has started."""
 SIZE = 64 * 1024
-_COUNT, _WORK, _HUNG = 0, 8, 4096
+_WORK, _HUNG = 0, 4096
 _LENGTH = 4
 _LONGEST_URL = 2000
 
@@ -38,7 +37,7 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True):
 def create_memory() -> int:
     """Return the descriptor of fresh memory, which ends with its last user."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("heartbeat")
+        descriptor = os.memfd_create("spider")
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
@@ -46,7 +45,7 @@ def create_memory() -> int:
     return descriptor
 
 
-class Heartbeat:
+class NodeMemory:
     """The memory, as both sides use it."""
 
     def __init__(self, descriptor: int) -> None:
@@ -55,11 +54,6 @@ class Heartbeat:
     def close(self) -> None:
         """Let go of it."""
         self._memory.close()
-
-    @property
-    def count(self) -> int:
-        """How often the event loop has turned; 0 before the crawl has begun."""
-        return int.from_bytes(self._memory[_COUNT:_WORK], "little")
 
     @property
     def work(self) -> Work | None:
