@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ READMES = sorted(
     for path in (PROJECT / folder).rglob("*.md")
     if ".pytest_cache" not in path.parts
 )
-ALL = "\n".join(path.read_text("utf-8") for path in [PROJECT / "README.md", *READMES])
+DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *READMES]
+FOLDERS = [path.parent for path in (PROJECT / "moviecrawler").rglob("README.md")]
+ALL = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
 COMMANDS = sorted({line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", ALL, re.MULTILINE)})
 TITLES = 12
 
@@ -120,15 +123,21 @@ def test_readme_is_read_in_one_sitting() -> None:
     assert [line for line in lines if len(line) > 120] == []
 
 
-@pytest.mark.parametrize("path", [PROJECT / "README.md", *READMES], ids=lambda path: str(path.relative_to(PROJECT)))
-def test_links_lead_to_files(path: Path) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8"))
-    missing = [
-        target
-        for target in targets
-        if not target.startswith(("http://", "https://", "#")) and not (path.parent / target.split("#")[0]).exists()
-    ]
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(PROJECT)))
+def test_links_lead_to_files_and_headings(path: Path) -> None:
+    missing = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        file, _, heading = link.partition("#")
+        target = path.parent / file if file else path
+        if "://" not in link and (not target.exists() or (heading and heading not in _anchors(target))):
+            missing.append(link)
     assert missing == []
+
+
+def _anchors(path: Path) -> set[str]:
+    """Return what GitHub names the headings of a document."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_each_part_says_first_what_it_does_and_promises() -> None:
@@ -138,3 +147,13 @@ def test_each_part_says_first_what_it_does_and_promises() -> None:
         assert heading == f"# {path.parent.name}", path
         assert "promise" in first, path
         assert "must never" in first, path
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_readme_of_a_folder_names_its_modules(folder: Path) -> None:
+    named = set(re.findall(r"[\w*]+\.(?:py|lua)\b", (folder / "README.md").read_text("utf-8")))
+    modules = {path.name for path in folder.iterdir() if path.suffix in {".py", ".lua"}} - {
+        "__init__.py",
+        "__main__.py",
+    }
+    assert [name for name in sorted(modules) if not any(fnmatch(name, form) for form in named)] == []

@@ -86,7 +86,7 @@ def check_setting(name: str, value: str) -> None:
     if name not in SETTINGS:
         raise ConfigurationError(
             f"setting {name[:80]} can't be made by a job; make it in the project's settings.py and deploy that, or in the nodes' "
-            "environment. scrapyd/README.md lists those that a job can make"
+            "environment. scrapyd/README.md says which a job can make"
         )
     kind, rule, job = _ALLOWED[name]
     rule, most = (job.rule or rule, job.most) if job is not None else (rule, None)

@@ -95,7 +95,10 @@ def test_usual_values_are_taken() -> None:
 def test_settings_that_jobs_may_make_are_listed_for_the_operator() -> None:
     readme = (PROJECT / "scrapyd" / "README.md").read_text("utf-8")
     section = readme.partition("## Settings and arguments of a job")[2].partition("\n## ")[0]
-    assert set(re.findall(r"[A-Z][A-Z_]{3,}", section)) >= SETTINGS
+    marked = re.findall(
+        r"^\| `([A-Z_]+)` .* \| job \|$", (PROJECT / "moviecrawler" / "SETTINGS.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert {*re.findall(r"[A-Z][A-Z_]{3,}", section), *marked} >= SETTINGS
 
 
 @pytest.mark.parametrize(
