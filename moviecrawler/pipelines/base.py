@@ -1,4 +1,4 @@
-"""What all stores share: items are buffered, written in batches by a thread of their own, and accounted for one by one.
+"""What all stores share: items are buffered, written in batches by a task for each store, and accounted for one by one.
 
     process_item → buffer → batch → Store.write → `item_settled`: durable, rejected, spooled or lost
 
@@ -28,7 +28,7 @@ from moviecrawler.items import Miss, Movie, MovieBatch
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.spool import Spool
 from moviecrawler.pipelines.store import Limits, Record
-from moviecrawler.pipelines.thread import StoreThread
+from moviecrawler.pipelines.writer import StoreWriter
 from moviecrawler.signals import item_rejected, item_settled, nothing_queued, store_opened
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class BatchingPipeline:
     `spooled` and `lost` items, `batches` written, `retries`, `seconds` spent in writing, `buffered_max` items; and in
     `items/unrecorded` the rejected ones for which `rejected.jsonl` had no room.
 
-    All of it runs in the event loop; what waits for the store or the disk is in the `StoreThread`.
+    All of it runs in the event loop; what waits for the store is in the `StoreWriter`'s thread.
     """
 
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
@@ -104,10 +104,9 @@ class BatchingPipeline:
             MovieBatch, tuple[int, list[tuple[Movie, Outcome]]]
         ] = {}  # what is left, and was not durable
         self._loading: asyncio.Task[None] | None = None
-        self._ended = False  # whether the thread is done, in the event loop's view
-        self._thread = StoreThread(
-            store, limits, self, data_dir=data_dir, spool=self._spool_files, waits_to_open=waits_to_open
-        )
+        self._writing: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._writer = StoreWriter(store, limits, self, spool=self._spool_files, waits_to_open=waits_to_open)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -148,16 +147,17 @@ class BatchingPipeline:
         Raises CloseSpider when it can't be connected: at all, or now, unless it may be waited for.
         """
         self._loop = asyncio.get_running_loop()
-        self._settled = asyncio.Event()
         # No more comes to fill a batch, and the crawl is over when the last one is written.
-        self._signals.connect(self._thread.hurry, nothing_queued)
+        self._signals.connect(self._writer.hurry, nothing_queued)
         try:
-            await self._thread.start(self._loop)
+            await self._writer.open()
         except (ConfigurationError, TransientStoreError) as error:
             logger.error("%s can't be used, so nothing is crawled: %s", self.store.name, error)  # noqa: TRY400 - a sentence says it
             raise CloseSpider("store_unavailable") from error
         if Movie in self.item_types:
             self._signals.send_catch_log(store_opened, store=self.store.name)
+        self._writing = self._loop.create_task(self._writer.run())
+        self._writing.add_done_callback(self._writing_ended)
         self._loading = self._loop.create_task(self._load_spool())
 
     async def process_item(self, item: Any) -> Any:
@@ -181,50 +181,52 @@ class BatchingPipeline:
             await self._admit(Record(item, encoded, time.monotonic(), batch=batch))
             return
         record = Record(item, b"", time.monotonic(), batch=batch)
-        reason = f"not to be written as JSON: {encoded}"
         self._hold(record)
-        await asyncio.to_thread(self._thread.keep_rejected, record, reason)
-        self.settle([record], "rejected", reason)
+        await self.reject(record, f"not to be written as JSON: {encoded}")
 
     async def close_spider(self) -> None:
         """Flush everything within `close_seconds`, and spool what the store did not take."""
-        if self._loading is None:
+        if self._loading is None or self._writing is None:
             return  # it was never opened
         # Write what is queued now. Items from spool files would otherwise wait until their batch is due, and a crawl that is
         # shorter than that would never load them.
         engine = self._crawler.engine if self._crawler is not None else None
         self.store.hurried = engine is not None and not engine.running  # by SIGTERM or Ctrl-C, and not by itself
-        self._thread.begin_closing()
-        await asyncio.wait({self._loading}, timeout=self._thread.time_left())
+        self._writer.begin_closing()
+        await asyncio.wait({self._loading}, timeout=self._writer.time_left())
         self._loading.cancel()
         await asyncio.wait({self._loading})
-        self._thread.finish()
-        # The thread itself gives up at the deadline, unless it hangs inside the store.
+        self._writer.finish()
+        # The writer itself gives up at the deadline, unless it hangs inside the store.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: self._ended or not self._held), self._thread.time_left() + 0.5)
+            await asyncio.wait_for(
+                self._until(lambda: self._has_ended or not self._held), self._writer.time_left() + 0.5
+            )
         unsettled = list(self._held)
         if unsettled:
             await self._spool(unsettled)
         # A store that took everything may finish in its own time.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: self._ended), _CLOSE_GRACE_SECONDS if unsettled else None)
+        await asyncio.wait({self._writing}, timeout=_CLOSE_GRACE_SECONDS if unsettled else None)
+        self._writing.cancel()
 
     async def _admit(self, record: Record) -> None:
         size = len(record.encoded)
         await self._until_room(size)
-        if self._ended and not self._thread.closing:  # else it is spooled when the spider closes
+        if self._has_ended and not self._writer.closing:  # else it is spooled when the spider closes
             raise RuntimeError(f"{self.store.name}: the store's thread has failed, see the log")
         self._hold(record)
-        self._thread.put(record)
+        self._writer.put(record)
 
     async def _until_room(self, size: int) -> None:
         """Wait for room in the buffer; when the crawl ends, not longer than closing may take."""
-        while not self._ended and (self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)):
-            self._thread.hurry()
+        while not self._has_ended and (
+            self._stuck or not self.limits.has_room(len(self._held), self._held_bytes, size)
+        ):
+            self._writer.hurry()
             if self._crawler is not None and is_closing(self._crawler.engine):
                 # The engine waits for this item before it closes anything. What has no room is spooled with the rest.
-                self._thread.begin_closing()
-            if not self._thread.time_left():
+                self._writer.begin_closing()
+            if not self._writer.time_left():
                 return
             self._settled.clear()
             with suppress(TimeoutError):
@@ -238,14 +240,14 @@ class BatchingPipeline:
             self._stats.set_value(self._stat("buffered_max"), self._most_held)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a condition that only settled items, or the thread's end, can bring about."""
+        """Wait for a condition that only settled items, or the end of all writing, can bring about."""
         while not condition():
             self._settled.clear()
             await self._settled.wait()
 
     def settle(self, records: Sequence[Record], outcome: Outcome, reason: str | None = None) -> None:
         """Report the outcome of records, each once; of those that came in a batch, once all of it are settled."""
-        # A thread that hung until after the deadline may still report what was spooled meanwhile.
+        # What the store takes after the deadline may have been spooled meanwhile.
         settled = [record for record in records if record in self._held]
         if settled:
             self._stats.inc_value(self._stat(outcome), len(settled))
@@ -317,7 +319,7 @@ class BatchingPipeline:
             records = await asyncio.to_thread(self._read_file, path)
             for record in records:
                 await self._admit(record)
-            self._thread.hurry()  # it has waited for long enough
+            self._writer.hurry()  # it has waited for long enough
             await self._until(partial(self._held.keys().isdisjoint, records))
             await asyncio.to_thread(path.unlink, missing_ok=True)
         except OSError as error:
@@ -335,7 +337,7 @@ class BatchingPipeline:
             text = line.decode(errors="replace")
             if not append_rejected(self._data_dir, self.store.name, reason, text):
                 raise OSError(f"{reason}, and there is no room to set that aside")
-            self._thread.call_in_loop(self._send_rejected, reason, text)
+            self._loop.call_soon_threadsafe(self._send_rejected, reason, text)
         return records
 
     def set_stuck(self, error: OSError | None) -> None:
@@ -370,18 +372,23 @@ class BatchingPipeline:
         """Add to one of the store's figures."""
         self._stats.inc_value(self._stat(name), amount)  # type: ignore[arg-type]  # Scrapy's type, not its code, asks for an int
 
-    def count_unrecorded(self) -> None:
-        """Add an item for which `rejected.jsonl` had no room."""
-        self._stats.inc_value("items/unrecorded")
+    async def reject(self, record: Record, reason: str) -> None:
+        """Write a record to `rejected.jsonl`, and report it rejected."""
+        logger.warning("%s rejected %s %s: %s", self.store.name, record.item.site, record.item.site_id, reason)
+        if not await asyncio.to_thread(append_rejected, self._data_dir, self.store.name, reason, record.item):
+            self._stats.inc_value("items/unrecorded")
+        self.settle([record], "rejected", reason)
 
-    def end(self) -> None:
-        """Take note that the thread is done; end the crawl when it has failed."""
-        self._ended = True
+    @property
+    def _has_ended(self) -> bool:
+        return self._writing is not None and self._writing.done()
+
+    def _writing_ended(self, _: object) -> None:
+        """End the crawl when writing has failed."""
         self._settled.set()
-        has_failed = self._loading is not None and not self._thread.closing
-        if has_failed and self._crawler is not None and not is_closing(self._crawler.engine):
+        if not self._writer.closing and self._crawler is not None and not is_closing(self._crawler.engine):
             logger.error("%s can't go on: the crawl ends, and what it did not take is spooled", self.store.name)
-            self._thread.begin_closing()  # from now on, items are held for the spool
+            self._writer.begin_closing()  # from now on, items are held for the spool
             self._end_crawl("store_failed")
 
     def _stat(self, name: str) -> str:

@@ -170,7 +170,7 @@ async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
 ) -> None:
     session = postgres._SESSION
     monkeypatch.setattr(postgres, "_SESSION", session.replace("statement_timeout = '60s'", "statement_timeout = '1s'"))
-    monkeypatch.setattr("moviecrawler.pipelines.thread._MAX_SLOW_TRIES", 0)
+    monkeypatch.setattr("moviecrawler.pipelines.writer._MAX_SLOW_TRIES", 0)
     with closing(PostgresStore(database_url)) as store:
         store.open()
     execute(

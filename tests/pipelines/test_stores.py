@@ -381,7 +381,7 @@ async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
     assert set(run.outcomes().values()) == {"spooled"}
     # It comes back later, and what it reports then is not told a second time.
     gate.set()
-    await until(lambda: run.pipeline._ended)
+    await until(lambda: run.pipeline._has_ended)
     assert len(run.outcomes()) == 12
     assert set(run.outcomes().values()) == {"spooled"}
 
@@ -399,7 +399,7 @@ async def test_a_store_whose_thread_fails_ends_the_crawl_and_loses_nothing(
             spider=object(), running=True, _slot=SimpleNamespace(closing=None), close_spider_async=close
         )
         monkeypatch.setattr(run.pipeline, "_crawler", SimpleNamespace(engine=engine))
-        monkeypatch.setattr(run.pipeline._thread, "_flush", Mock(side_effect=MemoryError))
+        monkeypatch.setattr(run.pipeline._writer, "_flush", Mock(side_effect=MemoryError))
         await run.pipeline.process_item(make_movie(1))
         await until(lambda: reasons)
         for number in range(2, 40):
