@@ -50,8 +50,8 @@ class TransientStoreError(MovieCrawlerError):
     """A store can't write now, and may be able to later: it is locked, full, restarting or out of reach."""
 
 
-class TooSlowError(MovieCrawlerError):
-    """A store took longer for this batch than it may; a smaller one may work."""
+class TooSlowError(TransientStoreError):
+    """A store took longer for this than it may; a smaller batch may work."""
 
 
 class RejectedError(MovieCrawlerError):

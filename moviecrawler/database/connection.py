@@ -40,12 +40,13 @@ _REFUSED = re.compile(
     '^invalid |authentication failed|no password supplied|no pg_hba.conf entry|(?:database|role|file) ".*" does not exist'
 )
 """Messages of a server that refuses for good. libpq doesn't pass on the code that comes with them."""
-_REJECTIONS = (
+REJECTIONS = (
     psycopg2.DataError,
     psycopg2.IntegrityError,
     psycopg2.errors.CardinalityViolation,  # an item with two scores of one kind, or the like
     psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
 )
+"""What something in an item brings about."""
 
 
 def read_url(url: str) -> dict[str, str]:
@@ -107,7 +108,7 @@ def errors_translated() -> Iterator[None]:
     """Raise a store's own errors in place of psycopg2's."""
     try:
         yield
-    except _REJECTIONS as error:
+    except REJECTIONS as error:
         # Its detail may repeat the whole row.
         raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
     except psycopg2.errors.LockNotAvailable as error:
@@ -140,15 +141,14 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Give a cursor, and commit when all went well."""
-        try:
-            if self._connection is None or self._connection.closed:
-                self._connection = self._connect()
-            with self._connection as connection, connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
-                yield cursor
-        except (psycopg2.DataError, psycopg2.IntegrityError) as error:
-            raise RejectedError(in_one_line(error.diag.message_primary or str(error))) from error
-        except psycopg2.Error as error:
-            raise TransientStoreError(in_one_line(str(error)) or type(error).__name__) from error
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connect()
+        with (
+            errors_translated(),
+            self._connection as connection,
+            connection.cursor(cursor_factory=NamedTupleCursor) as cursor,
+        ):
+            yield cursor
 
 
 def storable(text: str) -> str:

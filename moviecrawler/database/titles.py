@@ -78,6 +78,8 @@ class Stored:
     movie: Movie
     is_new: bool = False
     """Whether it came with this batch, and so is alone in its title."""
+    is_changed: bool = True
+    """Whether it has other keys than before, or is part of a series: then it may belong to another title."""
     placed_by_hand: bool = False
 
 
@@ -114,11 +116,14 @@ class Plan:
 
 
 def plan_titles(cursor: Cursor, changed: Sequence[Stored]) -> Plan:
-    """Decide to which titles new and changed records belong. Nothing is locked or written.
+    """Decide to which titles those of these records belong that have changed. Nothing is locked or written.
 
     What is found may be out of date when it is applied; see `still_holds`.
     """
-    changed = [record for record in _where_they_stand(cursor, changed) if not is_part(record.movie)]
+    changed = [record for record in changed if record.is_changed and not is_part(record.movie)]
+    if not changed:
+        return Plan()
+    changed = _where_they_stand(cursor, changed)
     cursor.execute(_STORED_SITES)
     stored_sites = {site for (site,) in cursor.fetchall()}
     # Where no other site has a record yet, as while IMDb's datasets are loaded, no search is needed.

@@ -22,7 +22,7 @@ from moviecrawler.catalogue.merging import is_partial, merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
 from moviecrawler.catalogue.stored import encode_movie, read_movie
 from moviecrawler.clock import latest
-from moviecrawler.database.connection import connect, errors_translated, in_one_line, read_url
+from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url
 from moviecrawler.database.migrations import migrate
 from moviecrawler.database.sql import read_sql
 from moviecrawler.database.titles import (
@@ -36,7 +36,6 @@ from moviecrawler.database.titles import (
     is_part,
     plan_titles,
     read_stored,
-    settle,
     still_holds,
 )
 from moviecrawler.errors import ConfigurationError, TransientStoreError
@@ -105,6 +104,8 @@ _CONFLICTS = (
     psycopg2.errors.ForeignKeyViolation,
 )
 """What two processes that write at the same time may meet with. Alone, the last two are an item's fault."""
+_GIVEN_UP = (psycopg2.errors.QueryCanceled, *REJECTIONS)
+"""For what a record is neither compared nor in the catalogue, though it is stored."""
 
 _UNJOINED_POLL_SECONDS = 60.0
 """Seconds between two looks for records that nobody has compared."""
@@ -141,10 +142,8 @@ class _Given(NamedTuple):
 class _Written(NamedTuple):
     """What became of movies that were to be written."""
 
-    changed: dict[int, Stored]
-    """Records that are new, or whose keys have changed, and parts of series, by their ids."""
-    unchanged: set[int]
-    """The other records that were written; their ids."""
+    records: dict[int, Stored]
+    """That were written, by their ids."""
     overtaken: list[_Given]
     """Movies that another process has stored at the same moment, for the first time. They are to be written once more."""
 
@@ -185,18 +184,19 @@ class PostgresStore(Store):
             [_Given(record.item, record.encoded, hash_keys(record.item)) for record in part]
             for part in _each_title_once(movies)
         ]
-        changed: dict[int, Stored] = {}
-        unchanged: set[int] = set()
+        stored: dict[int, Stored] = {}
         try:
             with errors_translated():
                 while parts:
                     written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
-                    changed |= written.changed
-                    unchanged |= written.unchanged
+                    for record_id, later in written.records.items():
+                        later.is_changed |= record_id in stored and stored[record_id].is_changed
+                    stored |= written.records
                     if written.overtaken:
                         parts.insert(0, written.overtaken)
-                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle, unchanged - changed.keys(), records))
-                self._join([*changed.values(), *self._left_unjoined(changed)])
+                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle_misses, records))
+                changed = [record_id for record_id, record in stored.items() if record.is_changed]
+                self._join([*stored.values(), *self._left_unjoined(changed)])
         except BaseException:
             self._next_look = 0.0  # some of the records may be stored, and not compared: the next try compares them
             raise
@@ -247,7 +247,7 @@ class PostgresStore(Store):
         rows = io.BytesIO()
         new: dict[int, _Given] = {}
         overtaken: list[_Given] = []
-        changed: dict[int, Stored] = {}
+        stored: dict[int, Stored] = {}
         for given, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
             movies, cursor.fetchall(), strict=True
         ):
@@ -268,26 +268,24 @@ class PostgresStore(Store):
             if movie is not given.movie:
                 keys = hash_keys(movie)
             rows.write(_copy_row(record_id, title_id, known_keys is None, tells_more, keys, encoded))
-            if is_part(movie) or (keys != known_keys and not by_hand):
-                changed[record_id] = Stored(
-                    record_id=record_id,
-                    title_id=title_id,
-                    movie=movie,
-                    is_new=known_keys is None and not is_known,
-                )
+            stored[record_id] = Stored(
+                record_id=record_id,
+                title_id=title_id,
+                movie=movie,
+                is_new=known_keys is None and not is_known,
+                is_changed=is_part(movie) or (keys != known_keys and not by_hand),
+            )
         rows.seek(0)
         cursor.copy_expert(_COPY, rows)
         cursor.execute(_WRITE_MOVIES, {"margin": self._margin})
-        written = {record_id for (record_id,) in cursor.fetchall()}
-        changed = {record_id: stored for record_id, stored in changed.items() if record_id in written}
-        if changed:
-            cursor.execute(_UNJOINED, (list(changed), self._owner))
+        written = {record_id: stored[record_id] for (record_id,) in cursor.fetchall()}
+        if changed := [record_id for record_id, record in written.items() if record.is_changed]:
+            cursor.execute(_UNJOINED, (changed, self._owner))
         overtaken += [given for record_id, given in new.items() if record_id not in written]
-        return _Written(changed, written - changed.keys(), overtaken)
+        return _Written(written, overtaken)
 
-    def _settle(self, written: Collection[int], records: Sequence[Record], cursor: Cursor) -> None:
-        """Bring the catalogue after records that need not be compared, and note which titles of a batch were missed."""
-        settle(cursor, (), written)
+    def _settle_misses(self, records: Sequence[Record], cursor: Cursor) -> None:
+        """Note which titles of a batch were missed, and which no longer are."""
         for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
             cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
         read = [record.item for record in records if isinstance(record.item, Movie) and record.item.source != "list"]
@@ -310,21 +308,32 @@ class PostgresStore(Store):
         return self._transaction(WRITE_BESIDE_OTHERS, take)
 
     def _join(self, records: Sequence[Stored]) -> None:
-        """Give stored records to the titles that they belong to; one that takes too long stays a title of its own."""
+        """Give stored records to the titles that they belong to, and bring the catalogue after them.
+
+        One for which that takes too long, or that the database refuses there, stays as it is stored.
+        """
         if not records:
             return
         try:
             self._join_at_once(records)
-        except psycopg2.errors.QueryCanceled as error:
+        except _GIVEN_UP as error:
             if len(records) > 1:
                 middle = len(records) // 2
                 self._join(records[:middle])
                 self._join(records[middle:])
                 return
-            message = "%s %s is stored, but not compared with other sites' titles, which took too long: %s"
-            logger.warning(message, records[0].movie.site, records[0].movie.site_id, in_one_line(str(error)))
-            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._apply, Plan(), records))
+            self._give_up(records[0], error)
         self._next_look = time.monotonic() + _UNJOINED_POLL_SECONDS
+
+    def _give_up(self, record: Stored, error: psycopg2.Error) -> None:
+        lacking = "not compared with other sites' titles"
+        try:
+            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._apply, Plan(), [record]))
+        except _GIVEN_UP:
+            lacking = "not in the catalogue"
+            self._transaction(SETTLE_BESIDE_OTHERS, partial(self._end_joining, [record]))
+        message = "%s %s is stored, but %s: %s"
+        logger.warning(message, record.movie.site, record.movie.site_id, lacking, in_one_line(str(error)))
 
     def _join_at_once(self, records: Sequence[Stored]) -> None:
         connection = self._connected()
@@ -341,8 +350,11 @@ class PostgresStore(Store):
         if not still_holds(cursor, plan):
             return False
         apply_plan(cursor, plan, records)
-        cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
+        self._end_joining(records, cursor)
         return True
+
+    def _end_joining(self, records: Sequence[Stored], cursor: Cursor) -> None:
+        cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
 
 
 def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> list[ScoreboardRow]:

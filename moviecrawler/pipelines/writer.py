@@ -168,10 +168,8 @@ class StoreWriter:
     async def _open_again(self) -> None:
         try:
             await self._thread.call(self._store.open)
-        except TransientStoreError:
-            raise
         except Exception as error:  # the crawl is running by now: it is spooled for, not broken off
-            raise TransientStoreError(f"{type(error).__name__}: {error}") from error
+            raise TransientStoreError(str(error) or type(error).__name__) from error
 
     async def _idle(self) -> float | None:
         try:
@@ -249,12 +247,17 @@ class StoreWriter:
         self._report.count("seconds", time.perf_counter() - started)
 
     async def _attempt(self, action: Callable[[], Awaitable[None]]) -> bool:
-        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that."""
+        """Call until it no longer raises TransientStoreError; return False when the time to close is over before that.
+
+        Raises whatever else it raises, and TooSlowError.
+        """
         for attempt in itertools.count(1):
             if not self.time_left():
                 return False
             try:
                 await action()
+            except TooSlowError:
+                raise
             except TransientStoreError as error:
                 delay = backoff(attempt, random.random())  # noqa: S311 - no secret
                 logger.warning("%s: attempt %d failed, next in %.1f s: %s", self._store.name, attempt, delay, error)

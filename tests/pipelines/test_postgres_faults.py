@@ -378,8 +378,11 @@ def test_a_user_who_may_only_read_is_refused_at_the_start(postgres_server: str, 
         for rights, but, lacking in (
             ("SELECT", "GRANT INSERT, DELETE ON records TO", "delete amounts, .*, update records,"),
             ("ALL", "REVOKE ALL ON imdb_episodes FROM", "select imdb_episodes;"),
+            ("ALL", "REVOKE USAGE, UPDATE ON SEQUENCE records_record_id_seq FROM", "usage records_record_id_seq;"),
         ):
-            granted = f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {name}_reader"
+            granted = "; ".join(
+                f"GRANT {rights} ON ALL {kind} IN SCHEMA public TO {name}_reader" for kind in ("TABLES", "SEQUENCES")
+            )
             execute(database_url, f"SET role NONE; {granted}; {but} {name}_reader")
             with pytest.raises(ConfigurationError, match=rf"doesn't let \S+ {lacking}"):
                 PostgresStore(database_url).open()

@@ -18,7 +18,7 @@ from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
 from tests.pipelines.runs import LIMIT, make_movie, record_of, running
 from tests.services.postgres import LOCK_WAITS, execute
-from tests.waiting import wait_for
+from tests.waiting import until, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,6 +165,34 @@ def test_a_title_that_takes_too_long_to_compare_stays_one_of_its_own(
     assert execute(database_url, "SELECT site FROM title_sites WHERE site_id = 'movie/lamp-2'") == [("metacritic",)]
 
 
+async def test_a_title_that_the_catalogue_refuses_is_durable_and_keeps_no_other_from_it(
+    database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was told rejected, and so was all that came after it: each batch took it up again."""
+    execute(
+        database_url,
+        """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF EXISTS (SELECT FROM records WHERE title_id = NEW.title_id AND site_id = 'tt0000001') THEN
+                RAISE EXCEPTION 'a rule of our own' USING ERRCODE = 'check_violation';
+            END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON title_sites FOR EACH ROW EXECUTE FUNCTION refuse()
+        """,
+    )
+    async with running(PostgresStore(database_url), tmp_path, batch_items=4) as run:
+        for number in range(8):
+            await run.pipeline.process_item(make_movie(number))
+        await until(lambda: len(run.settled) == 8)
+        await run.pipeline.process_item(make_movie(1, -60))  # whose keys have not changed
+    assert [outcome for _, outcome, _ in run.settled] == ["durable"] * 9
+    assert execute(database_url, "SELECT count(*) FROM records") == [(8,)]
+    assert execute(database_url, "SELECT count(site_id) FROM title_sites") == [(7,)]
+    assert execute(database_url, "SELECT count(*) FROM unjoined") == [(0,)]
+    assert caplog.text.count("imdb tt0000001 is stored, but not in the catalogue: a rule of our own") == 2
+
+
 async def test_an_item_that_takes_too_long_to_write_is_set_aside_alone(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +232,9 @@ def test_who_waits_for_others_to_write_is_not_to_blame(database_url: str, monkey
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same process", "another process"])
-@pytest.mark.parametrize("step", [(PostgresStore, "_settle"), (postgres, "plan_titles")], ids=["settling", "comparing"])
+@pytest.mark.parametrize(
+    "step", [(PostgresStore, "_settle_misses"), (postgres, "plan_titles")], ids=["settling", "comparing"]
+)
 def test_what_a_process_could_not_compare_is_compared_later(
     database_url: str, monkeypatch: pytest.MonkeyPatch, step: tuple[object, str], same: bool
 ) -> None:

@@ -1,15 +1,17 @@
--- What a database user who is to store movies may not do; null when nothing is missing. Without a right on some table nothing could be
+-- What a database user who is to store movies may not do; null when nothing is missing. Without a right on some table or sequence nothing could be
 -- stored, and that would only be known from the first batch.
 SELECT CASE
     WHEN current_setting('transaction_read_only') = 'on' THEN 'write: it is read-only, as a standby is'
     ELSE (
-        SELECT string_agg(lower(n.name) || ' ' || n.on_table, ', ' ORDER BY n.on_table, n.name)
+        SELECT string_agg(lower(n.name) || ' ' || n.on_what, ', ' ORDER BY n.on_what, n.name)
         FROM (
-            SELECT t.name AS on_table, r.name
+            SELECT t.name AS on_what, r.name, has_table_privilege(t.name, r.name) AS is_granted
             FROM unnest('{titles,records,scores,score_history,amounts,genres,record_genres,people,credits,misses,title_sites,
                 unjoined,offers,finer_scores,finer_score_history}'::text[]) AS t (name)
             CROSS JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS r (name)
-            UNION ALL SELECT 'imdb_episodes', 'SELECT'
+            UNION ALL SELECT 'imdb_episodes', 'SELECT', has_table_privilege('imdb_episodes', 'SELECT')
+            UNION ALL SELECT s.name, 'USAGE', has_sequence_privilege(s.name, 'USAGE, UPDATE')  -- one of the two
+            FROM unnest('{records_record_id_seq,titles_title_id_seq}'::text[]) AS s (name)
         ) n
-        WHERE NOT has_table_privilege(n.on_table, n.name))
+        WHERE NOT n.is_granted)
 END
