@@ -35,12 +35,14 @@ from tests.waiting import until, wait_for
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
     """Let no file of this process grow beyond so many bytes, as a full disk does."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limits, writes_none = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    sys.dont_write_bytecode = True  # Python would leave modules that are cut
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        sys.dont_write_bytecode = writes_none
 
 
 def memory() -> Faulty:
@@ -137,6 +139,19 @@ async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes
     assert ended == [("1", "back")]
 
 
+def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    append_rejected(tmp_path, "memory", "first", None)
+    with largest_file(200):
+        append_rejected(tmp_path, "memory", "second", "a lamp" * 100)
+    append_rejected(tmp_path, "memory", "third", None)
+    first, cut, third = (tmp_path / "rejected.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["reason"] for line in (first, third)] == ["first", "third"]
+    assert cut.startswith(b'{"store":"memory","reason":"second"')
+    assert "rejected.jsonl can't be written" in caplog.text
+
+
 def test_rejected_items_turn_over_and_their_lines_have_a_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +181,7 @@ def test_a_crawl_whose_disk_is_full_ends_with_code_1_and_says_what_it_did_not_st
         ReplicaProcess(titles=60, light=True) as replica,
         subprocess.Popen(
             [sys.executable, "-m", "scrapy", "crawl", "imdb", "-a", "list=top", *options],
-            env=environment(tmp_path, replica),
+            env=environment(tmp_path, replica, PYTHONDONTWRITEBYTECODE="1"),  # which it would cut
             cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import resource
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ from moviecrawler.errors import ConfigurationError, RejectedError, TransientStor
 from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Movie, MovieBatch, movies_in
-from moviecrawler.pipelines.files import append_rejected
 from moviecrawler.pipelines.store import Limits, Record, Store, backoff
 from moviecrawler.signals import item_completed, item_settled, store_opened
 from tests.pipelines.runs import LIMIT, make_movie, running
@@ -348,23 +345,6 @@ async def test_drafts_of_spool_files_do_not_pile_up(tmp_path: Path) -> None:
     async with running(MemoryStore(), tmp_path) as run:
         await until(lambda: old not in run.spool_files())
     assert run.spool_files() == [new, other]
-
-
-def test_a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    append_rejected(tmp_path, "memory", "first", None)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
-    try:
-        append_rejected(tmp_path, "memory", "second", "a lamp" * 100)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    append_rejected(tmp_path, "memory", "third", None)
-    first, cut, third = (tmp_path / "rejected.jsonl").read_bytes().splitlines()
-    assert [json.loads(line)["reason"] for line in (first, third)] == ["first", "third"]
-    assert cut.startswith(b'{"store":"memory","reason":"second"')
-    assert "rejected.jsonl can't be written" in caplog.text
 
 
 async def test_a_store_that_hangs_does_not_keep_the_spider_from_closing(
