@@ -1,6 +1,6 @@
 """Where a crawl's processor time goes, by part: transport, decompression, engine, reading, checking, stores, frontier, reporting.
 
-usage: PYTHONPATH=. python tests/benchmarks/crawl_profile.py [PAGES] [--light] [--stores redis,postgres,mongo,s3] [--bare] [--functions N]
+usage: python -m tests.benchmarks.crawl_profile [PAGES] [--light] [--stores redis,postgres,mongo,s3] [--bare] [--functions N]
 
 Crawls PAGES title pages (600 unless given) of realistic size, or of 10 kB with `--light`, into CSV files and the other stores named (all unless
 given), `redis` being the shared frontier; or with a bare Scrapy spider that reads nothing. The crawling process looks every few milliseconds at
@@ -128,6 +128,8 @@ def main() -> None:
     parser.add_argument("--stores", default="redis,postgres,mongo,s3")
     parser.add_argument("--functions", type=int, default=0)
     given = parser.parse_args()
+    if given.pages <= FEW:
+        parser.error(f"PAGES is {given.pages}; give more than {FEW}, which are crawled beside them")
     with tempfile.TemporaryDirectory() as name, Bench(Path(name), given.pages, light=given.light) as bench:
 
         def profiled(pages: int) -> tuple[Counter[str], Counter[str]]:

@@ -1,6 +1,6 @@
 """What an export of the CSV files costs when all titles have changed, and when one has.
 
-usage: python tests/benchmarks/csv_export.py [TITLES]
+usage: python -m tests.benchmarks.csv_export [TITLES]
 
 TITLES (20,000 unless given), with 15 credits each, are stored; then the files are made three times: with every line made anew, as every
 export did once; after one title was stored again; and by a process that is told to end after one more was. The last two are given as ratios of the
@@ -31,7 +31,7 @@ def timed(folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
-    (titles,) = numbers(20_000)
+    (titles,) = numbers(20_000, least=(1,))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = CsvStore(folder)

@@ -1,6 +1,6 @@
 """How long the dashboard's pages take at full size, beside the plain queries that they do without.
 
-usage: python tests/benchmarks/dashboard_pages.py [TITLES]
+usage: python -m tests.benchmarks.dashboard_pages [TITLES]
 
 A real node, of a cluster of 50 whose others only send heartbeats, with 10,000 jobs in Redis, each a crawl of its own, 5,000 dead
 letters, 1,000 refused items and TITLES (1,000,000) titles in Postgres, half of them with records and scores. Each page is asked
@@ -129,7 +129,8 @@ def fill_frontier(client: redis.Redis) -> None:
     pipe.execute()
 
 
-def main(titles: int) -> None:
+def main() -> None:
+    (titles,) = numbers(1_000_000, least=(1_000,))
     with RedisServer() as server, PostgresServer() as postgres, tempfile.TemporaryDirectory() as folder:
         database_url = new_database(postgres.url)
         open_database(database_url).close()
@@ -168,4 +169,4 @@ def main(titles: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*numbers(1_000_000))
+    main()

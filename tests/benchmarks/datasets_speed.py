@@ -1,6 +1,6 @@
 """Time and memory of reading IMDb's datasets, beside the same with `csv` and dictionaries.
 
-usage: python tests/benchmarks/datasets_speed.py [TITLES]
+usage: python -m tests.benchmarks.datasets_speed [TITLES]
 
 The files are the replica's: of so many titles (20,000), and a series for each 50 of them, with four seasons of ten episodes.
 Each way runs in a process of its own; the operating system tells its processor time and its peak. Rows a second are those of all
@@ -142,7 +142,7 @@ def _server_seconds(postmaster: int) -> float:
 
 
 def main() -> None:
-    (titles,) = numbers(20_000)
+    (titles,) = numbers(20_000, least=(2_000,))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         names = ("basics", "ratings", "crew", "principals", "akas", "episode")

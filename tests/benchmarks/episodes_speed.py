@@ -1,6 +1,6 @@
 """Time and memory of importing IMDb's episodes, beside the same by `csv`, dictionaries and an INSERT a row.
 
-usage: python tests/benchmarks/episodes_speed.py [EPISODES]
+usage: python -m tests.benchmarks.episodes_speed [EPISODES]
 
 The files are made for this: of so many episodes (1,000,000) with a rating for each tenth, and a film for each two of them. The import is
 `scrapy catalogue import episodes`, in a process of its own with a Postgres of its own; then again with the same files, and with files of
@@ -62,7 +62,7 @@ def make_files(folder: Path, episodes: int, changed: int = 0) -> None:
 
 def main() -> None:
     """Measure, and print."""
-    (episodes,) = numbers(1_000_000)
+    (episodes,) = numbers(1_000_000, least=(1_000,))
     with tempfile.TemporaryDirectory() as place, PostgresServer() as server:
         folder = Path(place)
         variables = {"DATABASE_URL": server.url, "DATA_DIR": str(folder / "data")}

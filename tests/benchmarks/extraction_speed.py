@@ -1,6 +1,6 @@
 """How long reading an IMDb title page takes, beside the ways in which it is usually read.
 
-usage: python tests/benchmarks/extraction_speed.py [PAGE...]
+usage: python -m tests.benchmarks.extraction_speed [PAGE...]
 
 Reads the pages given, else those of ../shared/pages, else some of the replica's. Prints the median CPU time of each way
 over all pages, and how many times longer it is than this project's, measured in the same run. The baselines find and
@@ -70,6 +70,8 @@ def cpu_milliseconds(way: Callable[[bytes], object], body: bytes) -> float:
 
 def main() -> None:
     bodies = pages(sys.argv[1:])
+    if not bodies:
+        sys.exit("none of these pages has more than 1 MB and its data in __NEXT_DATA__")
     sizes = [len(body) / 1e6 for body in bodies]
     print(f"{len(bodies)} pages of {min(sizes):.1f} to {max(sizes):.1f} MB, {ROUNDS} rounds, CPU time")
     medians = {

@@ -1,6 +1,6 @@
 """What the shared queue and its dupefilters cost: time a request at an empty and at a long queue, memory, false positives.
 
-usage: PYTHONPATH=. python tests/benchmarks/frontier_queue.py [--full]
+usage: python -m tests.benchmarks.frontier_queue [--full]
 
 About a minute at a tenth of the size; `--full` queues 1,000,000 requests and remembers 10,000,000 URLs in each dupefilter,
 which takes about ten minutes and 2 GB. Time is that of whole exchanges: this process' part, the way to Redis, and Redis.

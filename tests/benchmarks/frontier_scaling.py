@@ -1,6 +1,6 @@
 """Pages a second of 1, 2, 4 and 8 workers of one crawl, on a site that takes 500 ms to answer.
 
-usage: PYTHONPATH=. python tests/benchmarks/frontier_scaling.py [SECONDS] [CONCURRENT]
+usage: python -m tests.benchmarks.frontier_scaling [SECONDS] [CONCURRENT]
 
 Each worker has CONCURRENT requests in flight (2 unless given), so that it is the site's latency that limits it, and not this
 machine's cores, which 8 workers share. What counts is what the site answers in SECONDS (15 unless given) from when all workers
@@ -60,7 +60,7 @@ def pages_per_second(workers: int, concurrent: int, seconds: float) -> float:
 
 def main() -> None:
     """Print the speed of each number of workers beside that of one."""
-    seconds, concurrent = numbers(15.0, 2)
+    seconds, concurrent = numbers(15.0, 2, least=(1.0, 1))
     one = 0.0
     print(f"{concurrent} requests in flight each, so at most {concurrent / LATENCY:.0f} pages a second and worker")
     print(f"{'workers':>8}{'pages/s':>10}{'of linear':>11}   (at least {LEAST:.0%}){'load':>8}")

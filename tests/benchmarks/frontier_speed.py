@@ -1,6 +1,6 @@
 """The shared frontier beside scrapy-redis: round trips a page, pages a second, and both with a slower way to Redis.
 
-usage: PYTHONPATH=. python tests/benchmarks/frontier_speed.py [PAGES] [ROUNDS]
+usage: python -m tests.benchmarks.frontier_speed [PAGES] [ROUNDS]
 
 One process crawls a list of pages (3,000 unless given) of 2 kB that a server in another process serves, with the project's
 settings but without a delay or robots.txt: with this frontier, and with scrapy-redis' scheduler, queue and dupefilter. They
@@ -142,7 +142,7 @@ def measure(pages: int, rounds: int) -> dict[tuple[str, float], list[Crawl]]:
 
 def main() -> None:
     """Print both ways' figures."""
-    pages, rounds = numbers(3000, 3)
+    pages, rounds = numbers(3000, 3, least=(100, 1))
     results = measure(pages, rounds)
 
     def median(way: str, delay: float, figure: str) -> float:

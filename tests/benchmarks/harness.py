@@ -11,7 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -40,10 +40,16 @@ SCRAPY_REDIS = {
 """Settings with which a crawl runs on scrapy-redis' own classes."""
 
 
-def numbers(*defaults: Any) -> list[Any]:
-    """Return the numbers on the command line, and the defaults of those that are not there."""
-    given = [type(default)(text) for default, text in zip(defaults, sys.argv[1:], strict=False)]
-    return [*given, *defaults[len(given) :]]
+def numbers(*defaults: Any, least: Sequence[float]) -> list[Any]:
+    """Return the numbers on the command line, and the defaults of those that are not there. Exits with a sentence at a number below its least."""
+    parsed = list(defaults)
+    for place, text in enumerate(sys.argv[1 : len(defaults) + 1]):
+        with suppress(ValueError):
+            parsed[place] = type(defaults[place])(text)
+            if parsed[place] >= least[place]:
+                continue
+        sys.exit(f"argument {place + 1} is {text!r}; give a number from {least[place]:,} on")
+    return parsed
 
 
 # --- Programs ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Thirty days of crawling a catalogue at the default budgets, with a clock of its own.
 
-usage: PYTHONPATH=. python tests/benchmarks/lanes_simulation.py [TITLES] [DAYS]
+usage: python -m tests.benchmarks.lanes_simulation [TITLES] [DAYS]
 
 100,000 titles on three sites; every day 40 titles are boosted, 100 stand on the lists of what is popular, 50 are new. IMDb
 refuses everything for a day and a half. 1,500 are series that run, of which 20 have a season that starts each day. 2 % of the pages fail. Nothing is fetched: `catalogue.lanes` decides, and what
@@ -47,7 +47,7 @@ def rows(budget: int, seen: Figures) -> dict[str, str]:
 
 
 def main() -> None:
-    titles, days = numbers(100_000, 30)
+    titles, days = numbers(100_000, 30, least=(1_000, 1))
     scenario = Scenario(titles=titles, days=days)
     began = time.monotonic()
     seen = simulate(scenario)

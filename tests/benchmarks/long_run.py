@@ -1,6 +1,6 @@
 """What one worker holds while it crawls many pages into four stores, with its requests in Redis.
 
-usage: PYTHONPATH=. python tests/benchmarks/long_run.py [PAGES] [MINUTES]
+usage: python -m tests.benchmarks.long_run [PAGES] [MINUTES]
 
 PAGES (200,000 unless given) are light: what could pile up is one entry a page, whatever its size. Memory, open files and threads of
 the worker are looked at every second, and their means over each tenth of the pages are printed, then the ratio of the last tenth to
@@ -57,7 +57,7 @@ def pages_done(client: redis.Redis) -> int:
 
 def main() -> None:
     """Crawl, and print what was seen."""
-    pages, minutes = numbers(200_000, 60.0)
+    pages, minutes = numbers(200_000, 60.0, least=(1_000, 0.1))
     with (
         tempfile.TemporaryDirectory() as name,
         ReplicaProcess(titles=pages, light=True) as replica,

@@ -1,6 +1,6 @@
 """How often `scrapy match` is right on real records of which the right title is known, and how long it takes.
 
-usage: PYTHONPATH=. python tests/benchmarks/matching_accuracy.py [FOLDER] [--part 0|1] [--wrong]
+usage: python -m tests.benchmarks.matching_accuracy [FOLDER] [--part 0|1] [--wrong]
 
 FOLDER (default: ../shared/matching) holds the records of two sites, 160,000 IMDb titles, and which record is which title.
 Nothing of it belongs to this project. `--part` measures on one half of the records with a known title: rules are tuned on
@@ -187,6 +187,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out the hard negatives")
     parser.add_argument("--columns", default=",".join(COLUMNS))
     given = parser.parse_args()
+    if not given.folder.is_dir():
+        parser.error(f"there is no folder {given.folder}; name one with imdb.tsv.xz, rt2020.tsv.xz and mc2015.tsv.xz")
     data = read(given.folder)
     for column in given.columns.split(","):
         measure(data, column, given.part, tell_wrong=given.wrong, quick=given.quick)

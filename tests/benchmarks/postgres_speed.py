@@ -1,6 +1,6 @@
 """How many movies a second the Postgres store takes, into empty tables and into full ones.
 
-usage: python tests/benchmarks/postgres_speed.py [TITLES] [MOVIES]
+usage: python -m tests.benchmarks.postgres_speed [TITLES] [MOVIES]
 
 TITLES fill the full tables (20,000 unless given; 1,000,000 take some minutes and 5 GB), with 15 credits each. For every 50
 of them there is a title of another site that is none of them, as not all titles find their match. Then MOVIES (10,000),
@@ -151,7 +151,7 @@ def measure(urls: list[str], count: int) -> list[list[float]]:
 
 def main() -> None:
     """Print the table."""
-    titles, movies = numbers(20_000, 10_000)
+    titles, movies = numbers(20_000, 10_000, least=(50, 500))
     with ExitStack() as stack:
         home = GIVEN_URL or stack.enter_context(PostgresServer()).url
         empty, full = new_database(home), new_database(home)

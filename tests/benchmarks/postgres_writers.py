@@ -1,6 +1,6 @@
 """What several processes that write to one database at the same time do together, and what their taking turns costs.
 
-usage: PYTHONPATH=. python tests/benchmarks/postgres_writers.py [TITLES] [WRITERS,…]
+usage: python -m tests.benchmarks.postgres_writers [TITLES] [WRITERS,…]
 
 Into a database with TITLES (200,000 unless given), 1, 4, 16 and 50 writers store batches of 500 titles with 15 credits, at least 16 batches
 in all: one writer at a time, as versions before did, and beside each other. `locked` is the share of time during which one of them
@@ -22,7 +22,7 @@ from moviecrawler.database.titles import SETTLE_BESIDE_OTHERS, WRITE_ALONE, WRIT
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.pipelines import postgres
 from moviecrawler.pipelines.postgres import PostgresStore
-from tests.benchmarks.harness import BATCH
+from tests.benchmarks.harness import BATCH, numbers
 from tests.benchmarks.postgres_speed import fill, make_movies
 from tests.pipelines.runs import record_of
 from tests.services.postgres import GIVEN_URL, PostgresServer, new_database
@@ -74,8 +74,8 @@ def measure(url: str, writers: int, first: int) -> tuple[float, float, float, in
 
 def main() -> None:
     """Print the table."""
-    titles = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
-    numbers = [int(number) for number in sys.argv[2].split(",")] if len(sys.argv) > 2 else [1, 4, 16, 50]
+    (titles,) = numbers(200_000, least=(50,))
+    writers_of_runs = [int(number) for number in sys.argv[2].split(",")] if len(sys.argv) > 2 else [1, 4, 16, 50]
     with PostgresServer() as server:
         home = GIVEN_URL or server.url
         databases = [new_database(home), new_database(home)]
@@ -85,7 +85,7 @@ def main() -> None:
         columns = f"{'titles/s':>10}{'locked':>8}{'a batch':>9}{'failed':>8}"
         print(f"{'':8}{'one at a time':>35}{'beside each other':>35}\n{'writers':>8}{columns}{columns}{'ratio':>8}")
         first = 3_000_000
-        for writers in numbers:
+        for writers in writers_of_runs:
             line, rates = f"{writers:8}", []
             for url, locks in zip(databases, ((WRITE_ALONE, WRITE_ALONE), _BESIDE_OTHERS), strict=True):
                 vars(postgres).update(WRITE_BESIDE_OTHERS=locks[0], SETTLE_BESIDE_OTHERS=locks[1])

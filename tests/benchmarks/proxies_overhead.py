@@ -1,6 +1,6 @@
 """CPU time that choosing proxies and watching what becomes of requests costs a request, beside the same without rotation.
 
-usage: python tests/benchmarks/proxies_overhead.py [REQUESTS] [ROUNDS]
+usage: python -m tests.benchmarks.proxies_overhead [REQUESTS] [ROUNDS]
 
 Requests and answers pass through the project's chain of downloader middlewares in one process; the network is left out: a
 page of realistic size is answered at once. Log lines are formatted and written to a file, as in a crawl. The ways take turns,
@@ -58,8 +58,7 @@ async def _answer(request: Request) -> Response:
     return HtmlResponse(request.url, body=BODY, headers={"Content-Type": "text/html"}, request=request)
 
 
-async def main() -> None:
-    requests, rounds = numbers(4000, 7)
+async def measure(requests: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         logging.basicConfig(filename=folder / "log", level=logging.INFO, force=True)
@@ -85,5 +84,9 @@ async def main() -> None:
     print(f"limit: {LIMIT} ms over none")
 
 
+def main() -> None:
+    asyncio.run(measure(*numbers(4000, 7, least=(IN_FLIGHT, 1))))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -1,6 +1,6 @@
 """How many real-size pages a second the replica serves, so that no benchmark against it measures the replica.
 
-    python tests/benchmarks/replica_speed.py
+    python -m tests.benchmarks.replica_speed
 
 Prints for each site the pages a second over several connections, the replica's own CPU time for a page, and the page's
 size, plain and as sent. Clients ask for gzip and don't decompress.

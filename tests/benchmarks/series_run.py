@@ -1,6 +1,6 @@
 """Series from an empty database to every score of three sites, on two workers a site that share one Redis and one Postgres.
 
-usage: PYTHONPATH=. python tests/benchmarks/series_run.py [SERIES]
+usage: python -m tests.benchmarks.series_run [SERIES]
 
 1,000 series have 4,000 seasons and 40,000 episodes. Printed is how long each step takes, what was asked of each site, and every
 stored score, episode or joined title that is not as the replica has it. A second run is to ask for no title.
@@ -25,7 +25,7 @@ SHOWN = 20
 
 
 def main() -> int:
-    (series,) = numbers(1_000)
+    (series,) = numbers(1_000, least=(20,))
     with (
         tempfile.TemporaryDirectory() as folder,
         PostgresServer() as postgres,

@@ -1,6 +1,6 @@
 """How long the views of seasons and episodes take for one series, among very many episodes, beside a look at one row.
 
-usage: python tests/benchmarks/series_views.py [SERIES] [EPISODES]
+usage: python -m tests.benchmarks.series_views [SERIES] [EPISODES]
 
 Of 10,000 series with 100 episodes each, if not told otherwise, it prints milliseconds, and the ratio to reading one title by its id in the same run.
 """
@@ -43,7 +43,7 @@ _TIMES = 30
 
 def main() -> None:
     """Fill a database, and print a line for each query."""
-    series, episodes = numbers(10_000, 100)
+    series, episodes = numbers(10_000, 100, least=(30, 10))
     with PostgresServer() as server:
         url = new_database(server.url)
         open_database(url).close()

@@ -1,6 +1,6 @@
 """How often `similar_titles` finds what a site recommends beside a title, when it isn't told.
 
-usage: PYTHONPATH=. python tests/benchmarks/similar_titles.py [TITLES] [ASKED]
+usage: python -m tests.benchmarks.similar_titles [TITLES] [ASKED]
 
 An invented world: each title is about two of 300 subjects. Its five keywords, its interests, its director and half of its cast are drawn from
 those of its subjects, the rest from what all titles share; a few are popular, most are not. Its site recommends the twelve titles
@@ -91,7 +91,8 @@ def world(titles: int, luck: random.Random) -> Iterator[Movie]:
 
 
 def main() -> None:
-    titles, asked = numbers(20_000, 200)
+    titles, asked = numbers(20_000, 200, least=(200, 1))
+    asked = min(asked, titles)
     luck = random.Random(1)  # noqa: S311 - repeatable
     movies = list(world(titles, luck))
     with PostgresServer() as server:

@@ -1,6 +1,6 @@
 """Processor time of a command from its start to its end, beside Scrapy's own.
 
-usage: python tests/benchmarks/start_speed.py [ROUNDS]
+usage: python -m tests.benchmarks.start_speed [ROUNDS]
 
 Prints two ratios, from the medians of runs that take turns. A crawl of one title into CSV files is compared with `scrapy
 runspider` of a five-line spider that fetches the same page (asked: at most 1.5). The help of a command is compared with
@@ -30,7 +30,7 @@ class Five(scrapy.Spider):
 
 def main() -> None:
     """Print the medians and the ratios."""
-    (rounds,) = numbers(7)
+    (rounds,) = numbers(7, least=(1,))
     with tempfile.TemporaryDirectory() as name, ReplicaProcess(titles=10) as replica:
         folder = Path(name)
         ours = environment(folder / "data", replica)

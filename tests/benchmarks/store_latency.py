@@ -1,6 +1,6 @@
 """How long a crawl takes whose pages and stores all answer late.
 
-usage: PYTHONPATH=. python tests/benchmarks/store_latency.py [PAGES]
+usage: python -m tests.benchmarks.store_latency [PAGES]
 
 One process crawls small pages (2,100 unless given) of a replica that answers after 100 ms, 64 at a time: once into CSV files
 alone, once into MongoDB and S3 as well, which answer after 20 ms. Each store is then asked whether it has them all.
@@ -43,7 +43,7 @@ def crawl(ids: Path, replica: ReplicaProcess, **stores: str) -> float:
 
 def main() -> None:
     """Print how long each crawl took."""
-    (pages,) = numbers(2_100)
+    (pages,) = numbers(2_100, least=(100,))
     os.environ.update(CREDENTIALS)
     with (
         tempfile.TemporaryDirectory() as name,

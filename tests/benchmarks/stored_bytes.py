@@ -1,6 +1,6 @@
 """Bytes a title and site in each store: without and with what a page says beside its facts.
 
-usage: PYTHONPATH=. python tests/benchmarks/stored_bytes.py [TITLES]
+usage: python -m tests.benchmarks.stored_bytes [TITLES]
 
 Invented movies of typical size, a third from each site: the facts of a title with its credits, plot and scores; and, in the second run, the
 same with facets of scores, offers, keywords, awards, related titles and the like. Postgres is measured with its indexes, after VACUUM FULL;
@@ -129,7 +129,7 @@ def sizes(made: list[Movie], server: PostgresServer) -> dict[str, float]:
 
 
 def main() -> None:
-    (titles,) = numbers(3_000)
+    (titles,) = numbers(3_000, least=(100,))
     made = list(movies(titles, random.Random(1)))  # noqa: S311 - repeatable
     with PostgresServer() as server:
         without = sizes([movie for movie, _ in made], server)

@@ -1,6 +1,6 @@
 """What a page costs with all four stores and the shared frontier, beside a bare Scrapy spider that reads nothing.
 
-usage: PYTHONPATH=. python tests/benchmarks/stores_speed.py [PAGES] [ROUNDS] [--light] [--only WORD,…]
+usage: python -m tests.benchmarks.stores_speed [PAGES] [ROUNDS] [--light] [--only WORD,…]
 
 The replica serves IMDb title pages of realistic size (1.3 MB), or of 10 kB with `--light`; PostgreSQL, a Mongo-protocol server, an S3 endpoint
 and Redis run beside it. Each crawl runs in a process of its own with 64 requests at a time, and the operating system counts its processor time
@@ -122,6 +122,8 @@ def main() -> None:
     parser.add_argument("--light", action="store_true")
     parser.add_argument("--only", default="")
     given = parser.parse_args()
+    if given.pages <= FEW:
+        parser.error(f"PAGES is {given.pages}; give more than {FEW}, which are crawled beside them")
     many, rounds = given.pages, given.rounds
     without = ALL_STORES - {"redis"}
     with tempfile.TemporaryDirectory() as name, Bench(Path(name), many, light=given.light) as bench:
