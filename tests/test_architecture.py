@@ -113,3 +113,12 @@ def test_top_level_holds_only_what_belongs_there() -> None:
     }
     top = {name.split("/")[0] for name in tracked}
     assert {name for name in top if not name.startswith(".")} <= allowed
+
+
+def test_readme_of_a_folder_names_its_modules() -> None:
+    unnamed = []
+    for readme in PACKAGE.rglob("README.md"):
+        named = set(re.findall(r"[\w*]+\.(?:py|lua)\b", readme.read_text("utf-8")))
+        modules = [path for path in readme.parent.iterdir() if path.suffix in {".py", ".lua"} and "__" not in path.name]
+        unnamed += [f"{readme}: {path.name}" for path in modules if not any(map(path.match, named))]
+    assert unnamed == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ READMES = sorted(
     if ".pytest_cache" not in path.parts
 )
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *READMES]
-FOLDERS = [path.parent for path in (PROJECT / "moviecrawler").rglob("README.md")]
 ALL = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
 COMMANDS = sorted({line.split("#")[0].strip() for line in re.findall(r"^    (scrapy .*)$", ALL, re.MULTILINE)})
 TITLES = 12
@@ -147,13 +145,3 @@ def test_each_part_says_first_what_it_does_and_promises() -> None:
         assert heading == f"# {path.parent.name}", path
         assert "promise" in first, path
         assert "must never" in first, path
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_readme_of_a_folder_names_its_modules(folder: Path) -> None:
-    named = set(re.findall(r"[\w*]+\.(?:py|lua)\b", (folder / "README.md").read_text("utf-8")))
-    modules = {path.name for path in folder.iterdir() if path.suffix in {".py", ".lua"}} - {
-        "__init__.py",
-        "__main__.py",
-    }
-    assert [name for name in sorted(modules) if not any(fnmatch(name, form) for form in named)] == []
