@@ -66,8 +66,9 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     EMPTY_IS_DEFAULT = False
 
     imdb_url: BaseUrl = "https://www.imdb.com"
-    """Scheme and host of the site, like the other URLs here. Read by its spider."""
+    """Scheme and host of the site. Read by its spider, as are the URLs of the other two."""
     imdb_datasets_url: BaseUrl = "https://datasets.imdbws.com"
+    """The host of IMDb's datasets. Read by ImdbSpider and `scrapy catalogue import`."""
     imdb_datasets: Annotated[str, _DATASETS, JOB] = "basics,ratings,crew,principals,names,akas,episode"
     """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
     case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
@@ -76,10 +77,12 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """The share by which a title's votes have to move to be written again while all else stays; 0: whenever they move. Read by
     DatasetFacts."""
     metacritic_url: BaseUrl = "https://www.metacritic.com"
+    """Scheme and host of the site's pages and sitemaps."""
     metacritic_api_url: BaseUrl = "https://backend.metacritic.com"
     """The host of Metacritic's JSON: lists, and what pages are made of. Set it with METACRITIC_URL; `spiders/README.md` says what
     one alone does. Read by MetacriticSpider."""
     rottentomatoes_url: BaseUrl = "https://www.rottentomatoes.com"
+    """Scheme and host of the site."""
     contact: Annotated[str, _HEADER] = ""
     """An address or a URL where a site's people can reach the operator; the spiders add it to USER_AGENT."""
 
@@ -90,6 +93,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     retry_backoff: Annotated[float, Meta(ge=0, le=3_600), JOB] = 2.0
     """Seconds before the first retry; doubled each time up to RETRY_BACKOFF_MAX, and drawn at random below that."""
     retry_backoff_max: Annotated[float, Meta(ge=0, le=86_400), JOB] = 60.0
+    """The longest of these waits, in seconds."""
     block_after_unexpected: Annotated[int, Meta(ge=1, le=1_000_000), Job(most=10)] = 3
     """Unexpected answers in a row, such as pages of under 2 KB, that stop a site; read by SiteBlockMiddleware."""
     page_maxsize: Annotated[int, Meta(ge=1, le=1024**3)] = 16 * 1024 * 1024
@@ -101,7 +105,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Stores.
 
-    A store is used when its setting is there. A URL with a password belongs into the environment.
+    A store is used when its setting is there. Set a URL that has a password in the environment only.
     """
 
     data_dir: str = "data"
@@ -111,10 +115,13 @@ class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     database_url: str = ""
     """The Postgres of movies and catalogue, such as postgresql://user:password@localhost:5432/movies."""
     mongo_url: str = ""
+    """The MongoDB and its database, such as mongodb://user:password@localhost/movies."""
     s3_bucket: str = ""
     """The bucket of movies and of the archive of raw pages."""
     s3_endpoint_url: str = ""
+    """The S3 server; empty: Amazon's. Credentials are where boto3 finds them."""
     s3_prefix: str = ""
+    """What the keys of all objects begin with, such as moviecrawler/."""
     # At most a week: a title may be due again after two.
     freshness_margin: Annotated[float, Meta(ge=0, le=604_800), JOB] = 3_600.0
     """Seconds by which a scrape has to be newer to replace a stored one, which until then is as good."""
@@ -153,17 +160,17 @@ class CatalogueOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
     """Catalogue: how `lane=due` takes titles from it."""
 
     batch: Annotated[int, Meta(ge=1, le=100_000), JOB] = 25
-    """Titles that a worker claims at once; so many may wait, too."""
+    """Titles that a worker claims at once. As many more may wait in it."""
     datasets_batch: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 100_000
     """Titles that are claimed for one pass over IMDb's datasets: it reads all files, which takes as long as storing so many titles."""
     lease: Annotated[float, Meta(ge=1, le=1e9), JOB] = 7_200.0
     """Seconds after which the titles of a worker that died are due again."""
     boost_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.5
-    """The most that boosted titles may take of a site's pages while others wait."""
+    """The largest share that boosted titles may take of a site's pages while others wait."""
     stale_share: Annotated[float, Meta(ge=0, le=0.9), JOB] = 0.2
-    """The most that titles fetched before may take of them."""
+    """The largest share that titles fetched before may take of a site's pages while others wait."""
     idle: Annotated[Seconds, JOB] = 0.0
-    """Seconds that a worker waits for titles to become due when none is, before it ends."""
+    """Seconds that a worker without titles waits for some to become due, before it ends."""
     lists: Annotated[bool, JOB] = True
     """Whether `lane=due` reads the site's current lists once a day, and its sitemap once a month."""
 
@@ -188,14 +195,14 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
     live sites stand in `LIVE_BUDGETS`, and are replaced host by host."""
     run: Annotated[Name, JOB] = "default"
-    """What queue, dupefilter and counters are kept under: crawls of one spider under two names run apart."""
+    """The name of the crawl: crawls of one spider under two names share no queue, dupefilter or counters."""
     node: str = ""
     """The name of this machine in `scrapy progress`; empty: its host name."""
     asked_at: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
-    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0 for when its process began. Whoever was asked
-    before a round was over takes part in it, and whoever was asked later begins the next one. A node sets it for its jobs."""
+    """When somebody asked for this crawl, in seconds since 1970 by Redis' clock; 0: when its process began. A worker that was asked
+    for before a round was over takes part in it, and one that was asked for later begins the next. A node sets it for its jobs."""
     window: Annotated[float, Meta(ge=1, le=1e9), JOB] = 604_800.0
-    """Seconds for which a page that a link leads to is not asked for again; it is forgotten after one to two of them."""
+    """Seconds for which a page behind a link is not asked for again. It is forgotten after one to two windows."""
     dupefilter: Annotated[Literal["set", "bloom"], JOB] = "set"
     """What remembers pages: `set`, exactly, or `bloom`, in less memory."""
     capacity: Annotated[int, Meta(ge=1, le=250_000_000), JOB] = 10_000_000  # a Redis string has up to 2³² bits
@@ -205,21 +212,21 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     lease: Annotated[float, Meta(ge=1, le=86_400), JOB] = 60.0
     """Seconds without a heartbeat after which a worker's requests go back to the queue."""
     deliveries: Annotated[int, Meta(ge=2, le=99), JOB] = 5
-    """Times that a request is handed out to workers that die of it, before it becomes a dead letter."""
+    """How many workers may die of a request before it becomes a dead letter."""
     batch: Annotated[int, Meta(ge=1, le=1000), JOB] = 32
     """Requests that a worker takes and acknowledges in one round trip, at most."""
     patience: Annotated[Seconds, JOB] = 600.0
     """Seconds that a worker waits for a site that has refused us, for a new day's budget or for Redis, before it ends."""
     idle: Annotated[Seconds, JOB] = 0.0
-    """Seconds that it waits for more seeds when the crawl is done; scrapy-redis' SCHEDULER_IDLE_BEFORE_CLOSE, too."""
+    """Seconds that a worker waits for more seeds when the crawl is done. scrapy-redis' SCHEDULER_IDLE_BEFORE_CLOSE does the same."""
     max_pages: Annotated[Count, JOB] = 0
     """Requests after which a worker ends, to be started anew; 0 for no limit."""
     max_seconds: Annotated[Seconds, JOB] = 0.0
-    """Seconds after which it does; 0 for no limit."""
+    """Seconds after which a worker ends, to be started anew; 0 for no limit."""
     start_urls_key: Annotated[str, Rule("one such as '%(name)s:start_urls'", _is_key_form)] = msgspec.field(
         default="%(name)s:start_urls", name="REDIS_START_URLS_KEY"
     )
-    """The list or set of seeds from outside."""
+    """The key of the seeds that others push; %(name)s is the site."""
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> Self:
@@ -241,13 +248,14 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
 class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PROXY_{field.upper()}"):
     """Proxies.
 
-    As PROXY_POOLS holds passwords, name a file, or set it in the environment.
+    PROXY_POOLS holds passwords: name a file, or set it in the environment.
     """
 
     pools: Any = ""
     """Pools of proxies: JSON, or the path of a file with it."""
     order: Annotated[Any, Job(rule=_ORDER)] = ""
-    """Pools in the order in which they are used, for all sites or for some; empty: directly, and a block stops the site."""
+    """Pools in the order in which they are used: `direct,datacenter` for all sites, or JSON with an order by site. Empty: no proxies,
+    and a block stops the site."""
     worker_pool: Annotated[str, Job(rule=NAME)] = msgspec.field(default="", name="WORKER_POOL")
     """The one pool that this worker keeps to."""
     attempts: Annotated[int, Meta(ge=1, le=20), JOB] = 3
@@ -255,9 +263,9 @@ class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PR
     quarantine: Annotated[float, Meta(ge=1, le=604_800), JOB] = 1_800.0
     """Seconds for which a proxy is not used for a site that refuses it; doubled each time up to a week."""
     run_datacenter: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 1
-    """Requests after which the next proxy of a pool has its turn: of all pools but residential ones."""
+    """Requests after which a pool's next proxy has its turn, in all pools but residential ones."""
     run_residential: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 25
-    """The same, of residential pools."""
+    """The same, in residential pools."""
     ban_policy: Any = "moviecrawler.proxies.policy.SiteBanPolicy"
     """What counts as a ban; a class that has scrapy-rotating-proxies' two hooks."""
 
@@ -268,12 +276,12 @@ class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_
     tunnel: str = ""
     """Where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080."""
     control: str = ""
-    """Its ControlPort (127.0.0.1:9051) or ControlSocket (a path), which is needed for new identities only. The password is
-    TOR_CONTROL_PASSWORD in the environment."""
+    """Tor's ControlPort (127.0.0.1:9051) or ControlSocket (a path), for new identities only. Its password is the environment variable
+    TOR_CONTROL_PASSWORD."""
     circuits: Annotated[int, Meta(ge=1, le=64), JOB] = 8
-    """Circuits that a worker uses in turn, each of which is work for three volunteers' machines."""
+    """Circuits that a worker uses in turn. Each is work for three volunteers' machines."""
     timeout: Annotated[float, Meta(ge=1, le=600), JOB] = 60.0
-    """Seconds that Tor has at the start of a crawl until a site has been reached through it."""
+    """Seconds within which a site has to be reached through Tor at the start of a crawl."""
 
 
 class AlarmOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"ALARM_{field.upper()}"):
@@ -284,20 +292,21 @@ class AlarmOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"AL
     reminder: Annotated[float, Meta(ge=1, le=1e7), JOB] = 21_600.0
     """Seconds between two messages about an alarm that stands."""
     stalled: Annotated[float, Meta(ge=0.1, le=1e6), JOB] = 900.0
-    """Seconds without any answer, while there is something to ask for, that are an alarm."""
+    """Seconds without any answer that raise an alarm, while there is something to ask for."""
     extraction_errors: Annotated[Share, JOB] = 0.05
-    """Share of pages that may be unreadable."""
+    """Share of pages that may be unreadable before there is an alarm."""
     blocks: Annotated[Share, JOB] = 0.05
-    """Share of answers that may be refusals."""
+    """Share of answers that may be refusals before there is an alarm."""
     freshness: Annotated[Share, JOB] = 0.9
-    """Share of the titles fetched before that must not be overdue; 0 for no such alarm."""
+    """Share of the titles fetched before that have to be in date, or else there is an alarm; 0 for no such alarm."""
     stops: Annotated[bool, JOB] = msgspec.field(default=True, name="COVERAGE_STOP")
     """Whether a crawl ends after 30 title pages in a row that cannot be read, or that are silent of every score."""
     webhook: SecretUrl = ""
-    """A URL that gets each message as JSON. It may hold a token: set it in the environment only."""
+    """A URL to which each message is posted as JSON. It may hold a token: set it in the environment only."""
     smtp_url: str = ""
     """The mail server, such as smtp://user:password@host:587. Set it in the environment only."""
     mail_from: str = ""
+    """The sender's address."""
     mail_to: Any = ""
     """Addresses, separated by commas."""
 
@@ -309,12 +318,18 @@ class SpidermonOptions(Options, frozen=True, kw_only=True, rename=lambda field: 
     """
 
     slack_recipients: Any = ""
+    """Channels or people, such as #crawls, with commas between them."""
     slack_sender_token: str = ""
+    """A bot's token."""
     slack_sender_name: str = "moviecrawler"
     telegram_recipients: Any = ""
+    """Ids of chats, with commas between them."""
     telegram_sender_token: str = ""
+    """A bot's token."""
     discord_webhook_url: SecretUrl = ""
+    """A channel's webhook."""
     sentry_dsn: str = ""
+    """A project's DSN."""
     sentry_project_name: str = "moviecrawler"
     sentry_environment_type: str = "production"
 
@@ -323,7 +338,7 @@ class MetricsOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"
     """Metrics of a single crawl."""
 
     folder: str = ""
-    """A folder that Prometheus' node exporter reads."""
+    """The folder whose files Prometheus' node exporter reads; a file is written there for each site and run."""
     push_url: SecretUrl = ""
     """The URL of a push gateway, which may hold a password."""
     every: Annotated[float, Meta(ge=0.05, le=86_400), JOB] = 15.0

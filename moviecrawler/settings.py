@@ -17,7 +17,7 @@ BOT_NAME = "moviecrawler"
 SPIDER_MODULES = ["moviecrawler.spiders"]
 COMMANDS_MODULE = "moviecrawler.commands"
 
-# --- Who: what the sites are told about us ---------------------------------------------------------------------------
+# --- Who asks --------------------------------------------------------------------------------------------------------
 # Says what we are. A browser's name would be a lie, and gets challenges from IMDb all the same.
 USER_AGENT = f"{BOT_NAME}/{version(BOT_NAME)}"
 DEFAULT_REQUEST_HEADERS = {

@@ -25,8 +25,8 @@ _HEAD = """# Settings
 Made from `options.py` and `settings.py` by `python -m tests.settings_table`; change them there.
 
 Set one on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of the same name, or in a
-project's `settings.py`; Scrapy's own, at the end, not by the environment. What holds a password belongs into the
-environment: a command line can be seen by everybody on the machine. A wrong value stops a crawl before its first request,
+project's `settings.py`; Scrapy's own, at the end, not by the environment. Set what holds a password in the
+environment only: everybody on the machine can see a command line. A wrong value stops a crawl before its first request,
 with a sentence. A job of a cluster may set those that say "job".
 """
 _SECTION = re.compile(r"# -+ (.+?) -+$")

@@ -10,13 +10,13 @@ class Command(LazyCommand):
 
     work = "alarms.Alarms"
     arguments = "[--json] [--history N] [--accept NAME]"
-    summary = "Show the alarms that stand"
+    summary = "Show the open alarms"
     options = (
         option("--json", action="store_true", help="one JSON object"),
         option("--history", metavar="N", type=int, default=0, help="the latest N events as well"),
         option(
             "--accept",
             metavar="NAME",
-            help="end an alarm, as what it reports is as it should be; a field's places are learnt anew",
+            help="end an alarm whose report is as it should be; a field's places are learnt anew",
         ),
     )
