@@ -129,3 +129,23 @@ local function give_back(key, record, how, why, max_deaths, keep)
     end
 end
 
+-- Queue a job, once. Returns 1; 0 when a job of that key, but with other contents, is pending or running; -1 when `most` are pending.
+local function queue(key, spec, score, most, events)
+    local known = redis.call('HGET', JOBS, key)
+    if known then
+        return known == spec and 1 or 0
+    end
+    if redis.call('ZCARD', PENDING) >= tonumber(most) then
+        return -1
+    end
+    local place = place_of(key)
+    redis.call('HSET', JOBS, key, spec)
+    redis.call('HSET', PLACES, key, place)
+    redis.call('ZADD', PENDING, score, place)
+    redis.call('ZREM', CANCELLED, key)
+    redis.call('ZREM', FINISHED, key)
+    redis.call('HDEL', RESULTS, key)
+    count('scheduled')
+    redis.call('PUBLISH', events, 'wake')
+    return 1
+end

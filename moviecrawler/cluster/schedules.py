@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import redis
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
@@ -18,7 +16,6 @@ from moviecrawler.cluster.jobs import UnknownVersionError
 from moviecrawler.cluster.threads import pause
 from moviecrawler.cluster.webservice import ClusterResource
 from moviecrawler.outages import Outages
-from moviecrawler.package_files import read_package_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,15 +62,11 @@ class CronScheduler:
         `find` returns a version of a project, or raises UnknownVersionError. `clock` returns the seconds since 1970, by default
         those of Redis, which are the same for all nodes.
         """
-        self.counts: Counter[str] = Counter()
-        """Number of times that this node handled, by the answers of `fire.lua`."""
         self._state = state
         self._schedules = schedules
         self._clock = clock or state.now
         self._find = find
         self._errors: dict[str, str] = {}  # by schedule: why its job can't be queued, as it was logged
-        common, put, fire = (read_package_file(__package__, f"{name}.lua") for name in ("common", "put", "fire"))
-        self._fire = state.client.register_script(f"{common}\nlocal function put()\n{put}\nend\n{fire}")
 
     def check(self) -> float:
         """Queue what is due; return the seconds until the next check. Raises redis.RedisError."""
@@ -103,16 +96,8 @@ class CronScheduler:
         job = schedule.job(due.tick)
         if wanted and not self._exists(schedule, job):
             return False
-        state, tick = self._state, due.tick.timestamp()
-        answer: bytes = self._fire(
-            keys=[*state.keys.of_scripts, state.keys.schedule(schedule.name)],
-            args=[
-                *(job.key, msgspec.json.encode(job), -job.priority, state.options.max_pending, state.keys.events, 1),
-                *(schedule.when, _text(last), _text(tick), int(wanted)),
-            ],
-        )
-        outcome = answer.decode()
-        self.counts[outcome] += 1
+        times = _text(last), _text(due.tick.timestamp())
+        outcome = self._state.fire(schedule.name, job, schedule.when, *times, wanted=wanted)
         if outcome in _LOGGED:
             level, text = _LOGGED[outcome]
             late = " late" if due.late else ""

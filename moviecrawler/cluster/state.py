@@ -38,7 +38,7 @@ _CANCELLED_MS = 600_000
 """Milliseconds for which it is remembered that a pending job was cancelled."""
 _HANGS_KEPT_SECONDS = 7 * 24 * 3600
 """Seconds after a page's last hang for which its count is kept."""
-_SCRIPTS = ("put", "take", "beat", "adopt", "settle", "cancel", "leave")
+_SCRIPTS = ("put", "fire", "take", "beat", "adopt", "settle", "cancel", "leave")
 
 EVENTS = ("scheduled", "started", "finished", "cancelled", "died", "hung", "recycled", "handed_back", "gave_up")
 """Counters of jobs, which the scripts increment."""
@@ -183,8 +183,8 @@ class ClusterState:
             for name in _SCRIPTS
         }
 
-    def _run(self, name: str, *arguments: Any) -> Any:
-        return self._scripts[name](keys=self.keys.of_scripts, args=arguments)
+    def _run(self, name: str, *arguments: Any, more_keys: Iterable[str] = ()) -> Any:
+        return self._scripts[name](keys=[*self.keys.of_scripts, *more_keys], args=arguments)
 
     def _pipe(self) -> Any:
         return self.client.pipeline(transaction=False)
@@ -201,11 +201,19 @@ class ClusterState:
 
         The same job again changes nothing and returns True, so that a request may be repeated. Raises QueueFullError.
         """
-        spec = msgspec.json.encode(job)
-        answer = self._run("put", job.key, spec, -job.priority, self.options.max_pending, self.keys.events, 0)
+        answer = self._run("put", *self._to_queue(job))
         if answer < 0:
             raise QueueFullError(f"{self.options.max_pending:,} jobs are pending; wait for some, or cancel them")
         return bool(answer)
+
+    def fire(self, schedule: str, job: Job, when: str, last: str, tick: str, *, wanted: bool) -> str:
+        """Queue the job of a schedule's time, or skip it; return what became of it, as `fire.lua` says."""
+        times = when, last, tick, int(wanted)
+        answer: bytes = self._run("fire", *self._to_queue(job), *times, more_keys=[self.keys.schedule(schedule)])
+        return answer.decode()
+
+    def _to_queue(self, job: Job) -> tuple[Any, ...]:
+        return job.key, msgspec.json.encode(job), -job.priority, self.options.max_pending, self.keys.events
 
     def cancel(self, project: str, job: str, signal: str = "TERM") -> str | None:
         """Take a job out of the queue, or have its process signalled; return in which state it was, None for neither."""
