@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -137,7 +138,7 @@ class JobLog(ClusterResource):
     async def _answer_log(self, request: Request) -> None:
         sending = _LogStream(request, self._threads)
         code, found = await deferToThread(self.answer, request)
-        if sending.ended:
+        if sending.gone:
             return
         if "parts" not in found:
             send(request, self.encode(code, found))
@@ -146,7 +147,7 @@ class JobLog(ClusterResource):
         authorization = self._forwarded_headers(request, "Authorization")
         if parts[0].last:
             request.setHeader("Content-Type", "text/plain")
-            sending.send(self._read(parts, authorization))
+            await sending.send(self._read(parts, authorization))
         elif parts[0].url is None:
             self._send_file(request)
         else:
@@ -195,18 +196,18 @@ class JobLog(ClusterResource):
         try:
             response = await self._threads.run(request_log, self._url(part), headers)
         except requests.RequestException as error:
-            if not sending.ended:
+            if not sending.gone:
                 sentence = f"the log is on {part.node}, which can't be reached: {error}"
                 send(request, self.encode(http.BAD_GATEWAY, error_data(sentence)))
             return
-        if sending.ended:
+        if sending.gone:
             response.close()
             return
         request.setResponseCode(response.status_code)
         for name in ("Content-Type", "Content-Range", "Content-Length"):
             if name in response.headers:
                 request.setHeader(name, response.headers[name])
-        sending.send(response.iter_content(_CHUNK_BYTES))
+        await sending.send(response.iter_content(_CHUNK_BYTES))
 
     def _read(self, parts: list[_Part], authorization: Mapping[str, str]) -> Iterator[bytes]:
         """Yield the parts, with a line in place of each missing part."""
@@ -255,56 +256,43 @@ class _LogStream:
     """Sends chunks, each read in a thread, no faster than the client takes them."""
 
     def __init__(self, request: Request, threads: Threads) -> None:
-        self.ended = False
-        """Whether the client has gone, or has everything."""
+        self.gone = False
+        """Whether the client has gone."""
         self._request = request
         self._threads = threads
-        self._chunks: Any = None
-        self._paused = self._reading = False
+        self._paused: Deferred[None] | None = None
         request.notifyFinish().addErrback(lambda _: self.stopProducing())
 
-    def send(self, chunks: Iterator[bytes]) -> None:
-        """Begin; a HEAD request has no content."""
-        self._chunks = chunks
-        if self._request.method == b"HEAD":
-            self._finish()
-        else:
-            self._request.registerProducer(self, streaming=True)
-            self.resumeProducing()
-
-    def resumeProducing(self) -> None:
-        self._paused = False
-        if not self._reading and not self.ended:
-            self._reading = True
-            self._threads.run(next, self._chunks, None).addCallbacks(self._send, self._fail)
+    async def send(self, chunks: Any) -> None:
+        """Send what a generator yields; a HEAD request has no content."""
+        request = self._request
+        with closing(chunks):
+            if request.method == b"HEAD":
+                request.finish()
+                return
+            request.registerProducer(self, streaming=True)
+            try:
+                while not self.gone and (chunk := await self._threads.run(next, chunks, None)) is not None:
+                    request.write(chunk)
+                    if self._paused is not None:
+                        await self._paused
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client sees that the end is missing
+                journal.warn("A log could not be sent to its end: {error}", error=error)
+                request.loseConnection()
+                return
+        if not self.gone:
+            request.unregisterProducer()
+            request.finish()
 
     def pauseProducing(self) -> None:
-        self._paused = True
+        self._paused = Deferred()
+
+    def resumeProducing(self) -> None:
+        paused, self._paused = self._paused, None
+        if paused is not None:
+            paused.callback(None)
 
     def stopProducing(self) -> None:
         """Send no more, as the client is gone."""
-        self.ended = True
-        if self._chunks is not None and not self._reading:
-            self._chunks.close()
-
-    def _send(self, chunk: bytes | None) -> None:
-        self._reading = False
-        if self.ended:
-            self.stopProducing()
-        elif chunk is None:
-            self._request.unregisterProducer()
-            self._finish()
-        else:
-            self._request.write(chunk)
-            if not self._paused:
-                self.resumeProducing()
-
-    def _fail(self, failure: Any) -> None:
-        # Content-Length was sent already, so the client notices the end.
-        journal.warn("A log could not be sent to its end: {error}", error=failure.getErrorMessage())
-        self.ended = True
-        self._request.loseConnection()
-
-    def _finish(self) -> None:
-        self.ended = True
-        self._request.finish()
+        self.gone = True
+        self.resumeProducing()
