@@ -168,15 +168,15 @@ def egg_spiders(egg: Path) -> list[str]:
 def deploy(target: Target, version: str, egg: Path) -> list[str]:
     """Deploy an egg and return the spiders that the nodes find in it.
 
-    Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again.
-    Raises DeployError.
+    Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again, unless it was there before:
+    nodes replace a version only by an egg whose spiders they can list. Raises DeployError.
     """
-    before = version in target.versions()
+    known = version in target.versions()
     spiders = egg_spiders(egg)
     try:
         _upload(target, version, egg, spiders)
     except BaseException as error:
-        remains = _delete_again(target, version, keep_whole=before)
+        remains = "" if known else _delete_again(target, version)
         reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
         raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
     return spiders
@@ -192,23 +192,11 @@ def _upload(target: Target, version: str, egg: Path, spiders: list[str]) -> None
         raise DeployError(f"{latest} is the latest, which new jobs would go on to run")
 
 
-def _delete_again(target: Target, version: str, *, keep_whole: bool) -> str:
-    """Delete a version if it is there; return a text for the error, which is empty when that worked.
-
-    With `keep_whole`, a version whose spiders can still be listed stays.
-    """
+def _delete_again(target: Target, version: str) -> str:
+    """Delete a version if it is there; return a text for the error, which is empty when that worked."""
     try:
-        if version in target.versions() and not (keep_whole and _is_whole(target, version)):
+        if version in target.versions():
             target.call("POST", "delversion.json", version=version)
-            if version in target.versions():
-                return "; and it is still there, so delete it by delversion.json"
     except DeployError as error:
         return f"; and it could not be taken away ({error}), so delete it by delversion.json"
     return ""
-
-
-def _is_whole(target: Target, version: str) -> bool:
-    try:
-        return bool(target.spiders(version))
-    except DeployError:
-        return False
