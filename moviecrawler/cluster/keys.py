@@ -48,7 +48,7 @@ class Keys:
         self.counting = of("dashboard:counting")
         """STRING: the node that has counted last. Expires when the catalogue is to be counted again."""
         self.events = of("events")
-        """Channel: `wake` when there is a job to take, or `cancel` with a node's id, a job's key, a signal and its number."""
+        """Channel: `wake` when there is a job to take; `cancel` and a node's id when its next heartbeat is answered with a cancellation."""
 
     def _of(self, name: str) -> str:
         return f"{{{self._prefix}}}:{name}"

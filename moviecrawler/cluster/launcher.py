@@ -91,7 +91,7 @@ class ClusterLauncher(Service):
     def __init__(self, state: ClusterState, eggs: EggStore) -> None:
         self.options = state.options
         self.state = state
-        self.poller = Poller(state, self._beat_soon, self._cancel)
+        self.poller = Poller(state, self._beat_soon)
         self.eggs = eggs
         self.draining = False
         self.beaten_at: float | None = None

@@ -38,14 +38,12 @@ class Poller:
     `next()` gives a `Job` that is leased to the node. It waits while the queue is empty or Redis is away.
     """
 
-    def __init__(
-        self, state: ClusterState, on_lease_lost: Callable[[], Any], on_cancel: Callable[[str, str, int], Any]
-    ) -> None:
-        """Create it. `on_cancel` gets the key of a job of this node, a signal, and how many times somebody has asked."""
+    def __init__(self, state: ClusterState, beat: Callable[[], Any]) -> None:
+        """Create it. `beat` has a heartbeat sent soon: the node has lost its lease, or one of its jobs is cancelled."""
         self.state = state
         self.node = f"{state.options.node_name}:{uuid.uuid4().hex[:8]}"
         self.threads = Threads("node", _THREADS)
-        self._on_lease_lost, self._on_cancel = on_lease_lost, on_cancel
+        self._beat = beat
         self._jobs: DeferredQueue[Job] = DeferredQueue()
         self._pulling = self._again = self._stopped = False
         self._outages = Outages()
@@ -92,7 +90,7 @@ class Poller:
                     # A job that arrived when no slot was free goes back to the queue, as the node's heartbeats do not name it.
                     return
         except LeaseLostError:
-            self._on_lease_lost()
+            self._beat()
         except redis.exceptions.RedisError as error:
             if self._outages.begins():
                 journal.warn("No job can be taken: {error}; trying again", error=error)
@@ -118,8 +116,7 @@ class Poller:
         client.close()
 
     def _on_event(self, event: str) -> None:
-        kind, *rest = event.split("\n")
-        if kind == "wake":
+        if event == "wake":
             self.poll()
-        elif kind == "cancel" and rest[0] == self.node:
-            self._on_cancel(rest[1], rest[2], int(rest[3]))
+        elif event == f"cancel\n{self.node}":
+            self._beat()

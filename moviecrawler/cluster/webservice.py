@@ -169,7 +169,7 @@ class Schedule(ClusterResource):
     @param("spider")
     @param("_version", dest="version", required=False)
     @param("jobid", required=False)
-    @param("priority", required=False)
+    @param("priority", required=False, default=0.0, type=lambda given: float(given or 0))
     @param("setting", dest="settings", required=False, default=list, multiple=True)
     def render_POST(
         self,
@@ -179,7 +179,7 @@ class Schedule(ClusterResource):
         spider: str,
         version: str | None,
         jobid: str | None,
-        priority: str | None,
+        priority: float,
         settings: list[str],
     ) -> dict[str, Any]:
         for setting in settings:
@@ -191,10 +191,6 @@ class Schedule(ClusterResource):
                 arguments[name.decode()] = values[0].decode()
             except UnicodeDecodeError as error:
                 raise error_response(f"argument {name.decode(errors='replace')} is invalid: {error}") from None
-        try:
-            urgency = float(priority or "0")
-        except ValueError as error:
-            raise error_response(f"priority is invalid: {error}") from None
         job = Job(
             project=project,
             spider=spider,
@@ -202,7 +198,7 @@ class Schedule(ClusterResource):
             version=version,
             settings=dict(setting.split("=", 1) for setting in settings),
             arguments=arguments,
-            priority=urgency,
+            priority=priority,
         )
         self.node.schedule(job)
         return {"jobid": job.id}

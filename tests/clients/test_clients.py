@@ -1,11 +1,10 @@
-"""Programs that others wrote, at two nodes: scrapydweb, logparser, python-scrapyd-api and scrapyd-client; and Prometheus' own tool."""
+"""Programs that others wrote, at two nodes: scrapydweb, logparser and python-scrapyd-api; and Prometheus' own tool."""
 
 from __future__ import annotations
 
 import http.cookiejar
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -14,7 +13,6 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
@@ -217,31 +215,6 @@ def test_python_scrapyd_api_works(programs: Path, nodes: list[Node], tmp_path: P
         "True",
         "True",
     ]
-
-
-@pytest.mark.parametrize("end", ["", "/"])
-def test_scrapyd_client_and_scrapyd_deploy_take_the_project_s_own_file(
-    programs: Path, nodes: list[Node], tmp_path: Path, end: str
-) -> None:
-    """With the slash at the end of the URL that Scrapy's template puts there, and without."""
-    own = (PROJECT / "scrapy.cfg").read_text()
-    own = re.sub(r"url = http://127.0.0.1:6800\n", f"url = {nodes[1].url}{end}\n", own)
-    assert nodes[1].url in own
-    (tmp_path / "scrapy.cfg").write_text(own)
-    (tmp_path / ".netrc").write_text(f"machine 127.0.0.1 login {AUTH[0]} password {AUTH[1]}\n")
-    (tmp_path / ".netrc").chmod(0o600)
-    home = ("env", f"HOME={tmp_path}")
-    assert run(*home, programs / "scrapyd-client", "projects", cwd=tmp_path) == "toy\n"
-    (tmp_path / "toy.egg").write_bytes(toy_egg("1", tmp_path))
-    run(*home, programs / "scrapyd-deploy", "--egg", "toy.egg", "-p", "own", "-v", "1", cwd=tmp_path)
-    assert nodes[0].get("listversions.json", project="own").json["versions"] == ["1"]
-    assert nodes[0].post("delproject.json", project="own").json["status"] == "ok"
-
-
-def test_scrapyd_s_form_takes_an_egg_as_curl_sends_it(nodes: list[Node], tmp_path: Path) -> None:
-    form = urlencode({"project": "form", "version": "1", "egg": toy_egg("1", tmp_path)}).encode()
-    assert nodes[0].request("addversion.json", form).json["spiders"] > 1
-    assert nodes[1].post("delproject.json", project="form").json["status"] == "ok"
 
 
 # --- Prometheus -------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_user_deploys_where_there_is_no_deployer() -> None:
     alone = Credentials(NodeOptions(redis_url="redis://x/", username="u", password="p"))  # noqa: S106 - the test's own
     assert alone.role(b"u", b"p") == "deployer"
     assert alone.role(b"u", b"") is None
-    assert alone.role_of_header(None) is None
+    assert alone.role(b"", b"") is None
 
 
 def test_page_of_another_site_can_not_use_a_browser_s_password(node: Node) -> None:
