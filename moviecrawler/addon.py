@@ -93,7 +93,7 @@ def _list_parts(settings: BaseSettings) -> None:
 def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     """Raise ConfigurationError for the first setting of a crawl of a site that can't be right; nothing is connected."""
     from moviecrawler.configuration import check_settings  # noqa: PLC0415 - Scrapy imports this module for every command
-    from moviecrawler.frontier.site_budgets import site_budget  # noqa: PLC0415 - as above
+    from moviecrawler.frontier.budgets import site_budget  # noqa: PLC0415 - as above
     from moviecrawler.monitors.receivers import read_receivers  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.base import check_stores  # noqa: PLC0415 - as above
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above

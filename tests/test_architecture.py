@@ -32,7 +32,7 @@ PURE = {
     "catalogue/stored.py": {"msgspec"},
     "errors.py": set(),
     "fields.py": set(),
-    "frontier/budget.py": set(),
+    "frontier/budgets.py": {"msgspec", "scrapy"},  # the latter for a type
     "monitors/checks.py": set(),
     "monitors/places.py": set(),
     "items.py": set(),

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.site_budgets import Budget, site_budget
+from moviecrawler.frontier.budgets import Budget, site_budget
 from moviecrawler.option_types import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline

@@ -34,7 +34,7 @@ from moviecrawler.console.output import Console, print_json, print_table
 from moviecrawler.database.rematch import rematch
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.frontier.site_budgets import site_budget
+from moviecrawler.frontier.budgets import site_budget
 from moviecrawler.items import Site, TitleKind
 from moviecrawler.option_types import is_http_url
 from moviecrawler.options import CatalogueOptions

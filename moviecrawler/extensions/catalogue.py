@@ -20,8 +20,7 @@ from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
-from moviecrawler.frontier.budget import DayBudget, begin_of_day
-from moviecrawler.frontier.site_budgets import site_budget
+from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
 from moviecrawler.items import SCOREBOARD_KINDS, Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, item_passed, lease_ended, list_missed, site_refused, titles_listed

@@ -14,7 +14,7 @@ from moviecrawler.catalogue.store import CatalogueStore
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
-from moviecrawler.frontier.budget import begin_of_day, until_next_day
+from moviecrawler.frontier.budgets import begin_of_day, until_next_day
 from moviecrawler.frontier.shared import shared_scheduler
 
 if TYPE_CHECKING:

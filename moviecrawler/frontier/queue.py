@@ -9,7 +9,7 @@ import msgspec
 import redis.exceptions
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.frontier.site_budgets import UNLIMITED
+from moviecrawler.frontier.budgets import UNLIMITED
 from moviecrawler.redis_client import load_script
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from redis.commands.core import AsyncScript
 
+    from moviecrawler.frontier.budgets import Budget
     from moviecrawler.frontier.keys import Keys
     from moviecrawler.frontier.leases import How
-    from moviecrawler.frontier.site_budgets import Budget
     from moviecrawler.options import FrontierOptions
 
 BOOSTED, LISTS, TITLES = range(3)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import redis.exceptions
 
 from moviecrawler.errors import MovieCrawlerError
+from moviecrawler.frontier.budgets import Budget, site_budget
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport, SiteState
-from moviecrawler.frontier.site_budgets import Budget, site_budget
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, load_script, redis_parameters
 from moviecrawler.urls import HOMES

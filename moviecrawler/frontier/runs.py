@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from moviecrawler.clock import utc_text
-from moviecrawler.frontier.site_budgets import Budget
+from moviecrawler.frontier.budgets import Budget
 from moviecrawler.texts import printable
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from moviecrawler.clock import process_age
+from moviecrawler.frontier.budgets import site_budget
 from moviecrawler.frontier.circuit import SharedCircuit
 from moviecrawler.frontier.dupefilter import SharedDupeFilter
 from moviecrawler.frontier.engine import EngineSlot
@@ -28,7 +29,6 @@ from moviecrawler.frontier.leases import META, LeaseTracker
 from moviecrawler.frontier.queue import Batch, RunGoneError, SharedQueue
 from moviecrawler.frontier.seeds import Seeds
 from moviecrawler.frontier.serialisation import SerialisationError
-from moviecrawler.frontier.site_budgets import site_budget
 from moviecrawler.frontier.worker_queue import WorkerQueue, is_title, new_name
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, redis_parameters

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import redis
 
-from moviecrawler.frontier.budget import DayBudget, begin_of_day, until_next_day
+from moviecrawler.frontier.budgets import DayBudget, begin_of_day, until_next_day
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker

@@ -14,8 +14,8 @@ from moviecrawler import clock
 from moviecrawler.dashboard import overview, rendering, search
 from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
+from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.runs import RunReport
-from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.monitors.alarm_store import Alarm, Day
 from moviecrawler.monitors.places import Example
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import redis.exceptions
 
+from moviecrawler.frontier.budgets import UNLIMITED, Budget
 from moviecrawler.frontier.dead_letters import dead_letters
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import (
@@ -28,7 +29,6 @@ from moviecrawler.frontier.queue import (
     requeue,
 )
 from moviecrawler.frontier.report import read_runs
-from moviecrawler.frontier.site_budgets import UNLIMITED, Budget
 from moviecrawler.frontier.worker_queue import WorkerQueue
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect

@@ -12,12 +12,12 @@ import redis
 from redis.asyncio.connection import AbstractConnection
 
 from moviecrawler.frontier import report
+from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.dead_letters import Place, page_of_dead_letters
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import SharedQueue
 from moviecrawler.frontier.report import read_current_runs, read_earlier_runs, read_runs
 from moviecrawler.frontier.runs import Rate, RunReport
-from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.items import Site
 from moviecrawler.options import FrontierOptions
 from moviecrawler.texts import printable

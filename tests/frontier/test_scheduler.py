@@ -13,11 +13,11 @@ import scrapy_redis.scheduler
 from scrapy import Request
 from scrapy.settings import Settings
 
+from moviecrawler.frontier.budgets import Budget
 from moviecrawler.frontier.dupefilter import SharedDupeFilter, fingerprint
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.queue import Batch, Push, SharedQueue
 from moviecrawler.frontier.scheduler import FrontierScheduler
-from moviecrawler.frontier.site_budgets import Budget
 from moviecrawler.frontier.worker_queue import WorkerQueue
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect
