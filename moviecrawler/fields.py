@@ -5,15 +5,24 @@ A source tells three things of a field: a value, that there is none, or nothing.
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import TYPE_CHECKING, Final, get_args
 
-from moviecrawler.items import AmountKind, Relation, Role, ScoreKind
+from moviecrawler.items import AmountKind, Movie, Relation, Role, ScoreKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from moviecrawler.items import Movie, Site, TitleKind
+    from moviecrawler.items import Site, TitleKind
+
+
+TYPES: Final[dict[str, str]] = {field.name: str(field.type) for field in dataclasses.fields(Movie)}
+"""The type of each field of a movie, as `items.py` writes it. What all fields of a type have in common follows from it: how they are
+checked, and their columns in Postgres and in `movies.csv`."""
+NUMBERS: Final = tuple(name for name, kind in TYPES.items() if kind == "int | None")
+TEXTS: Final = tuple(name for name, kind in TYPES.items() if kind == "str | None")
+TEXT_LISTS: Final = tuple(name for name, kind in TYPES.items() if kind == "list[str]" and name != "silent")
 
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "credits": ("role", get_args(Role)),

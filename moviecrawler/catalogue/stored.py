@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _NEWER_FIELDS: Final = (
     *("poster_width", "poster_height", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus"),
 )
-COUNTS: Final = ("critic_review_count", "season_count", "episode_count")
-"""Newer still: one that is written as null is stated to be absent, and a movie is silent of one that is not there."""
+LATEST_FIELDS: Final = ("critic_review_count", "season_count", "episode_count")
+"""Newer still, and where the next field goes: one that is written as null or as an empty list is stated to be absent, and a movie is silent of
+one that is not there."""
 _LEFT_OUT: Final = {
     "scores": ("average", "reviews", "liked", "neutral", "disliked", "certified", "sentiment", "histogram"),
     "offers": ("price", "currency", "quality", "url", "source", "seen_at"),
@@ -40,7 +41,7 @@ _LEFT_OUT: Final = {
 _DECODER = msgspec.json.Decoder(Movie)
 _SILENT, _NEWER, _FINER = b'"silent":', b'"external_ids":', b'"finer_scores":'
 """Keys. The first stands in every item of this version, the second in those that tell some newer field."""
-_COUNT_KEYS: Final = [(name, f'"{name}":'.encode()) for name in COUNTS]
+_LATEST_KEYS: Final = [(name, f'"{name}":'.encode()) for name in LATEST_FIELDS]
 
 
 class _Former(msgspec.Struct):
@@ -72,9 +73,9 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
             del document[name]
     if movie.kind == "season" and movie.season is not None:
         document["kind"] = "series"
-    counted = told_by(movie.site, movie.kind)
-    for name in COUNTS:
-        if document[name] is None and (name in movie.silent or name not in counted):
+    told = told_by(movie.site, movie.kind)
+    for name in LATEST_FIELDS:
+        if not document[name] and (name in movie.silent or name not in told):
             del document[name]
     finer = [score for score in document["scores"] if score["kind"] not in SCOREBOARD_KINDS]
     if finer:
@@ -85,7 +86,7 @@ def document_of_movie(movie: Movie) -> dict[str, Any]:
         del document["external_ids"]
     else:
         unnamed = frozenset()
-    document["silent"] = [name for name in movie.silent if name not in unnamed and name not in COUNTS]
+    document["silent"] = [name for name in movie.silent if name not in unnamed and name not in LATEST_FIELDS]
     return document
 
 
@@ -100,7 +101,7 @@ def read_movie(encoded: bytes | str) -> Movie:
         movie.silent = _silent(movie, _FORMER.decode(encoded).unsure)
     if _NEWER not in encoded:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
-    return _with_counts(movie, [name for name, key in _COUNT_KEYS if key not in encoded])
+    return _with_latest(movie, [name for name, key in _LATEST_KEYS if key not in encoded])
 
 
 def movie_of_document(document: Mapping[str, Any]) -> Movie:
@@ -112,7 +113,7 @@ def movie_of_document(document: Mapping[str, Any]) -> Movie:
         movie.silent = _silent(movie, document.get("unsure", {}))
     if "external_ids" not in document:
         movie.silent = sorted({*movie.silent, *_told_since(movie)})
-    return _with_counts(movie, [name for name in COUNTS if name not in document])
+    return _with_latest(movie, [name for name in LATEST_FIELDS if name not in document])
 
 
 def _tell_season(movie: Movie) -> None:
@@ -120,7 +121,7 @@ def _tell_season(movie: Movie) -> None:
         movie.kind = "season"
 
 
-def _with_counts(movie: Movie, unwritten: Collection[str]) -> Movie:
+def _with_latest(movie: Movie, unwritten: Collection[str]) -> Movie:
     if silent := told_by(movie.site, movie.kind).intersection(unwritten):
         movie.silent = sorted({*movie.silent, *silent})
     return movie

@@ -14,6 +14,7 @@ import msgspec
 
 from moviecrawler.errors import TableError
 from moviecrawler.extract.values import parse_date
+from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
 from moviecrawler.items import Movie
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | None
 
-_LISTS = ("genres", "countries", "languages")
-_NEWER_LISTS = ("keywords", "interests", "taglines")
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
 _SCORES: dict[ScoreKind, tuple[str, str]] = {
     "imdb": ("imdb_rating", "imdb_votes"),
@@ -44,27 +43,34 @@ _AMOUNTS = {
 }
 """The columns of each amount's value and currency."""
 
-_PLAIN = (
+_FIRST_COLUMNS = (
     *("site", "site_id", "imdb_id", "url", "title", "original_title", "kind", "title_type", "year", "end_year"),
-    *("release_date", "runtime_minutes", "certificate", "plot", "poster_url"),
-    *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
-    *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "source"),
-)
-_NEWER_PLAIN = ("poster_width", "poster_height", "consensus")
-_COUNTS = ("season_count", "episode_count", "critic_review_count")
-"""Columns that hold the field of the same name, as it is."""
-
-MOVIE_COLUMNS = (
-    *("site", "site_id", "imdb_id", "url", "title", "original_title", "kind", "title_type", "year", "end_year"),
-    *("release_date", "runtime_minutes", *_LISTS, "certificate", *_ROLES, "plot", "poster_url"),
+    *(
+        "release_date",
+        "runtime_minutes",
+        "genres",
+        "countries",
+        "languages",
+        "certificate",
+        *_ROLES,
+        "plot",
+        "poster_url",
+    ),
     *(column for columns in _SCORES.values() for column in columns),
     *("imdb_top250_rank", "imdb_top250_tv_rank", "popularity_rank"),
     *(column for columns in _AMOUNTS.values() for column in columns),
     *("series_id", "series_title", "season", "episode", "list_name", "list_rank", "list_computed", "source"),
-    *("scraped_at", "silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids", *_COUNTS),
+    "scraped_at",
 )
-_NEWER_COLUMNS = frozenset({"silent", *_NEWER_PLAIN, *_NEWER_LISTS, "external_ids", *_COUNTS})
-"""Files of versions before don't have them, until the next crawl replaces them."""
+_LATER_COLUMNS = (
+    *("silent", "poster_width", "poster_height", "consensus", "keywords", "interests", "taglines", "external_ids"),
+    *("season_count", "episode_count", "critic_review_count"),
+)
+_PLAIN = ("site", "title", "kind", "source", *NUMBERS, *TEXTS)
+"""Columns that hold the field of the same name, as it is; those of TEXT_LISTS hold several values."""
+MOVIE_COLUMNS = tuple(dict.fromkeys((*_FIRST_COLUMNS, *_LATER_COLUMNS, *NUMBERS, *TEXTS, *TEXT_LISTS)))
+"""A field that is added to `Movie` has its column at the end. Files of versions before don't have the columns behind _FIRST_COLUMNS, until the
+next crawl replaces them."""
 PEOPLE_COLUMNS = ("site", "person_id", "name")
 OTHER_TITLE_COLUMNS = ("site", "site_id", "position", "title", "country", "language", "kind")
 CREDIT_COLUMNS = ("site", "site_id", "role", "position", "person_id", "name", "character")
@@ -113,8 +119,8 @@ def write_row(file: Any, cells: Iterable[Cell]) -> None:
 
 def movie_row(movie: Movie) -> list[Cell]:
     """Return the cells of MOVIE_COLUMNS."""
-    row: dict[str, Cell] = {column: getattr(movie, column) for column in (*_PLAIN, *_NEWER_PLAIN, *_COUNTS)}
-    for column in (*_LISTS, *_NEWER_LISTS):
+    row: dict[str, Cell] = {column: getattr(movie, column) for column in _PLAIN}
+    for column in TEXT_LISTS:
         row[column] = _BETWEEN.join(getattr(movie, column)) or None
     for column, role in _ROLES.items():
         row[column] = _BETWEEN.join(credit.name for credit in movie.people(role) if credit.name) or None
@@ -196,7 +202,7 @@ def read_movies(path: Path) -> Iterator[Movie]:
 def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
     reader = csv.DictReader(file, strict=True)
     try:
-        missing = set(MOVIE_COLUMNS) - set(reader.fieldnames or ()) - _NEWER_COLUMNS
+        missing = set(_FIRST_COLUMNS) - set(reader.fieldnames or ())
         if missing:
             raise TableError(f"{path} has no column {min(missing)}; move it away and crawl again")
         for row in reader:
@@ -212,11 +218,10 @@ def _movies(file: TextIO, path: Path) -> Iterator[Movie]:
 def _fields(row: dict[str, str]) -> dict[str, Any]:
     """Return the fields of a Movie as plain data, from the cells of MOVIE_COLUMNS."""
     cells = {column: restore(cell) if cell else None for column, cell in row.items()}
-    found: dict[str, Any] = {column: cells[column] for column in (*_PLAIN, "list_computed", "scraped_at")}
+    found: dict[str, Any] = {column: cells.get(column) for column in (*_PLAIN, "list_computed", "scraped_at")}
     if cells["release_date"] is not None:
         parse_date(cells["release_date"])  # a spreadsheet that saved the file wrote dates in its own way
-    found |= {column: cells.get(column) for column in (*_NEWER_PLAIN, *_COUNTS)}
-    for column in (*_LISTS, *_NEWER_LISTS, "silent"):
+    for column in (*TEXT_LISTS, "silent"):
         found[column] = _split(cells.get(column))
     ids = _BEFORE_ID.split(cells.get("external_ids") or "")
     found["external_ids"] = dict(part.split("=", 1) for part in ids if part)

@@ -17,7 +17,7 @@ from pymongo.uri_parser import parse_uri
 from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import is_partial, merged, supersedes
-from moviecrawler.catalogue.stored import COUNTS, document_of_movie, movie_of_document
+from moviecrawler.catalogue.stored import LATEST_FIELDS, document_of_movie, movie_of_document
 from moviecrawler.clock import latest
 from moviecrawler.errors import ConfigurationError, RejectedError, TransientStoreError
 from moviecrawler.items import Miss, Movie
@@ -56,7 +56,7 @@ _INDEXES = {
     ],
     "misses": [IndexModel([("site", ASCENDING), ("checked_at", ASCENDING)])],
 }
-_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids", *COUNTS)
+_LEAST = ("site", "site_id", "url", "title", "kind", "source", "scraped_at", "silent", "external_ids", *LATEST_FIELDS)
 """What a stored movie needs to be compared with a newer page of it."""
 _OVERTAKEN = "another process wrote the same titles meanwhile; they are compared again"
 _DUPLICATE_KEY = 11000
@@ -263,12 +263,10 @@ def _key(item: Movie | Miss) -> str:
 
 def _state_of(document: Document) -> Document:
     """Return what differs once a movie has changed. An older reading that fills what it was silent of leaves its time."""
-    silent = {"$size": len(document["silent"])} if "silent" in document else {"$exists": False}
+    told = {name: document.get(name) for name in ("scraped_at", "silent", *LATEST_FIELDS)}
     return {
-        "scraped_at": document["scraped_at"],
-        "silent": silent,
         "external_ids": {"$exists": "external_ids" in document},
-        **{name: document.get(name) for name in COUNTS},
+        **{name: {"$size": len(value)} if isinstance(value, list) else value for name, value in told.items()},
     }
 
 

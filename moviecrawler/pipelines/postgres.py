@@ -20,7 +20,7 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.merging import is_partial, merged
 from moviecrawler.catalogue.scoreboard import ScoreboardRow
-from moviecrawler.catalogue.stored import encode_movie, read_movie
+from moviecrawler.catalogue.stored import LATEST_FIELDS, encode_movie, read_movie
 from moviecrawler.clock import latest
 from moviecrawler.database.connection import REJECTIONS, connect, errors_translated, in_one_line, read_url
 from moviecrawler.database.migrations import migrate
@@ -39,6 +39,7 @@ from moviecrawler.database.titles import (
     still_holds,
 )
 from moviecrawler.errors import ConfigurationError, TransientStoreError
+from moviecrawler.fields import TYPES
 from moviecrawler.items import Miss, Movie, TitleKind
 from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Store, time_of
@@ -58,14 +59,34 @@ _T = TypeVar("_T")
 _SESSION = read_sql("session.sql")
 _LOCATE = read_sql("locate.sql")
 _RIGHTS = read_sql("rights.sql")
-_WRITE_RECORDS = read_sql("write_records.sql")
+_COLUMNS = [name for name in TYPES if name not in {"genres", "credits", "scores", "amounts", "offers"}]
+"""Of `records`: the fields of a movie that have no table of their own."""
+_EMPTY = {
+    name: "'{}'" if kind == "list[str]" else "'[]'"
+    for name, kind in TYPES.items()
+    if kind.startswith("list") and name not in LATEST_FIELDS
+}
+"""What stands for a list that an item has left out."""
+_VALUES = {name: f'coalesce(m."{name}", {_EMPTY[name]})' if name in _EMPTY else f'm."{name}"' for name in _COLUMNS} | {
+    # As in catalogue.stored.
+    "kind": "CASE WHEN m.kind = 'series' AND m.season IS NOT NULL THEN 'season' ELSE m.kind END"
+}
+_WRITE_RECORDS = partial(
+    read_sql("write_records.sql").format,
+    columns=", ".join(f'"{name}"' for name in _COLUMNS),
+    values=", ".join(_VALUES.values()),
+    latest=f"{{{','.join(LATEST_FIELDS)}}}",
+)
+_REPLACE_RECORD = read_sql("replace_record.sql").format(
+    changes=", ".join(f'"{name}" = excluded."{name}"' for name in _COLUMNS if name not in {"site", "site_id"})
+)
 _WRITE_SCORES = read_sql("write_scores.sql")
 _WRITE_MOVIES = ";\n".join(
     (
         "ANALYZE incoming",
         # In this order: who adds a record waits for whoever changes the same one.
-        _WRITE_RECORDS.format(is_new="true", action="NOTHING"),
-        _WRITE_RECORDS.format(is_new="false", action=read_sql("replace_record.sql")),
+        _WRITE_RECORDS(is_new="true", action="NOTHING"),
+        _WRITE_RECORDS(is_new="false", action=_REPLACE_RECORD),
         "ANALYZE written",
         _WRITE_SCORES.format(scores="scores", history="score_history", kind="score_kind"),
         _WRITE_SCORES.format(scores="finer_scores", history="finer_score_history", kind="finer_score_kind"),

@@ -15,7 +15,7 @@ from scrapy.signals import item_dropped
 from moviecrawler.errors import ConfigurationError, InvalidItemError
 from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.values import parse_date
-from moviecrawler.fields import ONLY_IN_DATASETS, present_in, score_facts_told, told_by
+from moviecrawler.fields import NUMBERS, ONLY_IN_DATASETS, TEXT_LISTS, present_in, score_facts_told, told_by
 from moviecrawler.items import (
     HISTOGRAM_BARS,
     SCORE_SCALES,
@@ -40,8 +40,7 @@ from moviecrawler.pipelines.adapting import adapted, is_foreign
 from moviecrawler.pipelines.files import append_rejected, check_data_dir
 from moviecrawler.pipelines.value_checks import (
     LONGEST,
-    TEXT_LISTS,
-    TEXTS,
+    PLAIN_TEXTS,
     check_choice,
     check_given,
     check_integer,
@@ -77,14 +76,14 @@ _LONGEST_REASON = 500
 """Characters; longer ones are cut in the middle."""
 
 _RANGES = {
+    **dict.fromkeys(NUMBERS, (1, _MOST)),
     **dict.fromkeys(("year", "end_year"), (1870, 2100)),
     "runtime_minutes": (1, 100_000),
     **dict.fromkeys(("imdb_top250_rank", "imdb_top250_tv_rank"), (1, 250)),
-    **dict.fromkeys(("popularity_rank", "critic_review_count", "season_count", "episode_count"), (1, _MOST)),
     **dict.fromkeys(("poster_width", "poster_height"), (1, 100_000)),
     **dict.fromkeys(("season", "episode"), (0, _MOST)),
-    "list_rank": (1, _MOST),
 }
+"""The least and the most of each number; most are counts or ranks."""
 _PAID: tuple[OfferKind, ...] = ("rent", "buy")
 _LEAST_PRICE = 0.001
 """Of an offer, in its currency: what costs nothing is free."""
@@ -189,7 +188,7 @@ def check_movie(movie: Movie) -> None:
     check_choice("kind", movie.kind, get_args(TitleKind))
     check_choice("source", movie.source, get_args(Source))
     check_text("title", movie.title)
-    for name in TEXTS:
+    for name in PLAIN_TEXTS:
         check_given(name, getattr(movie, name))
     _check_series(movie)
     for name in TEXT_LISTS:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.errors import InvalidItemError
+from moviecrawler.fields import TEXT_LISTS, TEXTS
 from moviecrawler.items import Award, Credit, Offer, OtherTitle, RelatedTitle, Score
 from moviecrawler.texts import on_one_line, without_controls
 
@@ -31,11 +32,8 @@ _LONGEST_LIST = {"credits": 20_000, "other_titles": 5_000, "keywords": 5_000, "r
 """Members; the longest cast known has 5,000 or so."""
 _LONGEST_OTHER_LIST = 500
 
-TEXTS: Final = (
-    *("original_title", "title_type", "certificate", "plot", "poster_url", "series_id", "series_title", "list_name"),
-    "consensus",
-)
-TEXT_LISTS: Final = ("genres", "countries", "languages", "keywords", "interests", "taglines")
+PLAIN_TEXTS: Final = tuple(name for name in TEXTS if name not in {"site_id", "url", "imdb_id", "release_date"})
+"""Those that may be any text."""
 _PARTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "credits": (Credit, ("name", "character", "person_id")),
     "other_titles": (OtherTitle, ("title",)),
@@ -113,7 +111,7 @@ def check_unique(field: str, keys: list[Any]) -> None:
 
 def clean_texts(movie: Movie) -> None:
     """Take control characters out of a movie's texts, and tabs and line breaks as well where one line is expected."""
-    for name in ("title", *TEXTS):
+    for name in ("title", *PLAIN_TEXTS):
         _clean(movie, name, without_controls if name == "plot" else on_one_line)
     for name in TEXT_LISTS:
         texts = getattr(movie, name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from moviecrawler.fields import told_by
+from moviecrawler.fields import NUMBERS, TEXT_LISTS, told_by
 from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle, Score
 
 if TYPE_CHECKING:
@@ -72,11 +72,9 @@ def _give(movie: Movie, name: str, luck: Random) -> None:
         movie.awards = [Award(event=None, wins=luck.randint(1, 9), nominations=0)]
     elif name in {"year", "end_year"}:
         setattr(movie, name, luck.randint(1990, 2020))
-    elif name in {"runtime_minutes", "popularity_rank", "imdb_top250_tv_rank"} or name.endswith(
-        ("_width", "_height", "_count")
-    ):
+    elif name in NUMBERS:
         setattr(movie, name, luck.randint(1, 250))
-    elif name in {"genres", "countries", "languages", "keywords", "interests", "taglines"}:
+    elif name in TEXT_LISTS:
         setattr(movie, name, list(_TEXTS[: luck.randint(1, 3)]))
     elif name == "release_date":
         movie.release_date = f"20{luck.randint(10, 20)}-01-01"
