@@ -60,7 +60,7 @@ _DATASETS = Rule(
 class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     """Sites.
 
-    `scrapy replica` prints the values that point at the replica.
+    `replica/README.md` has the values that have crawls ask the replica.
     """
 
     EMPTY_IS_DEFAULT = False

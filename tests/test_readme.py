@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy.settings import Settings
@@ -15,6 +16,7 @@ from scrapy.spiderloader import SpiderLoader
 from moviecrawler.addon import check
 from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
+from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import Finished, scrapy
 from tests.replica.truth import truth
@@ -145,3 +147,13 @@ def test_each_part_says_first_what_it_does_and_promises() -> None:
         assert heading == f"# {path.parent.name}", path
         assert "promise" in first, path
         assert "must never" in first, path
+
+
+def test_settings_that_the_replica_s_readme_shows_have_crawls_ask_it() -> None:
+    text = (PROJECT / "moviecrawler" / "replica" / "README.md").read_text("utf-8")
+    shown = dict(re.findall(r"\b([A-Z_]+_URL)=(\S+)", text))
+    with ReplicaProcess(titles=2) as replica:
+        ports = {f":{urlsplit(url).port}": f":{8000 + place}" for place, url in enumerate(replica.urls.values())}
+        assert shown == {
+            name: re.sub(r":\d+", lambda port: ports[port[0]], url) for name, url in replica.settings.items()
+        }
