@@ -17,6 +17,7 @@ from moviecrawler.cluster.launcher import ClusterLauncher
 from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.schedules import Schedules
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import ClusterState, check_server
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.redis_client import redis_parameters
@@ -48,8 +49,10 @@ def _application(config: Config, options: NodeOptions) -> Any:
     for service in (node.launcher, Schedules(node), *root.services, server):
         service.setServiceParent(app)
     journal.info(
-        "Scrapyd at {url}, {access}",
+        "Scrapyd at {url}, {access}; its cluster is {prefix} in {redis}",
         url=options.url,
+        prefix=options.redis_prefix,
+        redis=redacted(options.redis_url),
         access="with a password" if site.credentials.needed else "without a password, for this machine only",
     )
     return app

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0  # seconds
 _ANSWER_SECONDS = 300.0  # seconds; a node lists the spiders of a new egg before it answers
 _UNSET = re.compile(r"\$\{?(\w+)\}?")
-_MAX_ERROR_LENGTH = 2_000  # characters of a node's error that are worth showing
+_MAX_ERROR_LENGTH = 3_000  # characters of a node's error that are worth showing
 
 
 class DeployError(MovieCrawlerError):
@@ -73,7 +73,7 @@ class Target:
         if answer.ok and isinstance(data, dict) and data.get("status") == "ok":
             return data
         text = (data.get("message") if isinstance(data, dict) else None) or answer.text
-        raise DeployError(f"{url} answered {answer.status_code}: {str(text).strip()[-_MAX_ERROR_LENGTH:]}")
+        raise DeployError(f"{url} answered {answer.status_code}: {str(text).strip()[:_MAX_ERROR_LENGTH]}")
 
     def versions(self) -> list[str]:
         """Return the project's versions, the latest last; none for a new project."""

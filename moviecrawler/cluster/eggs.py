@@ -251,5 +251,6 @@ def list_spiders(egg: Path) -> Spiders:
         raise BadEggError(f"listing the egg's spiders took more than {_LIST_SECONDS:g} s") from None
     if ended.returncode:
         output = redacted((ended.stderr or ended.stdout).strip()[-_ERROR_CHARACTERS:])
-        raise BadEggError(f"the egg's spiders can't be listed: {output or f'exit code {ended.returncode}'}")
+        reason = output.rpartition("\n")[2] or f"exit code {ended.returncode}"
+        raise BadEggError(f"the egg's spiders can't be listed: {reason}\n{output}")
     return [name for name in ended.stdout.splitlines() if name]

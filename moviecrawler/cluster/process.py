@@ -56,6 +56,7 @@ class SpiderProcess(ProcessProtocol):
     ) -> None:
         """Create it. `hung` are the URLs of pages that made processes of this job hang; they are not fetched again."""
         self.key = job.key
+        self._start = job.start
         self.pid: int | None = None
         self.ended: Deferred[None] = Deferred()
         self.signal: int | None = None
@@ -113,7 +114,7 @@ class SpiderProcess(ProcessProtocol):
         """Write its task. Its standard input stays open as long as this node lives."""
         self.pid = self._transport.pid
         self._transport.writeToChild(_STDIN, json.dumps(self._task).encode() + b"\n")
-        journal.info("Started {job} as process {pid}", job=self.key, pid=self.pid)
+        journal.info("Started {job} as process {pid}, start {start}", job=self.key, pid=self.pid, start=self._start)
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         if childFD == _REPORT:

@@ -22,6 +22,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from moviecrawler.cluster.jobs import Job
+from moviecrawler.cluster.secrets import redacted
 from moviecrawler.errors import AwayError, MovieCrawlerError
 from moviecrawler.frontier.report import read_runs
 
@@ -95,8 +96,12 @@ class ClusterResource(Resource):
         return NOT_DONE_YET
 
     def answer_whole(self, request: Request) -> Answer:
-        """Return the answer to a request, whatever happens."""
-        return self.encode(*self.answer(request))
+        """Return the answer to a request, whatever happens; what was not done is logged, with the reason."""
+        code, data = self.answer(request)
+        if request.method == b"POST" and data["status"] == "error":
+            what = {"path": request.path.decode(errors="replace"), "why": redacted(data["message"])}
+            journal.warn("POST {path} was refused: {why}", **what)
+        return self.encode(code, data)
 
     def answer(self, request: Request) -> tuple[int, Any]:
         """Return status and content, which is plain data."""

@@ -304,6 +304,7 @@ def test_node_that_ends_or_is_killed_gives_its_jobs_to_the_others_and_leaves_no_
         [done] = second.wait_for_end(short)
         assert (done["reason"], done["node"].partition(":")[0]) == ("finished", "node1")
         wait_for(lambda: len(ran(tmp_path, "long")) == len(ran(tmp_path, "stubborn")) == 2)
+        assert re.search(rf"Started toy/{long} as process \d+, start 2\n", second.log)
         assert {job["id"] for job in second.jobs("running")} == {long, stubborn}
         assert [node["name"] for node in second.get("nodes.json").json["nodes"]] == ["node2"]
         # What the node that is gone has of its log can't be had, and that is said where it would stand.

@@ -180,11 +180,12 @@ def test_strangers_can_not_take_all_connections(node: Node) -> None:
 def test_broken_egg_is_refused_as_scrapyd_does(node: Node) -> None:
     for data, text in (
         (b"no egg", "egg is not a ZIP file (if using curl, use egg=@path not egg=path)"),
-        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "SyntaxError"),
+        (toy_egg(more={"toy/spiders.py": "def broken(:"}), "the egg's spiders can't be listed: SyntaxError"),
     ):
         answer = node.deploy(data, version="broken", auth=DEPLOYER)
         assert (answer.code, answer.json["status"]) == (200, "error")
-        assert text in answer.json["message"]
+        assert answer.json["message"].startswith(text)
+        assert f"POST /addversion.json was refused: {text}" in node.log
     assert node.get("listversions.json", project="toy").json["versions"] == ["1"]
 
 
