@@ -112,6 +112,8 @@ def test_settings_that_jobs_may_make_are_listed_for_the_operator() -> None:
         ("x", '{"url": "postgresql\\u003a//me\\u003ahunter2@db/x"}'),
         ("x", "postgresql%3A%2F%2Fme%3Ahunter2%40db%2Fx"),
         ("x", '{"aws_secret_access_key": "hunter2"}'),
+        ("x", '{"db": 1, "Password" : "hunter2"}'),
+        ("x", '{"a": {"urls": ["http://u:hunt@er2@h:1"]}}'),
         ("x", "Authorization: Basic aHVudGVyMg=="),
         ("x", "me:hunter2@proxy.example:8080"),
         ("x", "a@b,me:hunter2@proxy.example:8080"),

@@ -124,13 +124,6 @@ def test_version_is_the_time_if_none_is_given() -> None:
     assert int(before) <= int(version) <= time.time()
 
 
-def test_old_version_can_be_deployed_again(tmp_path: Path, node: Node) -> None:
-    for version in ("1", "2"):
-        assert node.deploy(toy_egg(), "again", version, auth=DEPLOYER).json["status"] == "ok"
-    deploy(target(node.url, "again"), "1", _file(tmp_path, toy_egg()))
-    assert versions(node, "again") == ["2", "1"]
-
-
 def test_broken_version_is_not_left_on_the_cluster(tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     assert node.deploy(toy_egg(), "broken", "1", auth=DEPLOYER).json["status"] == "ok"
     monkeypatch.setenv("HERE", "1")
@@ -153,15 +146,19 @@ def test_wrong_credentials_are_an_error_that_does_not_show_them(
     assert versions(node, "refused") == []
 
 
-def test_credentials_come_from_netrc(tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_version_is_deployed_again_with_credentials_from_netrc(
+    tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("1", "2"):
+        assert node.deploy(toy_egg(), "again", version, auth=DEPLOYER).json["status"] == "ok"
     netrc = tmp_path / ".netrc"
     netrc.write_text(f"machine 127.0.0.1 login {DEPLOYER[0]} password {DEPLOYER[1]}\n")
     netrc.chmod(0o600)
-    (tmp_path / "scrapy.cfg").write_text(f"[deploy]\nurl = {node.url}\nproject = by-netrc\n")
+    (tmp_path / "scrapy.cfg").write_text(f"[deploy]\nurl = {node.url}\nproject = again\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     deploy(read_target("default", None), "1", _file(tmp_path, toy_egg()))
-    assert versions(node, "by-netrc") == ["1"]
+    assert versions(node, "again") == ["2", "1"]
 
 
 # --- What else can go wrong -------------------------------------------------------------------------------------------

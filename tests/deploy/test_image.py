@@ -66,13 +66,6 @@ def test_builder_gets_what_is_copied_and_nothing_else() -> None:
     assert given == {"LICENSE", "README.md", "moviecrawler", "pyproject.toml", "scrapy.cfg", "scrapyd"}
 
 
-def test_lock_has_a_hash_for_everything() -> None:
-    for path in LOCKS:
-        entries = re.split(r"^(?=[\w.-]+==)", path.read_text("utf-8"), flags=re.MULTILINE)[1:]
-        assert entries
-        assert all("--hash=sha256:" in entry for entry in entries)
-
-
 def test_lock_holds_what_a_node_needs() -> None:
     pinned = locked()
     wanted = ["moviecrawler[cluster]"]
