@@ -32,7 +32,7 @@ from moviecrawler.extract.datasets import (
     text_or_none,
     url_of,
 )
-from moviecrawler.extract.imdb_objects import TITLE_KINDS
+from moviecrawler.extract.imdb_values import TITLE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

@@ -20,7 +20,7 @@ from isal import igzip, isal_zlib
 
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.imdb_credits import PERSON_ID
-from moviecrawler.extract.imdb_objects import TITLE_KINDS
+from moviecrawler.extract.imdb_values import TITLE_KINDS
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.fields import silent_in_datasets
 from moviecrawler.items import Movie, Score

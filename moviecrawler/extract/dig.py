@@ -15,9 +15,14 @@ from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError
 from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
+
+    from moviecrawler.extract.findings import Findings
 
 _T = TypeVar("_T")
+
+Fact = tuple[Any, ...]
+"""A field's name, what reads its value, and the paths at which it may stand, the best one first: `("year", integer, "releaseYear.year")`."""
 
 _MOST_COUNTED, _MOST_PIXELS = 10**9, 100_000
 """More than anyone has ever counted of votes, and more than any picture is wide."""
@@ -79,6 +84,12 @@ def items(data: Any, *path: str | int) -> list[Any]:
     return [item for item in value if item is not None]
 
 
+def listed(data: Any, *path: str | int) -> list[Any]:
+    """Return the list at `path`, or what stands there alone: JSON-LD has one of something with or without a list."""
+    value = at(data, *path)
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def size(data: Any, *path: str | int) -> int | None:
     """Return the number of something at `path`, 0 and up."""
     value = integer(data, *path)
@@ -114,19 +125,6 @@ def read(reader: Callable[[Any], _T | NoValue], data: Any, *path: str) -> _T | N
     return ABSENT if data == found == [] else found
 
 
-def first(reader: Callable[[Any], _T | NoValue], sources: Iterable[Any], *keys: str) -> _T | NoValue:
-    """Return the first value that one of the keys has in one of the objects; else ABSENT where one of them is null. Others are passed by."""
-    absent: NoValue = None
-    for source in sources:
-        for key in keys if isinstance(source, dict) else ():
-            if key in source:
-                found = None if source[key] is None else reader(source[key])
-                if found is not None and found is not ABSENT:
-                    return found
-                absent = ABSENT if source[key] is None or found is ABSENT else absent
-    return absent
-
-
 def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
     """Return what reads the texts at `leaf` of the items of a list; None where an item has none: then it isn't that list."""
 
@@ -137,9 +135,15 @@ def texts(*leaf: str) -> Callable[[Any], list[str] | None]:
     return read_texts
 
 
-def places(reader: Callable[[Any], Any], sources: Iterable[Any], *paths: str) -> list[Callable[[], Any]]:
+def places(reader: Callable[[Any], Any], sources: Collection[Any], *paths: str) -> list[Callable[[], Any]]:
     """Return where a fact is looked for: at the first path in each of the objects, then at the next. Dots separate a path's keys."""
     return [partial(read, reader, source, *path.split(".")) for path in paths for source in sources]
+
+
+def look(found: Findings, facts: Iterable[Fact], sources: Collection[Any]) -> None:
+    """Look for each of the facts at its places in the objects."""
+    for field, reader, *paths in facts:
+        found.look(field, *places(reader, sources, *paths))
 
 
 def _name(path: tuple[str | int, ...]) -> str:

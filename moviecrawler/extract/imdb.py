@@ -1,8 +1,8 @@
-"""IMDb's pages: which one it is, and where in its data the titles are.
+"""IMDb's pages: which one a page is, and reading those about a title.
 
 Since 2022 all facts are in the JSON of a page's `__NEXT_DATA__` script, as objects of IMDb's GraphQL API: a title page
-has two about its title, `aboveTheFoldData` and `mainColumnData`, its sub-pages one, `contentData.entityMetadata`. What
-such an object says is read by `imdb_objects`; pages without that script are read by `legacy.imdb_titles` and `legacy.imdb_lists`.
+has two about its title, `aboveTheFoldData` and `mainColumnData`, its sub-pages one, `contentData.entityMetadata`. Where
+such an object has each field is told by `imdb_title`; pages without that script are read by `legacy.imdb_titles`.
 """
 
 from __future__ import annotations
@@ -14,29 +14,20 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, json_ld, reader, script, stated_addresses
 from moviecrawler.extract.findings import NoValue, ShapeError, attempt
-from moviecrawler.extract.imdb_objects import (
-    brief_genres,
-    read_entry,
-    read_known_movie,
-    read_movie,
-    read_rank,
-)
+from moviecrawler.extract.imdb_lists import calendar, chart, episodes, find, graphql, search, suggestion
 from moviecrawler.extract.imdb_props import is_json, page_props
-from moviecrawler.extract.imdb_traits import seasons_numbered
-from moviecrawler.extract.legacy import imdb_lists, imdb_titles
+from moviecrawler.extract.imdb_title import brief_genres, read_entity, read_known_movie
+from moviecrawler.extract.legacy import imdb_titles as legacy
 from moviecrawler.extract.legacy.imdb_document import Document
-from moviecrawler.extract.values import parse_year
-from moviecrawler.items import Listing, Page
-from moviecrawler.urls import IMDB_ID, site_of
+from moviecrawler.items import Page
+from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moviecrawler.extract.findings import Findings
-    from moviecrawler.items import Entry, Movie
+    from moviecrawler.items import Movie
 
 # --- Which page it is -----------------------------------------------------------------------------------------------
 
@@ -163,7 +154,7 @@ def title(body: bytes, url: str | None = None, kind: str = "title") -> Page:
     props = page_props(body)
     sources = [about for key in _SOURCES if (about := (props or {}).get(key))]
     if not sources:
-        return imdb_titles.title(body, url)
+        return legacy.title(body, url)
     return Page(site="imdb", kind=kind, movie=_movie(body, url, sources))
 
 
@@ -175,7 +166,7 @@ def _movie(body: bytes, url: str | None, sources: list[dict[str, Any]]) -> Movie
         document = attempt(lambda: Document(body, url))
         if document is not None:
             document.look_for_names(found)
-            imdb_titles.look_for_facts(found, document, "data")
+            legacy.look_for_facts(found, document, "data")
     return found.done()
 
 
@@ -196,48 +187,12 @@ def full_credits(body: bytes, url: str | None = None) -> Page:
     """Read a title's page of credits. Raises ExtractionError as `title` does."""
     props = page_props(body)
     if props is None:
-        return imdb_titles.full_credits(body, url)
+        return legacy.full_credits(body, url)
     content = props.get("contentData")
     if content is None:
         return title(body, url, "fullcredits")
     listed = {"categories": content["categories"]} if "categories" in content else {}
-    return Page(site="imdb", kind="fullcredits", movie=_of_entity(props, listed).done())
-
-
-@reader
-def episodes(body: bytes, url: str | None = None) -> Page:
-    """Read one season of a series, or what it has of no season: the series as `movie`, its episodes as `listing`."""
-    props = page_props(body)
-    if props is None:
-        return imdb_lists.episodes(body, url)
-    section = dig.at(props, "contentData", "section")
-    found = dig.at(section, "episodes")
-    entries = []
-    for row in _rows(found, "items"):
-        rating = {"aggregateRating": dig.at(row, "aggregateRating"), "voteCount": _rating(row, "voteCount")}
-        entries.append(read_entry(row, rating))
-    # The cursor is there on the last page too.
-    after = dig.text(found, "endCursor") if dig.at(found, "hasNextPage") else None
-    listing = Listing(site="imdb", entries=entries, total=_total(found), next=after)
-    series = _of_entity(props)
-    series.look("season_count", *dig.places(partial(seasons_numbered, "value"), [section], "seasons"))
-    return Page(site="imdb", kind="episodes", movie=series.done(), listing=listing)
-
-
-@reader
-def graphql(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
-    """Read an answer of IMDb's GraphQL API about one title, or to a search (`mainSearch`)."""
-    answer = decode_json(body)
-    found = dig.at(answer, "data", "mainSearch")
-    if found is None:
-        about = dig.at(answer, "data", "title")
-        if not isinstance(about, dict):
-            raise ShapeError("page", "the answer has neither a title nor a mainSearch")
-        return Page(site="imdb", kind="graphql", movie=read_movie([about]).done())
-    entities = (dig.at(edge, "node", "entity") for edge in _rows(found, "edges"))
-    titles = (entity for entity in entities if _required_text(entity, "__typename") == "Title")
-    entries = [read_entry(entity, dig.at(entity, "ratingsSummary")) for entity in titles]
-    return Page(site="imdb", kind="graphql", listing=Listing(site="imdb", entries=entries))
+    return Page(site="imdb", kind="fullcredits", movie=read_entity(props, listed).done())
 
 
 def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
@@ -245,129 +200,10 @@ def _sub_page(kind: str) -> Callable[[bytes, str | None], Page]:
     def read(body: bytes, url: str | None = None) -> Page:
         props = page_props(body)
         if props is None:
-            return imdb_titles.title(body, url)
-        return Page(site="imdb", kind=kind, movie=_of_entity(props).done())
+            return legacy.title(body, url)
+        return Page(site="imdb", kind=kind, movie=read_entity(props).done())
 
     return read
-
-
-def _of_entity(props: dict[str, Any], *listed: dict[str, Any]) -> Findings:
-    """Return the title of one of its sub-pages; `listed` is what that of credits has beside."""
-    entity = (props.get("contentData") or {}).get("entityMetadata")
-    if entity is None:
-        raise ShapeError("page", "the script has no contentData.entityMetadata")
-    found = read_known_movie([entity, *listed])
-    found.look("genres", lambda: brief_genres([entity]))
-    return found
-
-
-# --- Lists ----------------------------------------------------------------------------------------------------------
-
-
-def _list_page(kind: str, read: Callable[[dict[str, Any]], Listing]) -> Callable[[bytes, str | None], Page]:
-    """Return what reads a page that is a list: its data with `read`, or else its markup."""
-
-    @reader
-    def read_page(body: bytes, url: str | None = None) -> Page:
-        props = page_props(body)
-        return imdb_lists.listing(body, url) if props is None else Page(site="imdb", kind=kind, listing=read(props))
-
-    return read_page
-
-
-def _chart(props: dict[str, Any]) -> Listing:
-    """Read a chart: the Top 250s, the most popular, or the box office, which gives no ranks."""
-    releases = dig.at(props.get("pageData"), "topGrossingReleases")
-    if releases is not None:
-        # A release that is not bound to a title yet has none.
-        nodes = (dig.at(edge, "node", "release", "titles", 0) for edge in _rows(releases, "edges"))
-        ranked: list[tuple[Any, int | None]] = [(node, None) for node in nodes if node is not None]
-    else:
-        edges = _rows(dig.at(props.get("pageData"), "chartTitles"), "edges")
-        ranked = [(dig.at(edge, "node"), _rank(edge)) for edge in edges if dig.at(edge, "node") is not None]
-    entries = [read_entry(node, _rating(node, "ratingsSummary"), rank) for node, rank in ranked]
-    return Listing(site="imdb", entries=entries)
-
-
-def _search(props: dict[str, Any]) -> Listing:
-    """Read a page of `/search/title`. Its `next` is IMDb's cursor, which is there even when all titles are listed."""
-    found = dig.at(props.get("searchResults"), "titleResults")
-    entries = [_search_entry(row) for row in _rows(found, "titleListItems")]
-    return Listing(site="imdb", entries=entries, total=_total(found), next=dig.text(found, "endCursor"))
-
-
-def _find(props: dict[str, Any]) -> Listing:
-    found = props.get("titleResults")
-    entries = [_search_entry(row) for row in _rows(found, "results")]
-    return Listing(site="imdb", entries=entries, next=dig.text(found, "nextCursor"))
-
-
-def _calendar(props: dict[str, Any]) -> Listing:
-    """Read the calendar of releases, each with its date."""
-    rows = (row for group in _rows(props, "groups") for row in _rows(group, "entries"))
-    return Listing(site="imdb", entries=[read_entry(row, None) for row in rows])
-
-
-def _rank(edge: Any) -> int | None:
-    return attempt(lambda: read_rank(dig.at(edge, "currentRank")))
-
-
-chart = _list_page("chart", _chart)
-search = _list_page("search", _search)
-find = _list_page("find", _find)
-calendar = _list_page("calendar", _calendar)
-
-
-@reader
-def suggestion(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - readers share one signature
-    """Read the titles that IMDb's search box suggests; names and links among them are left out."""
-    rows = [row for row in _rows(decode_json(body), "d") if IMDB_ID.fullmatch(_required_text(row, "id"))]
-    entries = [
-        read_entry(
-            {"id": row["id"], "titleText": row.get("l"), "releaseYear": row.get("y"), "type": row.get("qid")}, None
-        )
-        for row in rows
-    ]
-    return Page(site="imdb", kind="suggestion", listing=Listing(site="imdb", entries=entries))
-
-
-def _rows(data: Any, key: str) -> list[Any]:
-    if dig.at(data, key) is None:
-        raise ShapeError("entries", f"the page has no {key}")
-    return dig.items(data, key)
-
-
-def _required_text(row: Any, key: str) -> str:
-    """Return the text that says what a row is. Raises ShapeError when it has none: left out, it would be a row that is not there."""
-    text = dig.text(row, key)
-    if text is None:
-        raise ShapeError("entries", f"a row without {key}")
-    return text
-
-
-def _total(data: Any) -> int | None:
-    total = dig.integer(data, "total")
-    if total is not None and total < 0:
-        raise ShapeError("total", f"a list of {total}")
-    return total
-
-
-def _rating(row: Any, key: str) -> Any:
-    return row.get(key) if isinstance(row, dict) else None
-
-
-def _search_entry(row: Any) -> Entry:
-    item = dig.at(row, "listItem")
-    if item is None:
-        item = row
-    shown = dig.text(item, "titleNameText")
-    if shown is None:
-        return read_entry(item, _rating(item, "ratingSummary"))
-    # The results of 2022 to 2025 are texts such as "1997-2001", without ratings.
-    released = dig.text(item, "titleReleaseText")
-    # A title in development has a word instead.
-    year = attempt(lambda: parse_year(released)) if released else None
-    return read_entry({**item, "titleText": shown, "releaseYear": year, "type": item.get("imageType")}, None)
 
 
 _SOURCES: tuple[Literal["aboveTheFoldData", "mainColumnData"], ...] = ("aboveTheFoldData", "mainColumnData")

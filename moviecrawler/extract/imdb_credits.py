@@ -32,6 +32,15 @@ _ROLES: dict[str | None, Role] = {
     "cast": "cast",
     _GROUP + "7caf7d16-5db9-4f4f-8864-d4c6e711c686": "cast",
 }
+_HEADS = ("principalCredits", "principalCreditsV2", "crewV2")
+"""The groups in the head of a page."""
+_PAGE_TITLES: dict[Role, str] = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}
+CREDIT_KEYS = (
+    *("categories", "directors", "writers", "creators", "cast", "castV2", "principalCast"),
+    *_HEADS,
+    *_PAGE_TITLES.values(),
+)
+"""All keys of an object under which people stand."""
 
 
 def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[Credit] | NoValue]]:
@@ -41,14 +50,13 @@ def credit_places(sources: list[Any], role: Role) -> Iterator[Callable[[], list[
         yield partial(_of_main_column, source, role)
     # Those of the head of a page name the first three or four.
     for source in reversed(sources):
-        for key in ("principalCredits", "principalCreditsV2", "crewV2"):
+        for key in _HEADS:
             yield partial(_of_head, source, key, role, is_answer=len(sources) == 1)
         if role == "cast":
             # Of the main column it has taken the place of `cast`; the head's is the first four.
             yield partial(_of_cast_v2, source, is_whole=source is sources[-1] and len(sources) > 1)
-        page_title = {"director": "directorsPageTitle", "creator": "creatorsPageTitle"}.get(role)
-        if page_title:
-            yield partial(dig.read, partial(_of_groups, role), source, page_title)
+        if role in _PAGE_TITLES:
+            yield partial(dig.read, partial(_of_groups, role), source, _PAGE_TITLES[role])
 
 
 def _of_categories(source: Mapping[str, Any], role: Role) -> list[Credit] | NoValue:

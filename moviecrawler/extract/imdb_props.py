@@ -1,6 +1,6 @@
 """IMDb's `__NEXT_DATA__`, as far as anything of it is read.
 
-Most of the script are translations, tracking and further reading. Only what is named here is built.
+Most of the script are translations, tracking and further reading. Only what is named here, and the keys in the tables of `imdb_title`, is built.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, script, starts_with
 from moviecrawler.extract.findings import ShapeError
+from moviecrawler.extract.imdb_title import KEYS
 
 
 def _object(name: str, **members: Any) -> Any:
@@ -25,25 +26,14 @@ def _objects(name: str, **members: Any) -> Any:
 
 _TOTAL = _object("Total", total=Any) | None
 _NAMED = _object("Named", id=Any, titleText=Any) | None
-_FACTS = (
-    *("id", "titleText", "originalTitleText", "titleType"),
-    *("releaseYear", "releaseDate", "runtime", "series", "episodes"),
-    *("genres", "titleGenres", "countriesDetails", "countriesOfOrigin", "spokenLanguages", "certificate", "plot"),
-    *("primaryImage", "ratingsSummary", "aggregateRatingsBreakdown", "metacritic", "meterRanking"),
-    *("productionBudget", "openingWeekendGross", "lifetimeGross", "worldwideGross"),
-    *("directors", "writers", "creators", "principalCast", "cast", "castV2", "crewV2"),
-    *("principalCredits", "principalCreditsV2", "directorsPageTitle", "creatorsPageTitle"),
-    *("keywords", "storylineKeywords", "interests", "taglines", "connections", "watchOptionsByCategory"),
-    *("wins", "nominations", "nominationsExcludeWins", "prestigiousAwardSummary"),
-)
-_TITLE = _object(
-    "Title",
-    **dict.fromkeys(_FACTS, Any),
-    categories=_objects("Category", id=Any, section=Any),
-    moreLikeThisTitles=_object("Edges", edges=_objects("Edge", node=_NAMED)) | None,
-    reviews=_TOTAL,
-    criticReviewsTotal=_TOTAL,
-)
+_LARGE = {
+    "categories": _objects("Category", id=Any, section=Any),
+    "moreLikeThisTitles": _object("Edges", edges=_objects("Edge", node=_NAMED)) | None,
+    "reviews": _TOTAL,
+    "criticReviewsTotal": _TOTAL,
+}
+"""What is read of the keys with the most below them."""
+_TITLE = _object("Title", **dict.fromkeys(KEYS, Any) | _LARGE)
 """What is read of an object about one title."""
 _OBJECTS = {
     "aboveTheFoldData": _TITLE | None,

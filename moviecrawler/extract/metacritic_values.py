@@ -1,4 +1,4 @@
-"""What all generations of Metacritic's pages share: ids, dates, certificates, posters and the ranges of scores."""
+"""Metacritic's values: ids, dates, certificates, posters and scores of all generations of pages, and the JSON values of its components."""
 
 from __future__ import annotations
 
@@ -7,17 +7,28 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_credits, new_score
+from moviecrawler.extract.findings import (
+    ABSENT,
+    NoValue,
+    ShapeError,
+    attempt,
+    check_average,
+    first_of_each,
+    new_credits,
+    new_score,
+    one_of_each_title,
+)
+from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.series import new_title
-from moviecrawler.extract.values import parse_date, parse_year
-from moviecrawler.items import SCORE_SCALES, Score
-from moviecrawler.urls import part_of_series
+from moviecrawler.extract.values import check_runtime, check_year, parse_date, parse_year
+from moviecrawler.items import SCORE_SCALES, Award, Offer, RelatedTitle, Score
+from moviecrawler.urls import IMDB_ID, id_in_url, part_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from moviecrawler.extract.findings import Person
-    from moviecrawler.items import Credit, Movie, Role, ScoreKind, TitleKind
+    from moviecrawler.items import Credit, Movie, OfferKind, Role, ScoreKind, TitleKind
 
 KINDS: Final[dict[str, TitleKind]] = {"movie": "movie", "tv": "series", "game": "game", "music": "music"}
 """What the first part of a site_id says of a title."""
@@ -36,6 +47,24 @@ _SEASON_IN_QUERY: Final = re.compile(r"(?:^|&)season=(season-[a-z0-9-]{1,60}|spe
 _SEASON_IN_TITLE: Final = re.compile(r"[:-]\s*(?:Season (?P<number>\d{1,4})|Specials)$")
 _ENOUGH_REVIEWS: Final = 4
 """Reviews or ratings from which on a title has a score."""
+_PREFIXES: Final = {"movie": "movie", "show": "tv", "tv": "tv", "tv-show": "tv", "game-title": "game", "album": "music"}
+"""The first part of a site_id, by a product's own type."""
+_OFFER_KINDS: Final[dict[str, OfferKind]] = {
+    "free": "free",
+    "ads": "ads",
+    "flatrate": "subscription",
+    "rent": "rent",
+    "buy": "buy",
+}
+"""JustWatch's kinds of offers, in the order of the page."""
+_MOST_EXPENSIVE: Final = 1_000_000
+"""In any currency; Indonesia's films cost some 100,000 rupiah."""
+_LONGEST_SENTIMENT: Final = 100
+"""Characters; "Overwhelming dislike" has 20."""
+_WATCHED: Final = frozenset({"movie", "series"})
+_JUSTWATCH: Final = "JustWatch"
+_LOCALE: Final = re.compile(r"[a-z]{2}_([A-Z]{2})")
+_JUSTWATCH_PATH: Final = re.compile(r"/[\w/.-]{1,300}")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _RATED: Final = re.compile(r"^Rated (?P<certificate>[A-Z0-9][A-Za-z0-9-]*)\b")
 _PLACEHOLDER: Final = re.compile(r"/images/products/\w+/\d+[hw]?-\w+\.\w+$|/images/icons/")
@@ -144,3 +173,173 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
 def read_poster(url: str | None) -> str | None:
     """Return the address of a real poster: `…/products/movies/250h-movie.jpg` and the site's icons are none."""
     return None if url is None or _PLACEHOLDER.search(url) else url
+
+
+# --- Components, since 2026 ------------------------------------------------------------------------------------------
+
+
+def read_imdb_id(value: Any) -> str | None:
+    """Return the site's own word of a title's id at IMDb. Sometimes it is that of a series' pilot or of a film's dub: joining checks the year."""
+    imdb_id = dig.text(value)
+    if imdb_id is not None and not IMDB_ID.fullmatch(imdb_id):
+        raise ShapeError("imdb_id", f"{imdb_id!r} is no id of IMDb")
+    return imdb_id
+
+
+def read_number(value: Any) -> int | None:
+    """Return how many of something there are; 0 says nothing."""
+    return dig.size(value) or None
+
+
+def read_minutes(value: Any) -> int | NoValue:
+    """Return a runtime in minutes; 0 is none."""
+    minutes = dig.integer(value)
+    return ABSENT if minutes == 0 else None if minutes is None else check_runtime(minutes)
+
+
+def read_premiere(value: Any) -> int | None:
+    """Return the year of a season; 0 says nothing."""
+    year = dig.integer(value)
+    return check_year(year) if year else None
+
+
+def read_crew(role: Role, group: str, crew: Any) -> list[Credit]:
+    """Return those whom the crew has in a group, which is left out when nobody is in it."""
+    groups = [dig.text(person, "roleTypeGroupName") for person in dig.items(crew)]
+    if None in groups:
+        raise ShapeError("credits", "a member of the crew without a group")
+    return read_people(role, [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group])
+
+
+def read_creators(crew: Any) -> list[Credit] | None:
+    """Return a series' creators, who stand among its writers as "created by"."""
+    writers = [person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"]
+    return read_people("creator", [one for one in writers if "created by" in dig.items(one, "roles")]) or None
+
+
+def read_people(role: Role, people: Any) -> list[Credit]:
+    """Return the people of a list."""
+    return credits_of(role, (_person(role, person) for person in dig.items(people)))
+
+
+def _person(role: Role, person: Any) -> tuple[str, str | None, str | None]:
+    name = dig.text(person, "name")
+    if name is None:
+        raise ShapeError("credits", f"a {role} without a name")
+    address = dig.read(dig.text, person, "entertainmentProduct", "url")
+    if address is None or (role == "cast" and "roles" not in person):
+        raise ShapeError("credits", f"a {role} without an address or roles")
+    # Of a member of the cast these are the parts played, of all others what they did.
+    parts = map(dig.text, dig.items(person, "roles")) if role == "cast" else ()
+    return name, None if address is ABSENT else address, " / ".join(part for part in parts if part)
+
+
+def id_of_product(product: Any) -> str:
+    """Return the site_id that a product's type and slug make. Raises ShapeError for what is no title."""
+    kind, slug = dig.text(product, "type"), dig.text(product, "slug")
+    site_id = id_in(f"/{_PREFIXES.get(kind or '')}/{slug}")
+    if slug is None or site_id is None:
+        raise ShapeError("site_id", f"{kind!r} {slug!r} is no title")
+    return site_id
+
+
+def read_sentiment(text: Any) -> str | None:
+    """Return the site's word for a score."""
+    sentiment = dig.text(text)
+    if sentiment and len(sentiment) > _LONGEST_SENTIMENT:
+        raise ShapeError("scores", f"a sentiment of {len(sentiment)} characters")
+    return sentiment
+
+
+def read_average(score: Any) -> float | None:
+    """Return the mean behind a Metascore."""
+    average = dig.number(score)
+    return None if average is None else check_average("metascore", average)
+
+
+def read_texts(tags: Any) -> list[str]:
+    """Return the texts of a list."""
+    return [text for tag in dig.items(tags) if (text := dig.text(tag))]
+
+
+def read_tagline(text: Any) -> list[str] | NoValue:
+    """Return the tagline as a list of one."""
+    return [tagline] if (tagline := dig.text(text)) else ABSENT
+
+
+def read_awards(awards: Any) -> list[Award]:
+    """Return the awards, one for each event."""
+    return first_of_each(map(_award, dig.items(awards)), lambda award: award.event)
+
+
+def _award(award: Any) -> Award:
+    event, wins, nominations = (
+        dig.text(award, "awardEvent"),
+        dig.size(award, "wins"),
+        dig.size(award, "nominations"),
+    )
+    if event is None or wins is None or nominations is None:
+        raise ShapeError("awards", f"{wins} wins and {nominations} nominations of {event!r}")
+    return Award(event=event, wins=wins, nominations=nominations)
+
+
+def read_similar(kind: TitleKind, items: Any) -> list[RelatedTitle]:
+    """Return the titles that the page recommends; beside a film or series no game, which no store takes as its relation."""
+    is_watched = kind in _WATCHED
+    titles = [(id_of_product(item), dig.text(item, "title")) for item in dig.items(items)]
+    return one_of_each_title(
+        RelatedTitle(relation="similar", site_id=site_id, title=title)
+        for site_id, title in titles
+        if title
+        and id_in_url("metacritic", f"/{site_id}") == site_id
+        and not (is_watched and KINDS[site_id.partition("/")[0]] not in _WATCHED)
+    )
+
+
+def read_offers(watch: Any) -> list[Offer] | NoValue:
+    """Return JustWatch's offers for the page's country; each has an option for every quality."""
+    if watch is None or not any(kind in watch for kind in _OFFER_KINDS):
+        return None
+    locale = _LOCALE.fullmatch(dig.text(watch, "meta", "locale") or "")
+    country = locale[1] if locale else None
+    found = [
+        offer
+        for name, kind in _OFFER_KINDS.items()
+        for listed in dig.items(watch, name)
+        for offer in _options(listed, kind, country)
+    ]
+    if not found and dig.at(watch, "hasOffers"):
+        raise ShapeError("offers", "there are some, but not where they were")
+    return one_of_each_offer(found) or ABSENT
+
+
+def _options(listed: Any, kind: OfferKind, country: str | None) -> Iterator[Offer]:
+    provider = dig.text(listed, "providerName")
+    if provider is None:
+        raise ShapeError("offers", "an offer of nobody")
+    url = plain_address(dig.text(listed, "link"))
+    for option in dig.items(listed, "options") or [{}]:
+        price, currency = dig.number(option, "optionPrice"), dig.text(option, "optionCurrencyCode")
+        is_priced = kind in {"rent", "buy"} and price is not None and price > 0 and currency is not None
+        if is_priced and price is not None and price > _MOST_EXPENSIVE:
+            raise ShapeError("offers", f"a price of {price}")
+        yield Offer(
+            provider=provider,
+            kind=kind,
+            country=country,
+            price=price if is_priced else None,
+            currency=currency if is_priced else None,
+            quality=dig.text(option, "qualityType"),
+            url=url,
+            source=_JUSTWATCH,
+        )
+
+
+def read_ids(product: Any, watch: Any) -> dict[str, str] | None:
+    """Return the number behind the slug, and the title's path at JustWatch."""
+    number = attempt(lambda: dig.integer(product, "id"))
+    path = attempt(lambda: dig.text(watch, "meta", "fullPath"))
+    ids = {} if number is None else {"metacritic": str(number)}
+    if path and _JUSTWATCH_PATH.fullmatch(path):
+        ids["justwatch"] = path
+    return ids or None

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_parts import list_page, new_entry, score
+from moviecrawler.extract.rottentomatoes_values import score, title_kind
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date, parse_year
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.findings import NoValue
-    from moviecrawler.items import Entry, Page, Score, ScoreKind
+    from moviecrawler.items import Score, ScoreKind
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
@@ -98,6 +100,40 @@ def _tile(tile: Selector) -> Entry:
         text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),
         scores,
         release_date=_opening(text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))),
+    )
+
+
+def new_entry(
+    path: str | None,
+    title: str | None,
+    scores: list[Score],
+    *,
+    year: int | None = None,
+    rank: int | None = None,
+    release_date: str | None = None,
+) -> Entry:
+    """Return a row of a list. Raises ShapeError when it has no title or no link to one."""
+    site_id = id_in_url("rottentomatoes", path) if path else None
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
+    part = part_of_series("rottentomatoes", site_id)
+    return Entry(
+        site_id=site_id,
+        title=title,
+        season=part.season if part else None,
+        episode=part.episode if part else None,
+        kind=title_kind(site_id),
+        year=year,
+        rank=rank,
+        release_date=release_date,
+        scores=scores,
+    )
+
+
+def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
+    """Return a page that is a list."""
+    return Page(
+        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
     )
 
 

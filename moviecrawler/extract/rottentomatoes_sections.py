@@ -15,7 +15,7 @@ from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_text
 from moviecrawler.extract.findings import ABSENT, NoValue, Person, ShapeError, attempt, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.extract.rottentomatoes_parts import json_script
+from moviecrawler.extract.rottentomatoes_values import json_script
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.items import Offer, RelatedTitle
 from moviecrawler.texts import fold

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_parts import listed, score
+from moviecrawler.extract.rottentomatoes_values import score
 from moviecrawler.extract.series import check_asked, listed_season, one_of_each_season
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date, parse_year
@@ -144,5 +144,5 @@ def _older_rows(tree: Selector) -> list[_Row]:
 
 
 def _linked(ld: dict[str, Any]) -> Iterator[_Row]:
-    for season in listed(dig.at(ld, "containsSeason")):
+    for season in dig.listed(ld, "containsSeason"):
         yield _Row(attempt(partial(dig.text, season, "url")), attempt(partial(dig.text, season, "name")))

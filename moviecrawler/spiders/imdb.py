@@ -21,6 +21,7 @@ from moviecrawler.extensions.dataset_facts import DatasetFacts
 from moviecrawler.extensions.settlement import takes_batches
 from moviecrawler.extract import imdb
 from moviecrawler.extract.datasets import Damage, url_of
+from moviecrawler.extract.imdb_lists import chart
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import MovieBatch
 from moviecrawler.signals import list_missed
@@ -139,7 +140,7 @@ class ImdbSpider(MovieSpider):
     def parse_list(self, response: Response, name: str) -> Iterator[Any]:
         """Yield the chart's titles."""
         try:
-            listing = imdb.chart(response.body, response.url).listing
+            listing = chart(response.body, response.url).listing
         except ExtractionError as error:
             yield from self.list_missed(response.url, "failed", str(error))
             return

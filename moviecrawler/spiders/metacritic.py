@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from moviecrawler.configuration import parse_choice
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract import metacritic
+from moviecrawler.extract.metacritic_lists import finder
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
 from moviecrawler.urls import site_of
@@ -89,7 +90,7 @@ class MetacriticSpider(SitemapSpider):
         A finder that doesn't say how many there are is asked page by page.
         """
         try:
-            listing = metacritic.finder(response.body, response.url)
+            listing = finder(response.body, response.url)
         except ExtractionError as error:
             yield from self.list_missed(response.url, "failed", str(error))
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moviecrawler.extract.imdb_objects import TITLE_KINDS
+from moviecrawler.extract.imdb_values import TITLE_KINDS
 from tests.crawling import FAST, scrapy
 from tests.datasets.served import serving
 from tests.services.postgres import execute

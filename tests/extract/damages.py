@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.errors import ExtractionError
+from moviecrawler.extract.imdb_title import KEYS
 from moviecrawler.extract.pages import read_page
 from moviecrawler.fields import PLAIN_NAMES, score_facts_told, told_by
 
@@ -25,23 +26,6 @@ _VALUE = re.compile(rb"http|(?:nm|tt|rm|co|ch|vi)\d|\d")
 _LABEL = re.compile(
     rb"(?:<(?:h4|h5|dt|th)\b[^<>]*|<\w+\b[^<>]*label[^<>]*)>\s*([A-Z][A-Za-z()/ ]{2,30}:?)\s*<|>\s*([A-Z][A-Za-z()/ ]{2,30}:)\s*<"
 )
-_FACTS = {
-    *("id", "tconst", "titleText", "originalTitleText", "titleType", "releaseYear", "releaseDate", "runtime", "series"),
-    *("genres", "titleGenres", "countriesDetails", "countriesOfOrigin", "spokenLanguages", "certificate", "plot"),
-    *("primaryImage", "ratingsSummary", "metacritic", "meterRanking", "productionBudget", "openingWeekendGross"),
-    *("lifetimeGross", "worldwideGross", "directors", "writers", "creators", "principalCast", "cast", "castV2"),
-    *(
-        "episodes",
-        "criticReviewsTotal",
-        "crewV2",
-        "principalCredits",
-        "principalCreditsV2",
-        "directorsPageTitle",
-        "creatorsPageTitle",
-        "categories",
-    ),
-}
-"""Of IMDb's large objects, the keys that have to do with facts."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -207,7 +191,7 @@ def _paths(data: Any, at: tuple[str | int, ...], *, is_devalue: bool) -> Iterato
     """Yield the paths to all members of objects; of lists only the first and the last item are entered."""
     if isinstance(data, dict):
         for key, value in data.items():
-            if at[-1:] in (("aboveTheFoldData",), ("mainColumnData",)) and key not in _FACTS:
+            if at[-1:] in (("aboveTheFoldData",), ("mainColumnData",)) and key not in KEYS:
                 continue
             if key in {"__typename", "@context"} or (
                 at[-1:] == ("pageProps",) and key not in {"aboveTheFoldData", "mainColumnData", "contentData"}

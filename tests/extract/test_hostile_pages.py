@@ -15,6 +15,7 @@ from moviecrawler.errors import LONGEST_REASON, ExtractionError
 from moviecrawler.extract import imdb, metacritic, rottentomatoes
 from moviecrawler.extract.embedded import LARGEST_PAGE, decode_json, reader, scripts, stated_addresses
 from moviecrawler.extract.findings import ShapeError
+from moviecrawler.extract.metacritic_lists import finder
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.rottentomatoes_sections import synopsis
 from moviecrawler.extract.sitemaps import read_sitemap
@@ -37,7 +38,7 @@ READERS = [
 ]
 OTHERS = [
     pytest.param(read, "https://www.example.com/", id=read.__name__)
-    for read in (read_page, read_sitemap, metacritic.finder, metacritic.detail)
+    for read in (read_page, read_sitemap, finder, metacritic.detail)
 ]
 
 SIZE = 1_000_000

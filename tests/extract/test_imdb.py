@@ -150,7 +150,9 @@ def test_a_suggestion_or_a_result_that_does_not_say_what_it_is_is_not_left_out()
             read_page(body.replace(key, b'"renamed"'))
 
 
-@pytest.mark.parametrize("read", [imdb.title, imdb.chart, imdb.search, imdb.find, imdb.calendar, imdb.episodes])
+@pytest.mark.parametrize(
+    "read", [imdb.READERS[kind] for kind in ("title", "chart", "search", "find", "calendar", "episodes")]
+)
 def test_the_page_of_an_error_is_an_error(read: Callable[[bytes, str | None], Any]) -> None:
     data = {"props": {"pageProps": {"statusCode": 500}}, "page": "/_error"}
     with pytest.raises(ExtractionError):

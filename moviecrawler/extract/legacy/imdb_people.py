@@ -148,9 +148,8 @@ def _character(text: str) -> str | None:
 def _linked_people(document: Document, role: Role, *, is_series: bool) -> list[Credit] | None:
     """Read JSON-LD's people, one object or a list. Its creators are companies, which have no name, and writers, too."""
     key = {"director": "director", "cast": "actor", "creator" if is_series else "writer": "creator"}.get(role)
-    people = document.title_data.get(key) if key else None
     credits_ = []
-    for person in people if isinstance(people, list) else [people]:
+    for person in dig.listed(document.title_data, key) if key else ():
         name = dig.text(person, "name")
         if name and dig.at(person, "@type") == "Person":
             linked = person_id(dig.text(person, "url") or "")

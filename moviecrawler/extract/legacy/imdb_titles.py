@@ -161,9 +161,7 @@ def _genres_in(root: Selector, css: str) -> list[str]:
 
 def _brief_genres(document: Document) -> list[str] | None:
     """Return the genres of the overview or of JSON-LD, if they can be all: there is room for three."""
-    genre = document.title_data.get("genre")
-    listed = [genre] if isinstance(genre, str) else dig.items(document.title_data, "genre")
-    linked = [text for each in listed if (text := dig.text(each))]
+    linked = [text for each in dig.listed(document.title_data, "genre") if (text := dig.text(each))]
     chips = list(dict.fromkeys(filter(None, map(all_text, document.root.css("[data-testid=genres] .ipc-chip__text")))))
     for genres in (_genres_in(document.root, ".infobar, .subtext"), linked, chips):
         if genres:
@@ -279,8 +277,7 @@ def _linked_plot(document: Document) -> str | None:
 
 
 def _people(data: dict[str, Any], key: str) -> list[str]:
-    listed = data.get(key)
-    return [name for person in (listed if isinstance(listed, list) else [listed]) if (name := dig.text(person, "name"))]
+    return [name for person in dig.listed(data, key) if (name := dig.text(person, "name"))]
 
 
 def _poster(document: Document) -> str | None:

@@ -178,13 +178,13 @@ def _look_in_json_ld(found: Findings, linked: dict[str, Any], *, is_whole: bool)
     found.look("release_date", lambda: at(read_day, "datePublished"))
     found.look("year", lambda: at(_year, "datePublished"))
     found.look("runtime_minutes", lambda: at(_json_ld_runtime, "duration"))
-    found.look("genres", lambda: [genre for genre in map(dig.text, _listed(linked, "genre")) if genre])
+    found.look("genres", lambda: [genre for genre in map(dig.text, dig.listed(linked, "genre")) if genre])
     found.look("certificate", lambda: at(dig.text, "contentRating"))
     found.look("plot", lambda: at(dig.text if is_whole else _whole_text, "description"))
     found.look("poster_url", lambda: at(_picture, "image"))
-    found.look("credits.director", lambda: _json_ld_people("director", _listed(linked, "director")))
+    found.look("credits.director", lambda: _json_ld_people("director", dig.listed(linked, "director")))
     if is_whole:
-        found.look("credits.cast", lambda: _json_ld_people("cast", _listed(linked, "actor")))
+        found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
     has_count = is_whole or found.movie.kind in {"movie", "series"}
     found.look("scores.metascore", lambda: at(partial(_json_ld_score, has_count=has_count), "aggregateRating"))
     found.look("scores.metacritic_user", lambda: at(_json_ld_user_score, "aggregateRating"))
@@ -220,11 +220,6 @@ def _year(value: Any) -> int | None:
 def _picture(value: Any) -> str | NoValue:
     address = dig.text(value)
     return read_poster(address) or (ABSENT if address else None)
-
-
-def _listed(linked: dict[str, Any], key: str) -> list[Any]:
-    value = linked.get(key)
-    return dig.items(value) if isinstance(value, list) else [] if value is None else [value]
 
 
 def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
@@ -271,7 +266,7 @@ def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> N
         staff = page.css(f".c-productDetails_staff_{role}s")[:1]
         found.look(f"credits.{role}", partial(_credits_in, role, staff))
     _look_in_json_ld(found, linked, is_whole=False)
-    found.look("credits.cast", lambda: _json_ld_people("cast", _listed(linked, "actor")))
+    found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
     found.look("release_date", lambda: read_day(facts["Release Date"]))
     found.look("year", lambda: _year(facts["Release Date"]))
     found.look("certificate", lambda: facts["Rating"] or None)

@@ -1,4 +1,12 @@
-"""Rotten Tomatoes' title pages of 2014 to 2024, their scores, details and cast, and its ranked lists of 2014 to 2021."""
+"""Rotten Tomatoes' title pages of 2014 to 2024, their scores, details and cast, and its ranked lists of 2014 to 2021.
+
+| generation | scores | details |
+| --- | --- | --- |
+| 2014 | `#all-critics-numbers`, `.audience-score` with itemprops | `dl` |
+| 2015-2018 | the same markup; JSON-LD | `li.meta-row` |
+| 2019-2020 | `.mop-ratings-wrap__half` | `li.meta-row` |
+| 2021-2024 | `#score-details-json`, then `#scoreDetails`: `scoreboard` | `[data-qa=movie-info-item]` |
+"""
 
 from __future__ import annotations
 
@@ -11,16 +19,10 @@ from parsel import Selector, SelectorList
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, reader
 from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_parts import (
-    Shown,
-    finer_scores,
-    list_page,
-    new_entry,
-    read_side,
-    read_years_and_runtime,
-    score,
-)
+from moviecrawler.extract.rottentomatoes_lists import list_page, new_entry
 from moviecrawler.extract.rottentomatoes_sections import Detail, known_details, part_of
+from moviecrawler.extract.rottentomatoes_title import Head, read_years_and_runtime
+from moviecrawler.extract.rottentomatoes_values import finer_scores, json_script, read_side, score
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import check_year, parse_year
 from moviecrawler.items import Score
@@ -46,10 +48,28 @@ _FINER: Final[dict[ScoreKind, str]] = {
     "popcornmeter_verified": "audienceScoreVerified",
 }
 
+
+def older_head(body: bytes, tree: Selector | None) -> Head:
+    """Return what the first known form of a page's head shows."""
+    scripts = (json_script(body, name) for name in ("score-details-json", "scoreDetails"))
+    old = next((data for data in scripts if data), None)
+    board = attempt(lambda: dig.at(old, "scoreboard"))
+    if isinstance(board, dict):
+        modal = attempt(lambda: dig.at(old, "modal"))
+        return _read_scoreboard(board, modal, attempt(lambda: dig.text(old, "primaryImageUrl")))
+    if tree is None:
+        return Head()
+    if element := tree.css("score-board, score-board-deprecated"):
+        return _read_score_board(element)
+    if halves := tree.css(".mop-ratings-wrap__half"):
+        return _read_mop_ratings(halves)
+    return _read_score_panel(tree)
+
+
 # --- 2021 to 2024 ---------------------------------------------------------------------------------------------------
 
 
-def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Shown:
+def _read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Head:
     """Read the script of pages of 2021 to 2024: first flat ("tomatometerScore": "90"), later objects with a value.
 
     `modal` has the sides of the scores.
@@ -57,7 +77,7 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
     finer = {kind: attempt(partial(dig.at, modal, key)) for kind, key in _FINER.items()}
     shown_score = attempt(lambda: _scored(board, "popcornmeter", "audience", "ratingCount"))
     audience = [side for side in (finer["popcornmeter_verified"], finer["popcornmeter_all"]) if _has(side, shown_score)]
-    shown = Shown(
+    head = Head(
         {
             "tomatometer": lambda: _scored(board, "tomatometer", "tomatometer", "reviewCount"),
             "popcornmeter": lambda: _scored(board, "popcornmeter", "audience", "ratingCount"),
@@ -72,8 +92,8 @@ def read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Sh
         certificate=attempt(lambda: dig.text(board, "rating")),
         poster=poster,
     )
-    _read_info(shown, attempt(lambda: dig.text(board, "info")))
-    return shown
+    _read_info(head, attempt(lambda: dig.text(board, "info")))
+    return head
 
 
 def _has(side: Any, shown: Score | NoValue) -> bool:
@@ -95,10 +115,10 @@ def _scored(board: dict[str, Any], kind: ScoreKind, key: str, count_key: str) ->
     return None if value is None else score(kind, value, count)
 
 
-def read_score_board(board: SelectorList[Selector]) -> Shown:
+def _read_score_board(board: SelectorList[Selector]) -> Head:
     """Read the element of pages of 2021 to 2024 that lack the script."""
     critics, audience = (text_of(board.css(f'[slot="{slot}"]')) for slot in ("critics-count", "audience-count"))
-    shown = Shown(
+    head = Head(
         {
             "tomatometer": lambda: score("tomatometer", board.attrib.get("tomatometerscore"), _counted(critics)),
             "popcornmeter": lambda: score("popcornmeter", board.attrib.get("audiencescore"), _counted(audience)),
@@ -106,28 +126,28 @@ def read_score_board(board: SelectorList[Selector]) -> Shown:
         title=text_of(board.css("h1")) or None,
         certificate=board.attrib.get("rating") or None,
     )
-    _read_info(shown, text_of(board.css('[slot="info"]')))
-    return shown
+    _read_info(head, text_of(board.css('[slot="info"]')))
+    return head
 
 
-def _read_info(shown: Shown, info: str | None) -> None:
+def _read_info(head: Head, info: str | None) -> None:
     """Read a line such as "2006, Crime/Drama, 2h 32m", of which any part can be missing."""
     for part in (info or "").split(", "):
-        read_years_and_runtime(shown, part)
+        read_years_and_runtime(head, part)
 
 
 # --- To 2020 --------------------------------------------------------------------------------------------------------
 
 
-def read_mop_ratings(halves: SelectorList[Selector]) -> Shown:
+def _read_mop_ratings(halves: SelectorList[Selector]) -> Head:
     """Read the two halves of the score panel of 2019 and 2020. Two of one kind are no such panel."""
     found: dict[ScoreKind, list[Selector]] = {"tomatometer": [], "popcornmeter": []}
     for half in halves:
         of_audience = "audience-score" in half.attrib.get("class", "") or "Audience Score" in text_of(half)
         found["popcornmeter" if of_audience else "tomatometer"].append(half)
     if any(len(halves_) > 1 for halves_ in found.values()):
-        return Shown()
-    return Shown({kind: partial(_half, kind, halves_[0]) for kind, halves_ in found.items() if halves_})
+        return Head()
+    return Head({kind: partial(_half, kind, halves_[0]) for kind, halves_ in found.items() if halves_})
 
 
 def _half(kind: ScoreKind, half: Selector) -> Score | NoValue:
@@ -142,7 +162,7 @@ def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Sc
     return score(kind, share or None, counted)
 
 
-def read_score_panel(tree: Selector) -> Shown:
+def _read_score_panel(tree: Selector) -> Head:
     """Read the score panel of 2014 to 2018."""
     critics, audience = tree.css("#all-critics-numbers"), tree.css(".audience-score")
     counts = text_of(tree.css("div.audience-info"))
@@ -151,7 +171,7 @@ def read_score_panel(tree: Selector) -> Shown:
     def meter(kind: ScoreKind, panel: SelectorList[Selector], counted: str) -> Score | NoValue:
         return _worded(kind, text_of(panel.css(".meter-value")), _counted(counted), text_of(panel))
 
-    return Shown(
+    return Head(
         {
             "tomatometer": lambda: meter("tomatometer", critics, text_of(critics)),
             # The same figure can be of those who "want to see" it.

@@ -1,7 +1,4 @@
-"""What the objects of IMDb's GraphQL API say of a title beside its facts: what it is like and related to, where to watch it, its seasons.
-
-IMDb has no page of a season, and no season 0.
-"""
+"""The values of IMDb's JSON: each function takes what stands in a place and returns the value of a field, ABSENT or None."""
 
 from __future__ import annotations
 
@@ -9,16 +6,36 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, one_of_each_title
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, new_score, one_of_each_title
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
-from moviecrawler.items import HISTOGRAM_BARS, Award, Offer, RelatedTitle
+from moviecrawler.extract.values import check_runtime, check_year, iso_date, parse_date
+from moviecrawler.items import HISTOGRAM_BARS, Amount, AmountKind, Award, Offer, RelatedTitle, Score
 from moviecrawler.urls import IMDB_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moviecrawler.items import OfferKind, Relation
+    from moviecrawler.items import OfferKind, Relation, TitleKind
 
+TITLE_KINDS: dict[str, TitleKind] = {
+    "movie": "movie",
+    "tvMovie": "movie",
+    "tvSeries": "series",
+    "tvMiniSeries": "series",
+    "tvEpisode": "episode",
+    "videoGame": "game",
+    "short": "short",
+    "tvShort": "short",
+    "video": "video",
+    "musicVideo": "music",
+}
+"""What IMDb's title types are here; the others (tvSpecial, podcastSeries…) are `other`."""
+
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_TOP_PLACES = 250
+_MINUTE = 60
+_FEWEST_VOTES = 5
+"""Votes that a title needs to have a rating."""
 _OFFERS: Final[tuple[tuple[re.Pattern[str], OfferKind], ...]] = (
     (re.compile("with ads|free with", re.IGNORECASE), "ads"),
     (re.compile("free", re.IGNORECASE), "free"),
@@ -29,22 +46,112 @@ _OFFERS: Final[tuple[tuple[re.Pattern[str], OfferKind], ...]] = (
 )
 """What the names of IMDb's categories of watch options say; "RENT/BUY" is both."""
 _NOMINATIONS: Final = ("nominationsExcludeWins", "nominations")
+"""How the number of nominations is called, and was called until 2024."""
+AWARD_KEYS: Final = (*_NOMINATIONS, "wins", "prestigiousAwardSummary")
 _LONGEST_NUMBER: Final = 9
 """Digits of a season or an episode."""
 _UNKNOWN: Final = "Unknown"
 """The season of episodes of which IMDb doesn't know the season."""
 
 
-TEXTS: Final = dig.texts("node", "text")
+# --- Numbers, scores, sums, dates -------------------------------------------------------------------------------------
 
 
-def web_address(value: Any) -> str | None:
+def read_year(value: Any) -> int | None:
+    """Return a year of release."""
+    year = dig.integer(value)
+    return None if year is None else check_year(year)
+
+
+def read_rank(value: Any) -> int | None:
+    """Return a rank, 1 and up."""
+    number = dig.integer(value)
+    if number is not None and number < 1:
+        raise ShapeError("rank", f"{number} is not a rank")
+    return number
+
+
+def read_total(total: Any) -> int | NoValue:
+    """Return how many of something there are; 0 is none."""
+    return dig.size(total) or ABSENT
+
+
+def read_top_place(ranking: Any) -> int | NoValue:
+    """Return a place in the Top 250. The ranking goes on below the list's end: 1046 is a rank, but no place in it."""
+    place = dig.read(read_rank, ranking, "rank")
+    return ABSENT if isinstance(place, int) and place > _TOP_PLACES else place
+
+
+def read_rating(summary: Any) -> Score | NoValue:
+    """Return the rating of a ratingsSummary. null, or in lists 0 from 0 votes, is a title that is unrated.
+
+    Some titles have a second summary with nothing but the rank in it.
+    """
+    value, votes = (
+        dig.read(dig.number, summary, "aggregateRating"),
+        attempt(lambda: dig.read(dig.integer, summary, "voteCount")),
+    )
+    if value is None:
+        return None
+    if value is ABSENT or (value == 0 and votes == 0):
+        # Votes without a rating are a rating that stands elsewhere.
+        return None if isinstance(votes, int) and votes >= _FEWEST_VOTES else ABSENT
+    return new_score("imdb", value, votes)
+
+
+def read_metascore(metascore: Any) -> Score | NoValue:
+    """Return the score of a metascore."""
+    value, reviews = (
+        dig.read(dig.integer, metascore, "score"),
+        attempt(lambda: dig.read(dig.integer, metascore, "reviewCount")),
+    )
+    return new_score("metascore", value, reviews) if isinstance(value, int) else value
+
+
+def read_amount(kind: AmountKind, sum_: Any) -> Amount | NoValue:
+    """Return a sum of money."""
+    amount, currency = dig.read(dig.integer, sum_, "amount"), dig.read(dig.text, sum_, "currency")
+    # 0 is what a release has earned that nobody has reported on.
+    if amount is ABSENT or amount == 0:
+        return ABSENT
+    if amount is None or amount < 1 or not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+        raise ShapeError(kind, f"an amount of {amount} {currency}")
+    return Amount(kind=kind, value=amount, currency=currency)
+
+
+def read_minutes(value: Any) -> int | None:
+    """Return a runtime in minutes, of seconds; 1 for the few titles of some seconds, as in IMDb's own datasets."""
+    seconds = dig.integer(value)
+    if seconds is None:
+        return None
+    return check_runtime(1 if 0 < seconds < _MINUTE else seconds // _MINUTE)
+
+
+def read_date(value: Any) -> str | NoValue:
+    """Return an object of year, month and day, or a text such as "Thu, 12 Oct 2023 00:00:00 GMT", as an ISO date.
+
+    ABSENT when only the year is known.
+    """
+    if isinstance(value, str):
+        return parse_date(re.sub(r"^[A-Z][a-z]{2}, ", "", value))
+    year, month, day = (dig.read(dig.integer, value, part) for part in ("year", "month", "day"))
+    if isinstance(year, int) and month is ABSENT:
+        return ABSENT
+    if not isinstance(year, int) or not isinstance(month, int) or day is None:
+        return None
+    return iso_date(year, month, None if day is ABSENT else day)
+
+
+# --- Texts, awards, titles alike, offers ------------------------------------------------------------------------------
+
+
+def read_address(value: Any) -> str | None:
     """Return an address of the web."""
     address = dig.text(value)
     return address if address and address.startswith(("https://", "http://")) else None
 
 
-def histogram(bars: Any) -> list[int] | NoValue:
+def read_histogram(bars: Any) -> list[int] | NoValue:
     """Return the votes for 1, 2, … 10 of a histogram, whose bars stand in any order; a rating that nobody gave has none."""
     votes = [0] * HISTOGRAM_BARS
     for bar in dig.items(bars):
@@ -55,8 +162,8 @@ def histogram(bars: Any) -> list[int] | NoValue:
     return votes if any(votes) else ABSENT
 
 
-def awards(source: Any) -> list[Award] | NoValue:
-    """Return all awards together, and those that IMDb names first, such as Oscars. Until 2024 the nominations were called otherwise."""
+def read_awards(source: Any) -> list[Award] | NoValue:
+    """Return all awards of an object together, and those that IMDb names first, such as Oscars."""
     wins = dig.read(dig.size, source, "wins", "total")
     others = next((dig.read(dig.size, source, key, "total") for key in _NOMINATIONS if key in source), None)
     if not isinstance(wins, int) or not isinstance(others, int):
@@ -77,12 +184,12 @@ def _prestigious(summary: Any) -> Award | None:
     )
 
 
-def similar(edges: Any) -> list[RelatedTitle]:
+def read_similar(edges: Any) -> list[RelatedTitle]:
     """Return the site's recommendations."""
     return one_of_each_title(_related("similar", dig.at(edge, "node")) for edge in dig.items(edges))
 
 
-def connections(edges: Any) -> list[RelatedTitle]:
+def read_connections(edges: Any) -> list[RelatedTitle]:
     """Return the titles that follow this one, refer to it, and so on."""
     nodes = (dig.at(edge, "node") for edge in dig.items(edges))
     return one_of_each_title(
@@ -91,13 +198,13 @@ def connections(edges: Any) -> list[RelatedTitle]:
 
 
 def _related(relation: Relation, title: Any, connection: str | None = None) -> RelatedTitle:
-    site_id, name = title_id(title, "id"), dig.text(title, "titleText", "text")
+    site_id, name = read_id(title, "id"), dig.text(title, "titleText", "text")
     if site_id is None or name is None:
         raise ShapeError("related", f"a title with the id {site_id!r} and the name {name!r}")
     return RelatedTitle(relation=relation, site_id=site_id, title=name, connection=connection)
 
 
-def title_id(value: Any, *path: str) -> str | None:
+def read_id(value: Any, *path: str) -> str | None:
     """Return the id of a title or of a series."""
     text = dig.text(value, *path)
     if text is not None and not IMDB_ID.fullmatch(text):
@@ -105,7 +212,7 @@ def title_id(value: Any, *path: str) -> str | None:
     return text
 
 
-def offers(categories: Any) -> list[Offer]:
+def read_offers(categories: Any) -> list[Offer]:
     """Return the watch options of each category. An answer of the API has them; pages fetch them later."""
     return one_of_each_offer(
         Offer(provider=provider, kind=kind, url=plain_address(dig.text(option, "link")))
@@ -125,7 +232,7 @@ def _kinds_of(category: str) -> list[OfferKind]:
 # --- Series ---------------------------------------------------------------------------------------------------------
 
 
-def number_in_series(number: Any) -> int | NoValue:
+def read_number(number: Any) -> int | NoValue:
     """Return the number of an episode or of its season: a number, or since 2023 a text to be displayed."""
     if isinstance(number, str):
         is_number = number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER
@@ -138,16 +245,16 @@ def number_in_series(number: Any) -> int | NoValue:
 
 def number_in_row(row: Any, key: str) -> int | None:
     """Return the season or the episode of a row of a list; None where it doesn't tell."""
-    number = attempt(lambda: number_in_series(dig.at(row, key)))
+    number = attempt(lambda: read_number(dig.at(row, key)))
     return number if isinstance(number, int) else None
 
 
-def seasons_numbered(key: str, seasons: Any) -> int | NoValue:
+def count_seasons(key: str, seasons: Any) -> int | NoValue:
     """Return how many seasons a list has, by the key of their numbers."""
     return _count(dig.at(season, key) for season in dig.items(seasons))
 
 
-def seasons_displayed(seasons: Any) -> int | NoValue:
+def count_displayed_seasons(seasons: Any) -> int | NoValue:
     """Return the number of seasons, if all of them stand there: one can be that of no number."""
     edges = dig.items(seasons, "edges")
     is_whole = len(edges) == dig.size(seasons, "total")
@@ -156,7 +263,7 @@ def seasons_displayed(seasons: Any) -> int | NoValue:
 
 def _count(numbers: Iterable[Any]) -> int | NoValue:
     """Return how many seasons have a number. Raises ShapeError when one says neither that nor that it is unknown."""
-    read = [number_in_series(number) for number in numbers]
+    read = [read_number(number) for number in numbers]
     if None in read:
         raise ShapeError("season_count", "a season without a number")
     return len({number for number in read if isinstance(number, int)}) or ABSENT

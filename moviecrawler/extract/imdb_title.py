@@ -1,0 +1,150 @@
+"""Where IMDb's pages since 2022 have each field of a title: in objects of its GraphQL API, at the paths of the tables below.
+
+A title's page has two such objects, its sub-pages and an answer of the API have one. A field that has moved gets one more path.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from moviecrawler.extract import dig
+from moviecrawler.extract import imdb_values as values
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, first, other_than
+from moviecrawler.extract.imdb_credits import CREDIT_KEYS, credit_places
+from moviecrawler.extract.series import new_title
+from moviecrawler.items import Role
+
+if TYPE_CHECKING:
+    from moviecrawler.extract.dig import Fact
+    from moviecrawler.items import TitleKind
+
+_NODE_TEXTS: Final = dig.texts("node", "text")
+_FACTS: Final[tuple[Fact, ...]] = (
+    ("year", values.read_year, "releaseYear.year"),
+    ("release_date", values.read_date, "releaseDate"),
+    ("runtime_minutes", values.read_minutes, "runtime.seconds"),
+    ("genres", dig.texts("text"), "genres.genres"),
+    # countriesOfOrigin has ids only where both are there.
+    ("countries", dig.texts("text"), "countriesDetails.countries", "countriesOfOrigin.countries"),
+    ("languages", dig.texts("text"), "spokenLanguages.spokenLanguages"),
+    ("certificate", dig.text, "certificate.rating"),
+    ("plot", dig.text, "plot.plotText.plainText"),
+    ("poster_url", values.read_address, "primaryImage.url"),
+    ("poster_width", dig.pixels, "primaryImage.width"),
+    ("poster_height", dig.pixels, "primaryImage.height"),
+    ("scores.imdb", values.read_rating, "ratingsSummary"),
+    ("scores.imdb.reviews", dig.size, "reviews.total"),
+    ("scores.imdb.histogram", values.read_histogram, "aggregateRatingsBreakdown.histogram.histogramValues"),
+    ("scores.metascore", values.read_metascore, "metacritic.metascore"),
+    ("amounts.budget", partial(values.read_amount, "budget"), "productionBudget.budget"),
+    ("amounts.opening_weekend", partial(values.read_amount, "opening_weekend"), "openingWeekendGross.gross.total"),
+    ("amounts.domestic", partial(values.read_amount, "domestic"), "lifetimeGross.total"),
+    ("amounts.worldwide", partial(values.read_amount, "worldwide"), "worldwideGross.total"),
+    ("popularity_rank", values.read_rank, "meterRanking.currentRank"),
+    ("critic_review_count", values.read_total, "criticReviewsTotal.total"),
+    ("keywords", _NODE_TEXTS, "keywords.edges", "storylineKeywords.edges"),
+    ("interests", dig.texts("node", "primaryText", "text"), "interests.edges"),
+    ("taglines", _NODE_TEXTS, "taglines.edges"),
+    ("related.similar", values.read_similar, "moreLikeThisTitles.edges"),
+    ("related.connection", values.read_connections, "connections.edges"),
+    ("offers", values.read_offers, "watchOptionsByCategory.categorizedWatchOptionsList"),
+)
+"""What titles of all kinds have."""
+_OF_MOVIES: Final[tuple[Fact, ...]] = (("imdb_top250_rank", values.read_top_place, "ratingsSummary.topRanking"),)
+_OF_SERIES: Final[tuple[Fact, ...]] = (
+    ("end_year", values.read_year, "releaseYear.endYear"),
+    ("imdb_top250_tv_rank", values.read_top_place, "ratingsSummary.topRanking"),
+    ("season_count", partial(values.count_seasons, "number"), "episodes.seasons"),
+    ("season_count", values.count_displayed_seasons, "episodes.displayableSeasons"),
+    ("episode_count", values.read_total, "episodes.totalEpisodes.total", "episodes.episodes.total"),
+)
+_OF_EPISODES: Final[tuple[Fact, ...]] = (
+    ("series_id", values.read_id, "series.series.id"),
+    ("series_title", dig.text, "series.series.titleText.text"),
+    (
+        "season",
+        values.read_number,
+        "series.episodeNumber.seasonNumber",
+        "series.displayableEpisodeNumber.displayableSeason.season",
+        "series.displayableEpisodeNumber.displayableSeason.text",
+    ),
+    (
+        "episode",
+        values.read_number,
+        "series.episodeNumber.episodeNumber",
+        "series.displayableEpisodeNumber.episodeNumber.episodeNumber",
+        "series.displayableEpisodeNumber.episodeNumber.text",
+    ),
+)
+_FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {"series": _OF_SERIES, "episode": (*_OF_MOVIES, *_OF_EPISODES)}
+"""What only titles of a kind have; every other kind has what a movie has."""
+KEYS: Final = frozenset(
+    {
+        *("id", "titleText", "originalTitleText", "titleType", "titleGenres"),
+        *values.AWARD_KEYS,
+        *CREDIT_KEYS,
+        *(
+            path.partition(".")[0]
+            for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
+            for path in paths
+        ),
+    }
+)
+"""All keys of such an object under which something is read. The others aren't even decoded."""
+
+
+def read_known_movie(sources: list[dict[str, Any]]) -> Findings:
+    """Return the title of a page, which always says which one it is and of what type; an answer of the API need not.
+
+    Raises ShapeError as `read_movie` does, and when the page says neither.
+    """
+    found = read_movie(sources)
+    if found.movie.site_id is None:
+        raise ShapeError("site_id", "the page has no id")
+    if found.movie.title_type is None:
+        raise ShapeError("title_type", "the page has no titleType")
+    return found
+
+
+def read_movie(sources: list[dict[str, Any]]) -> Findings:
+    """Return what one or more objects say of a title; each fact is taken from the first that has it.
+
+    Raises ShapeError when they name no title, or several.
+    """
+    ids = dict.fromkeys(site_id for source in sources if (site_id := values.read_id(source, "id")))
+    if len(ids) > 1:
+        raise ShapeError("site_id", f"the page names {' and '.join(ids)}")
+
+    def stated(path: str) -> str | None:
+        found = first(*dig.places(dig.text, sources, path))
+        return None if found is ABSENT else found
+
+    name, title_type = stated("titleText.text"), stated("titleType.id")
+    if name is None:
+        raise ShapeError("title", "the page has no titleText")
+    kind = values.TITLE_KINDS.get(title_type or "", "other")
+    found = Findings(new_title("imdb", next(iter(ids), None), name, kind))
+    found.take("title_type", title_type)
+    original = dig.places(dig.text, sources, "originalTitleText.text")
+    found.look("original_title", lambda: other_than(name, first(*original)))
+    dig.look(found, (*_FACTS, *_FACTS_OF.get(kind, _OF_MOVIES)), sources)
+    found.look("awards", *(partial(values.read_awards, source) for source in sources))
+    for role in get_args(Role):
+        found.look(f"credits.{role}", *credit_places(sources, role))
+    return found
+
+
+def read_entity(props: dict[str, Any], *listed: dict[str, Any]) -> Findings:
+    """Return the title of one of its sub-pages; `listed` is what that of credits has beside."""
+    entity = (props.get("contentData") or {}).get("entityMetadata")
+    if entity is None:
+        raise ShapeError("page", "the script has no contentData.entityMetadata")
+    found = read_known_movie([entity, *listed])
+    found.look("genres", lambda: brief_genres([entity]))
+    return found
+
+
+def brief_genres(sources: list[dict[str, Any]]) -> list[str] | NoValue:
+    """Return the genres of the list that is sometimes cut."""
+    return first(*dig.places(dig.texts("genre", "text"), sources, "titleGenres.genres"))

@@ -1,0 +1,250 @@
+"""Where Metacritic's pages since 2026 have each field of a title: in their components, at the paths of the tables below.
+
+Most are in the component `product`; scores, offers and titles alike are components of their own. A field that has moved gets one more path.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract import dig
+from moviecrawler.extract import metacritic_values as values
+from moviecrawler.extract.findings import ABSENT, Findings, NoValue, ShapeError, attempt, scores_of
+from moviecrawler.extract.metacritic_payload import (
+    OFFERS,
+    PRODUCT,
+    RELATED,
+    SEASONS,
+    SUMMARIES,
+    is_not_found,
+    refuse_errors,
+)
+from moviecrawler.extract.metacritic_values import id_in, read_score
+from moviecrawler.extract.series import listed_season, one_of_each_season
+from moviecrawler.extract.values import check_year
+from moviecrawler.urls import HOMES, part_of_series
+
+if TYPE_CHECKING:
+    from moviecrawler.extract.dig import Fact
+    from moviecrawler.extract.metacritic_payload import Components
+    from moviecrawler.items import Movie, Score, ScoreKind
+
+_FACTS: Final[tuple[Fact, ...]] = (
+    ("runtime_minutes", values.read_minutes, "duration"),
+    ("genres", dig.texts("name"), "genres"),
+    ("certificate", dig.text, "rating"),
+    ("plot", dig.text, "description"),
+    ("credits.director", partial(values.read_crew, "director", "Directed By"), "production.crew"),
+    ("credits.writer", partial(values.read_crew, "writer", "Written By"), "production.crew"),
+    ("credits.cast", partial(values.read_people, "cast"), "production.cast"),
+    ("keywords", values.read_texts, "tags"),
+    ("taglines", values.read_tagline, "tagline"),
+    ("awards", values.read_awards, "awards"),
+)
+"""What the product says of all kinds of titles. Beside a season's scores it is that of the series."""
+_OF_SERIES: Final[tuple[Fact, ...]] = (
+    ("season_count", values.read_number, "seasonCount", "numberOfSeasons"),
+    ("credits.creator", values.read_creators, "production.crew"),
+)
+_OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
+    ("imdb_id", values.read_imdb_id, "imdbId"),
+    # A film that is shown again has the year of its first release and the date of the last.
+    ("release_date", values.read_day, "releaseDate"),
+)
+"""What the product says of the title that it is, and not of a season."""
+_OF_PICTURES: Final[tuple[Fact, ...]] = (
+    ("poster_width", dig.pixels, "width"),
+    ("poster_height", dig.pixels, "height"),
+)
+_BESIDE_SCORES: Final[tuple[Fact, ...]] = (
+    ("liked", dig.size, "positiveCount"),
+    ("neutral", dig.size, "neutralCount"),
+    ("disliked", dig.size, "negativeCount"),
+    ("sentiment", values.read_sentiment, "sentiment"),
+)
+"""What stands beside a score in its summary."""
+_IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
+_MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
+_SUMMARIES_OF_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
+
+
+def read_title(components: Components, stated: str | None = None) -> Findings:
+    """Return the title of a page's components. A page of reviews has the summary of its own score only.
+
+    `stated` is the site_id in the page's canonical link. The product of a season's page is its series.
+    """
+    refuse_errors(components.get(PRODUCT), "page")
+    product = dig.at(components.get(PRODUCT), "data", "item")
+    if product is None:
+        raise ShapeError("page", "no product among the components")
+    title = dig.text(product, "title")
+    if title is None:
+        raise ShapeError("title", "a product without one")
+    found = Findings(values.new_movie(product_id(product, components, stated), title))
+    movie, site_id = found.movie, found.movie.site_id or ""
+    dig.look(found, _FACTS, [product])
+    if movie.kind == "series":
+        dig.look(found, _OF_SERIES, [product])
+    row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(OFFERS), "data", "item"))
+    if movie.season is None:
+        dig.look(found, _OF_WHOLE_TITLES, [product])
+        found.look("year", lambda: read_year(product))
+        found.look("external_ids", lambda: values.read_ids(product, watch))
+    else:
+        found.look("year", *dig.places(values.read_premiere, [row], "releaseYear"))
+    image = attempt(lambda: _image(product))
+    found.look("poster_url", lambda: _poster(product, image))
+    dig.look(found, _OF_PICTURES, [image])
+    found.look(
+        "scores.metascore",
+        partial(_component_score, site_id, components, "metascore"),
+        partial(_own_score, site_id, product),
+        partial(_score_in_row, "metascore", site_id, row),
+    )
+    found.look("scores.metacritic_user", partial(_component_score, site_id, components, "metacritic_user"))
+    _look_beside_scores(found, product, components)
+    similar = partial(values.read_similar, movie.kind)
+    found.look("related.similar", *dig.places(similar, [components.get(RELATED)], "data.items"))
+    found.look("offers", lambda: values.read_offers(watch))
+    return found
+
+
+def product_id(product: Any, components: Components, stated: str | None = None) -> str:
+    """Return the site_id. The summaries of its scores tell a season's, as the product beside them is its series; or, without any, its page."""
+    summaries = [attempt(partial(dig.at, components.get(name), "data", "item")) for name in SUMMARIES.values()]
+    own = attempt(lambda: dig.at(product, "criticScoreSummary"))
+    ids = [found for summary in (own, *summaries) if (found := attempt(partial(_id_of_summary, summary)))]
+    season = next(filter(partial(part_of_series, "metacritic"), ids), None)
+    whole = ids[0] if ids else values.id_of_product(product)
+    part = part_of_series("metacritic", stated or "")
+    return season or (stated if stated and part and part.series_id == whole else whole)
+
+
+def read_year(product: Any) -> int | NoValue:
+    """Return the year of the premiere. The date of release can be that of a later showing: it serves where there is no other."""
+    premiere = dig.read(dig.integer, product, "premiereYear")
+    if premiere is ABSENT or premiere == 0:
+        return values.read_date(dig.text(product, "releaseDate"))[1] or ABSENT
+    return None if premiere is None else check_year(premiere)
+
+
+def _image(product: Any) -> Any:
+    """Return the first picture that a product has with a path; None without one."""
+    images = [dig.read(dig.at, product, "image"), *dig.items(product, "images")]
+    return next((image for image in images if isinstance(image, dict) and dig.text(image, "bucketPath")), None)
+
+
+def _poster(product: Any, image: Any) -> str | NoValue:
+    if image is not None:
+        return values.read_poster(_IMAGES + (dig.text(image, "bucketPath") or "")) or ABSENT
+    return ABSENT if dig.read(dig.at, product, "image") is ABSENT and not dig.items(product, "images") else None
+
+
+# --- Scores ---------------------------------------------------------------------------------------------------------
+
+
+def _component_score(site_id: str, components: Components, kind: ScoreKind) -> Score | NoValue:
+    component = components.get(SUMMARIES[kind])
+    if is_not_found(component):
+        return ABSENT
+    refuse_errors(component, "scores")
+    if component is None or not _is_own(site_id, attempt(lambda: dig.at(component, "data", "item"))):
+        return None
+    return dig.read(partial(read_score, kind), component, "data", "item")
+
+
+def _own_score(site_id: str, product: Any) -> Score | NoValue:
+    return dig.read(partial(read_score, "metascore"), _own_summary(site_id, product))
+
+
+def _own_summary(site_id: str, product: Any) -> Any:
+    """Return the Metascore that a product has beside its facts; None where that is the series', and the page its season's."""
+    own = dig.at(product, "criticScoreSummary")
+    return own if part_of_series("metacritic", site_id) is None or _id_of_summary(own) == site_id else None
+
+
+def _id_of_summary(summary: Any) -> str | None:
+    return id_in(dig.text(summary, "url"))
+
+
+def _is_own(site_id: str, summary: Any) -> bool:
+    """Return whether a summary of scores is of that season, as far as it says of what it is; of a whole title all are."""
+    return attempt(lambda: _id_of_summary(summary)) in {None, site_id} or part_of_series("metacritic", site_id) is None
+
+
+def _look_beside_scores(found: Findings, product: Any, components: Components) -> None:
+    """Find how many like a title and how many don't, and the rest of what stands beside its scores."""
+    site_id = found.movie.site_id or ""
+    own = attempt(lambda: _own_summary(site_id, product))
+    for kind, name in SUMMARIES.items():
+        of_page = attempt(partial(dig.at, components.get(name), "data", "item"))
+        summaries = [of_page if _is_own(site_id, of_page) else None, *([own] if kind == "metascore" else [])]
+        dig.look(found, ((f"scores.{kind}.{fact}", *places) for fact, *places in _BESIDE_SCORES), summaries)
+    found.look("scores.metascore.average", *dig.places(values.read_average, [own], "normalizedScore"))
+    if found.movie.season is None:
+        found.look("scores.metascore.certified", lambda: _must(product))
+
+
+def _must(product: Any) -> bool | None:
+    """Return whether a title is a must-see; a product has the mark of its own kind, or those of all kinds."""
+    marks = [mark for name in _MARKS if isinstance(mark := product.get(name), bool)]
+    return any(marks) if marks else None
+
+
+# --- Seasons --------------------------------------------------------------------------------------------------------
+# The page of a series, and those of its seasons, have a list of them: the component `seasons`.
+
+
+def _season_row(components: Components, site_id: str) -> Any:
+    """Return what a page's list of seasons says of one of them; None when it doesn't list that."""
+    return next((row for row in _rows(components) if attempt(partial(_id_of_row, row)) == site_id), None)
+
+
+def seasons_of(series: Movie, components: Components) -> list[Movie]:
+    """Return the seasons that a series' page lists, with what it says of each. A row that can't be read is passed by."""
+    return one_of_each_season(attempt(partial(_season, series, row)) for row in _rows(components))
+
+
+def _score_in_row(kind: ScoreKind, site_id: str, row: Any) -> Score | NoValue:
+    """Return a season's score in its row; None where the address of the score is its series' or another season's."""
+    name = _SUMMARIES_OF_ROWS[kind]
+    if not _is_own(site_id, attempt(lambda: dig.at(row, name))):
+        return None
+    return dig.read(partial(read_score, kind), row, name)
+
+
+def _rows(components: Components) -> list[Any]:
+    data = attempt(partial(dig.at, components.get(SEASONS), "data"))
+    return next(
+        (rows for path in (("items",), ("item", "seasons")) if (rows := attempt(partial(dig.items, data, *path)))),
+        [],
+    )
+
+
+def _id_of_row(row: Any) -> str | None:
+    """Return a season's id, by its own address or by that of its scores."""
+    addresses = (attempt(partial(dig.text, row, *path)) for path in (("url",), ("criticScoreSummary", "url")))
+    return next(filter(None, map(id_in, addresses)), None)
+
+
+def _season(series: Movie, row: Any) -> Movie | None:
+    site_id, title = _id_of_row(row), attempt(lambda: dig.text(row, "title"))
+    scores = scores_of(*(partial(_score_in_row, kind, site_id or "", row) for kind in _SUMMARIES_OF_ROWS))
+    for score in scores:
+        _add_facts(score, row[_SUMMARIES_OF_ROWS[score.kind]])
+    return listed_season(
+        series,
+        site_id,
+        values.without_season(site_id, title) if site_id and title else None,
+        scores,
+        year=attempt(lambda: values.read_premiere(row["releaseYear"])),
+    )
+
+
+def _add_facts(score: Score, summary: Any) -> None:
+    """Add what a row's summary says beside its score."""
+    of_metascore: tuple[Fact, ...] = (("average", values.read_average, "normalizedScore"),)
+    for fact, read, key in (*_BESIDE_SCORES, *(of_metascore if score.kind == "metascore" else ())):
+        value = attempt(partial(dig.read, read, summary, key))
+        setattr(score, fact, None if value is ABSENT else value)

@@ -1,0 +1,197 @@
+"""Rotten Tomatoes' values, as pages of all generations have them: names, dates, scores, and the sides of a title's scores."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from moviecrawler.extract import dig
+from moviecrawler.extract.embedded import decode_json, script
+from moviecrawler.extract.findings import (
+    ABSENT,
+    NoValue,
+    ShapeError,
+    attempt,
+    check_average,
+    first,
+    new_credits,
+    new_score,
+)
+from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
+from moviecrawler.urls import part_of_series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from moviecrawler.extract.dig import Fact
+    from moviecrawler.extract.findings import Person
+    from moviecrawler.items import Credit, Role, Score, ScoreKind, TitleKind
+
+_UNSCORED = re.compile(r"^[\s–-]*%?$|^N/A%?$", re.IGNORECASE)  # noqa: RUF001 - the site's dashes
+_PERCENT = re.compile(r"^(\d{1,3})\s*%?$", re.ASCII)
+_A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
+_NO_DATE = re.compile(
+    r"^(?:(?:TB[AD]|Spring|Summer|Fall|Autumn|Winter|Q[1-4])\b.*|\d{4}|\D+)$", re.ASCII | re.IGNORECASE
+)
+_PERSON = re.compile(r"/(celebrity/[^/?#\s]+)")
+
+ENOUGH_REVIEWS = 5
+"""Reviews that a title needs to have a Tomatometer."""
+
+
+def score(kind: ScoreKind, value: Any, count: Any = None) -> Score | NoValue:
+    """Return one score; ABSENT when the site shows that there is none; None when it shows nothing.
+
+    `value` is a share such as 94, "94" or "94%"; "", dashes and "N/A" are no score. `count` is a number or its text, of which a
+    band ("250,000+") is no count. Raises ShapeError for anything else.
+    """
+    if value is None:
+        return None
+    number = attempt(lambda: count_of(count))
+    if isinstance(value, str) and _UNSCORED.match(value):
+        # Reviews enough for a score are a score that stands elsewhere.
+        return None if number and number >= ENOUGH_REVIEWS else ABSENT
+    found = _PERCENT.match(str(value).strip())
+    if not found:
+        raise ShapeError(kind, f"{value!r} is not a share of 0 to 100 %")
+    if number == 0 and int(found[1]) == 0:
+        # A scoreboard of zeros is a title that nobody has reviewed; a real 0 % has reviews.
+        return ABSENT
+    return new_score(kind, float(found[1]), number)
+
+
+def count_of(count: Any) -> int | None:
+    """Return how many a page says exactly. Raises ShapeError or ValueError when that is no count."""
+    if count is None or count == "":
+        return None
+    if isinstance(count, str):
+        number, exact = parse_count(count)
+        return number if exact else None
+    if type(count) is not int or count < 0:
+        raise ShapeError("count", f"{count!r} is not a number of reviews")
+    return count
+
+
+def name_of(item: Any) -> str:
+    """Return the name of a person or genre: a text, or an object with a name; "" without one."""
+    return (dig.text([item], 0) if isinstance(item, str) else dig.text(item, "name")) or ""
+
+
+def read_names(value: Any) -> list[str]:
+    """Return the names of one item or of a list. Raises ShapeError where one has none."""
+    names = [name_of(item) for item in dig.listed(value)]
+    if "" in names:
+        raise ShapeError("names", "an item without a name")
+    return names
+
+
+def title_kind(site_id: str) -> TitleKind:
+    """Return what a title is by its id: `tv/…` are series and their seasons and episodes, `m/…` are movies."""
+    part = part_of_series("rottentomatoes", site_id)
+    return part.kind if part else "series" if site_id.startswith("tv/") else "movie"
+
+
+def json_script(body: bytes, script_id: str) -> Any:
+    """Return the data in a script; None when there is none or it is no JSON. Raises ShapeError when the page ends inside it."""
+    raw = script(body, script_id)
+    return attempt(lambda: decode_json(raw)) if raw else None
+
+
+def read_release_date(value: Any) -> str | NoValue:
+    """Return the date of "Oct 22, 2021, Wide"; a bare year or a word ("TBA") is none."""
+    text = dig.text(value)
+    if text is None:
+        return None
+    return ABSENT if _NO_DATE.match(text) else parse_date(text)
+
+
+def read_year(value: Any) -> int | None:
+    """Return the year in a text, or of a number; None where none is named."""
+    text = "" if value is None else str(value)
+    return parse_year(text) if _A_YEAR.search(text) else None
+
+
+def short_certificate(certificate: str | None) -> str | None:
+    """Return R of "R (Some Violence|Language)"."""
+    return certificate.partition(" (")[0] if certificate else None
+
+
+def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
+    """Return the credits of one role, nobody twice. A person's id is the path of their page."""
+    return new_credits(role, people, _person_id)
+
+
+def _person_id(link: str) -> str | None:
+    linked = _PERSON.search(link)
+    return linked[1] if linked else None
+
+
+# --- The sides of a title's scores ----------------------------------------------------------------------------------
+# A side is what critics, top critics, the audience, or its verified part make of a title; the scripts in a page's head have
+# them since 2021.
+
+FINER: Final[dict[ScoreKind, str]] = {
+    "tomatometer_top": "criticsTop",
+    "popcornmeter_all": "audienceAll",
+    "popcornmeter_verified": "audienceVerified",
+}
+_CRITICS_COUNTS: Final = ("reviewCount", "ratingCount")
+_KNOWN_KEYS: Final = {"title", "reviewsPageUrl", "scoreType", "certified", "sentiment"}
+"""What a side has, scored or not."""
+
+
+def finer_scores(sides: Mapping[ScoreKind, Any]) -> dict[ScoreKind, Callable[[], Score | NoValue]]:
+    """Return where the scores stand that a page has beside those that it shows."""
+    return {kind: partial(dig.read, partial(read_side, kind), side) for kind, side in sides.items() if side is not None}
+
+
+def read_side(kind: ScoreKind, side: Any) -> Score | NoValue:
+    """Return the score of one side. A side without a score is a title without one, unless it has counts: then its key is another."""
+    value = first(*(partial(dig.read, dig.at, side, key) for key in ("score", "scorePercent", "value")))
+    of_critics = kind.startswith("tomatometer")
+    if value is None or value is ABSENT or value == "":
+        keys = ("likedCount", "notLikedCount", *(_CRITICS_COUNTS if of_critics else ()))
+        counted = [count_of(dig.at(side, key)) or 0 for key in keys]
+        is_scored = any(dig.at(side, key) for key in ("averageRating", "sentiment"))
+        counted.append(attempt(lambda: parse_count(dig.text(side, "bandedRatingCount") or "")[0]) or 0)
+        if is_scored or max(counted) >= ENOUGH_REVIEWS or not _KNOWN_KEYS & set(side):
+            return None
+        return ABSENT
+    return score(kind, value, _critics_count(side) if of_critics else _audience_count(side))
+
+
+def _critics_count(side: Any) -> Any:
+    return next((found for key in _CRITICS_COUNTS if (found := attempt(partial(dig.at, side, key)))), None)
+
+
+def _audience_count(side: Any) -> int | None:
+    """Return how many have rated. Since 2024 pages show a band of that only ("250,000+ Ratings"), and who liked it and who didn't."""
+    rated = attempt(partial(dig.size, side, "ratingCount"))
+    liked, disliked = (attempt(partial(dig.size, side, key)) for key in ("likedCount", "notLikedCount"))
+    return rated or (None if liked is None or disliked is None else liked + disliked)
+
+
+def facts_beside(kind: ScoreKind) -> tuple[Fact, ...]:
+    """Return where each of the facts stands that a side has beside a score of that kind."""
+    facts: tuple[Fact, ...] = (
+        ("average", partial(_average, kind), "averageRating"),
+        ("liked", dig.size, "likedCount"),
+        ("disliked", dig.size, "notLikedCount"),
+        ("certified", _certified, "certified", "state", "tomatometerState"),
+        ("sentiment", dig.text, "sentiment", "scoreSentiment"),
+    )
+    return facts if kind.startswith("tomatometer") else (*facts, ("reviews", dig.size, "reviewCount"))
+
+
+def _average(kind: ScoreKind, average: Any) -> float | None:
+    return check_average(kind, parse_decimal(average)) if average != "" else None
+
+
+def _certified(mark: Any) -> bool | None:
+    """Return whether a title is marked: yes or no since 2024 and in 2021, between them the state of the tomato."""
+    if isinstance(mark, str):
+        return mark.replace("_", "-") == "certified-fresh" if mark else None
+    if not isinstance(mark, bool):
+        raise ShapeError("certified", f"{mark!r} is neither yes nor no")
+    return mark
