@@ -12,15 +12,21 @@ from datetime import date
 
 _INTEGER = re.compile(r"^\d{1,3}(?:[,.\u00a0\u202f\u2009 ]\d{3})+$|^\d+$", re.ASCII)
 _COUNT = re.compile(
-    r"^(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)", re.IGNORECASE | re.ASCII
+    r"^(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*(?P<unit>[KMB]?)(?P<more>\+?)(?:\s+(?!\d)|$)",
+    re.IGNORECASE | re.ASCII,
 )
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
-_ISO_DURATION = re.compile(r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?$", re.ASCII)
+_ISO_DURATION = re.compile(
+    r"^P(?:(?P<days>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:\.\d+)?S)?)?$", re.ASCII
+)
 _WORDED_DURATION = re.compile(
-    r"^(?:(?P<h>[0-9]+)\s*(?:h|hr|hrs|hours?|std|stunden?|heures?|ore|ora|horas?|óra|godz|ч|saat)\b\.?)?[\s,]*"
-    r"(?:(?P<m>[0-9]+)\s*(?:m|mins?|minut(?:es?|en|i|os?)|perc|мин|dk)\b\.?)?$",
+    r"^(?:(?P<h>[0-9]+)\s*(?:h|hrs?|hours?|std|stunden?|heures?|or[ae]|horas?|ór[aák]{1,2}|godz(?:in[ay]?)?|ч|час(?:а|ов)?|год|saat|sa|t"  # noqa: RUF001 - Cyrillic
+    r"|tim(?:er?|mar)?|u|u[ur]r|uren|hodin[ay]?|tuntia?|時間|小[时時]|시간)(?![^\W\d])\.?)?"
+    r"[\s,]*(?:(?:and|und|et|e|y|og|och|en|и|i)\s+)?"
+    r"(?:(?P<m>[0-9]+)\s*(?:m|mins?|minut(?:es?|en|ter|i|os?|y|a)?|minuuttia?|perc|мин|хв|dk|分|分[钟鐘]|분)(?![^\W\d])\.?)?$",
     re.IGNORECASE,
 )
+"""Of the languages in which IMDb shows its pages."""
 _LONGEST_RUNTIME = 100_000
 _FIRST_YEAR, _LAST_YEAR = 1870, 2100
 _YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)

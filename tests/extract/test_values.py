@@ -55,12 +55,29 @@ READ: dict[Callable[[str], Any], dict[str, Any]] = {
         "45m": 45,
         "2 hours, 5 minutes": 125,
         "1 Std. 55 Min.": 115,
+        **dict.fromkeys(
+            ("1h30m", "1 hour and 30 minutes", "1 ora e 30 minuti", "1 час 30 мин", "1時間30分", "1 t 30 min"), 90
+        ),
+        **dict.fromkeys(("2시간 5분", "2 sa. 5 dk.", "2 tim 5 min", "2 godziny 5 minut", "PT2H5M0.000S"), 125),
     },
     parse_date: {"May 2020": "2020-05", "outubro de 1994": "1994-10"},
 }
 REFUSED: dict[Callable[[str], Any], list[str]] = {
-    parse_count: ["2.5MM", "1,00,000", "1,00", "2.5", "12,3K4"],
-    parse_runtime: ["PT", "P", "PT0M", "0 min", "PT30S", "100001 min", "2h 3", "1:58", "h", "min"],
+    parse_count: ["2.5MM", "2,5M", "1,00,000", "1,00", "2.5", "12,3K4"],
+    parse_runtime: [
+        "PT",
+        "P",
+        "PT0M",
+        "0 min",
+        "PT30S",
+        "100001 min",
+        "2h 3",
+        "1:58",
+        "h",
+        "min",
+        "2 seasons 5 minutes",
+        "1h30x",
+    ],
     parse_date: ["2021-13-01", "2021-02-30", "Foo 3, 2020", "32 May 2020", "1492-01-01", "0000-00-00", "1970"],
 }
 
