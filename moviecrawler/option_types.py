@@ -56,6 +56,18 @@ def is_http_url(text: str) -> bool:
     return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
+def is_host_and_port(text: str) -> bool:
+    """Return whether a text is a name or an address, in plain ASCII, and a port: 127.0.0.1:9051, [::1]:9051."""
+    parts = split_url(f"//{text}")
+    return (
+        parts is not None
+        and bool(parts.hostname and parts.port)
+        and parts.netloc == text
+        and text.isascii()
+        and "@" not in text
+    )
+
+
 def _is_base_url(text: str) -> bool:
     # A name and password would be sent to nobody, and stand in logs.
     return is_http_url(text) and not any(mark in text for mark in "?#@")
@@ -119,7 +131,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         kind, rule, _ = declarations(cls)[name]
         if rule is not None and rule.kind:
             return f"{name} is {rule.kind}; set it to {rule.form}"
-        shown = re.sub(r"//.*@", "//***@", value) if isinstance(value, str) else value
+        shown = re.sub(r"(?<=//).*@|^(?!.*//)[^@]*:.*@", "***@", value) if isinstance(value, str) else value
         return f"{name} is {shown!r}; set it to {form_of(kind, rule) or error}"
 
     @classmethod

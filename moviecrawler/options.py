@@ -28,6 +28,7 @@ from moviecrawler.option_types import (
     Seconds,
     SecretUrl,
     Share,
+    is_host_and_port,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ _HEADER = Rule(
 _ORDER = Rule(
     "names of pools, such as direct,datacenter",
     lambda text: bool(re.fullmatch(r"[\w.-]+(\s*,\s*[\w.-]+)*|\{[\w\s.,:\"-]*\}", text, re.ASCII)),
+)
+
+_TUNNEL = Rule(
+    "where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080; Scrapy can't use its SOCKS port",
+    lambda text: text.startswith("http://") and is_host_and_port(text.removeprefix("http://").removesuffix("/")),
+)
+_CONTROL = Rule(
+    "Tor's ControlPort, such as 127.0.0.1:9051, or to the path of its ControlSocket; its password is TOR_CONTROL_PASSWORD",
+    lambda text: text.startswith(("/", "unix:/")) or is_host_and_port(text),
 )
 
 _DATASET_WORDS = frozenset({"basics", "ratings", "crew", "principals", "names", "akas", "episode"})
@@ -273,11 +283,10 @@ class ProxyOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"PR
 class TorOptions(Options, frozen=True, kw_only=True, rename=lambda field: f"TOR_{field.upper()}"):
     """Tor."""
 
-    tunnel: str = ""
-    """Where Tor's HTTPTunnelPort listens, such as http://127.0.0.1:9080."""
-    control: str = ""
-    """Tor's ControlPort (127.0.0.1:9051) or ControlSocket (a path), for new identities only. Its password is the environment variable
-    TOR_CONTROL_PASSWORD."""
+    tunnel: Annotated[str, _TUNNEL] = ""
+    """Where Tor's tunnel is, whose circuits are the proxies of the pool `tor`."""
+    control: Annotated[str, _CONTROL] = ""
+    """Where Tor is asked for new identities, and how far its start has come."""
     circuits: Annotated[int, Meta(ge=1, le=64), JOB] = 8
     """Circuits that a worker uses in turn. Each is work for three volunteers' machines."""
     timeout: Annotated[float, Meta(ge=1, le=600), JOB] = 60.0

@@ -30,7 +30,6 @@ from moviecrawler.middlewares.compression import DAMAGED
 from moviecrawler.middlewares.hangs import reading
 from moviecrawler.middlewares.refusal_samples import FOLDER, keep_sample
 from moviecrawler.middlewares.retry import Backoff
-from moviecrawler.proxies.cookies import CookieJars
 from moviecrawler.proxies.health import Health
 from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, describe_failure, load_policy, tunnel_status
 from moviecrawler.proxies.pools import ProxyPoolError
@@ -41,7 +40,6 @@ from moviecrawler.proxies.traffic import Traffic
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
     from typing import Any, Self
 
     from scrapy import Request
@@ -65,8 +63,6 @@ _MAX_RENEWALS = 2
 """Refusals in a row after which a proxy gets another address; the next one quarantines it."""
 _FREE_CHECK_SECONDS = 1.0
 """Seconds between two checks for a free proxy, beside the notifications."""
-_CLOSE_SECONDS = 15.0
-"""Seconds for background work of pools when the crawl ends."""
 _MIN_STOP_SECONDS = 60.0
 """Shortest time, in seconds, for which a site is not asked when all proxies are dead."""
 
@@ -101,7 +97,6 @@ class ProxyMiddleware:
         self.policy = load_policy(crawler.settings)
         self.backoff = Backoff.from_settings(crawler.settings)
         self.traffic = Traffic(crawler.stats)
-        self.cookie_jars = CookieJars(crawler)
         self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
         self.max_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
@@ -121,7 +116,6 @@ class ProxyMiddleware:
         self._unexpected_by_proxy: defaultdict[str, set[str]] = defaultdict(set)
         self._ended: str | None = None  # why this worker asks the site nothing more, though others may
         self._attempts: dict[Request, _Attempt] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -178,8 +172,6 @@ class ProxyMiddleware:
         """Publish the rest to other processes, and log the totals."""
         if self.shared is not None:
             await self.shared.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_CLOSE_SECONDS)
         for line in self.traffic.totals():
             self._log(logging.INFO, "%s", line)
 
@@ -209,7 +201,8 @@ class ProxyMiddleware:
             request.meta["proxy"] = route.url
             if route.authorization is not None:
                 request.headers[b"Proxy-Authorization"] = route.authorization
-        request.meta["cookiejar"] = self.cookie_jars.jar_of(proxy, route)
+        # Shared cookies would show a site that two proxies belong together.
+        request.meta["cookiejar"] = f"{proxy.id} {hash(route)}"
 
     async def _take(self, request: Request) -> Proxy:
         only = request.meta.get("proxy_pool")
@@ -294,7 +287,6 @@ class ProxyMiddleware:
         self.traffic.count(self.site, attempt.proxy.pool, outcome, request if reached else None, response)
         for header in (b"Proxy-Authorization", b"Cookie"):
             request.headers.pop(header, None)
-        self.cookie_jars.release(attempt.proxy, request.meta["cookiejar"])
         for name in _ATTEMPT_META:
             request.meta.pop(name, None)
         self.rotator.release(attempt.proxy)
@@ -322,7 +314,7 @@ class ProxyMiddleware:
         self._end(attempt, response, refusal.kind, why)
         if not self._renew(attempt):
             asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
-            self._quarantine(attempt, why, refusal.pause_seconds if asked else 0.0)
+            await self._quarantine(attempt, why, refusal.pause_seconds if asked else 0.0)
         await self._sample(attempt, response, refusal)
         self._stop_if_exhausted(attempt.request)
         return await self._retry(attempt, why)
@@ -337,11 +329,12 @@ class ProxyMiddleware:
         if len(self._unexpected_by_proxy[proxy.id]) >= self.max_unexpected:
             del self._unexpected_by_proxy[proxy.id]
             self._last_refusal = refusal
-            self._quarantine(attempt, why, 0.0)
+            await self._quarantine(attempt, why, 0.0)
         await self._sample(attempt, response, refusal)
-        if min(len(self._unexpected_pages), len(set(self._unexpected_pages.values()))) >= self.max_unexpected:
+        proxies = len(set(self._unexpected_pages.values()))
+        if proxies >= self.max_unexpected:
             # From that many proxies, the site is the cause.
-            why = f"{refusal.reason} from {len(set(self._unexpected_pages.values()))} proxies in a row"
+            why = f"{refusal.reason} from {proxies} proxies in a row"
             raise SiteStopped(self.blocks.stop(self.site, attempt.request, why, THROTTLE_PAUSE))
         self._stop_if_exhausted(attempt.request)
         return await self._retry(attempt, why, wait=True)
@@ -355,7 +348,7 @@ class ProxyMiddleware:
         sites_fault = not self.rotator.has_others(proxy, now)
         renewed = not certain and self._renew(attempt)
         if self.health.failed(proxy.id, why, now, sites_fault=sites_fault, certain=certain, renewed=renewed):
-            self._log_quarantine(attempt)
+            await self._quarantined(attempt)
         self._stop_if_exhausted(attempt.request)
         return await self._retry(attempt, why, wait=self.health.in_trouble)
 
@@ -370,11 +363,12 @@ class ProxyMiddleware:
         self._renewals[attempt.proxy.id] += 1
         return self._renewals[attempt.proxy.id] <= _MAX_RENEWALS
 
-    def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
+    async def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
         if self.health.quarantine(attempt.proxy.id, reason, self.health.now(), least):
-            self._log_quarantine(attempt)
+            await self._quarantined(attempt)
 
-    def _log_quarantine(self, attempt: _Attempt) -> None:
+    async def _quarantined(self, attempt: _Attempt) -> None:
+        """Say that a proxy is in quarantine, and let its pool react when it was the last one."""
         proxy = attempt.proxy
         one, now = self.health.quarantines[proxy.id], self.health.now()
         self._log(
@@ -384,7 +378,7 @@ class ProxyMiddleware:
         )
         self._wake()
         if self.rotator.is_exhausted(now, attempt.pool.name):
-            self._in_background(attempt.pool.on_exhausted())
+            await attempt.pool.on_exhausted()
 
     def _stop_if_exhausted(self, request: Request) -> None:
         if self.rotator.is_exhausted(self.health.now()):
@@ -434,11 +428,6 @@ class ProxyMiddleware:
     async def _sample(self, attempt: _Attempt, response: Response, refusal: Refusal) -> None:
         site, via, secrets = self.site, attempt.proxy.name, attempt.route.secrets
         await asyncio.to_thread(keep_sample, self.samples, site, refusal.kind, via, response, utc_now(), secrets)
-
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _log(self, level: int, sentence: str, *arguments: object) -> None:
         logger.log(level, sentence, *arguments, extra={"spider": self.crawler.spider})

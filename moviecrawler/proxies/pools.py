@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import base64
+import os
+import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.meta import DIRECT
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 Kind = Literal["direct", "datacenter", "residential", "tor"]
 """`direct` is this machine's own address."""
-
-
+SESSION = "{session}"
+"""Stands for a session's token in the user's name or the password of a gateway."""
+_TOKEN_BYTES = 12
 _MIN_SECRET_CHARACTERS = 4
 """Shortest part of credentials that is removed from texts; shorter ones would be found by chance."""
 
@@ -32,7 +38,7 @@ class Proxy:
     kind: Kind
     id: str
     """Key of its health. A proxy of a list has the same id on every node, whatever its place in the list; the id of a proxy of one
-    node or process, such as a circuit, names that node or process."""
+    node or process, such as a session, names that behind an @."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class ProxyPool(ABC):
         """Return whether a URL can be asked through this pool."""
         return True
 
-    def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - Tor can
+    def renew(self, proxy: Proxy) -> bool:  # noqa: ARG002 - sessions can
         """Give a refused proxy another address; return whether it got one."""
         return False
 
@@ -96,7 +102,7 @@ class DirectPool(ProxyPool):
 
 
 class ListedPool(ProxyPool):
-    """Proxies of a list: single addresses, or accounts of a provider's gateway."""
+    """Proxies of a list, each with an address of its own."""
 
     def __init__(self, name: str, kind: Kind, routes: dict[Proxy, Route]) -> None:
         super().__init__(name, kind, tuple(routes))
@@ -105,6 +111,36 @@ class ListedPool(ProxyPool):
     def route(self, proxy: Proxy) -> Route:
         """Return a proxy's URL and credentials."""
         return self._routes[proxy]
+
+
+class SessionPool(ProxyPool):
+    """Sessions of one gateway, such as a vendor's or Tor: a random token in the credentials is an address, another token another one.
+
+    A refused session is replaced at once, so that other processes need not know its health. A vendor that takes the token elsewhere
+    is a subclass with its own `route`.
+    """
+
+    def __init__(self, name: str, kind: Kind, labels: Iterable[str], url: str, user: str, password: str) -> None:
+        """Create it. `labels` are the sessions' names; `SESSION` in `user` or `password` stands for the token."""
+        process = os.urandom(4).hex()  # sessions are of this process, and new after a restart
+        super().__init__(name, kind, tuple(Proxy(label, name, kind, f"{label}@{process}") for label in labels))
+        self._url, self._user, self._password = url, user, password
+        self._tokens = {proxy: new_token() for proxy in self.proxies}
+
+    def route(self, proxy: Proxy) -> Route:
+        """Return the gateway, with the session's token in the credentials."""
+        user, password = (text.replace(SESSION, self._tokens[proxy]) for text in (self._user, self._password))
+        return Route(self._url, basic_authorization(user, password))
+
+    def renew(self, proxy: Proxy) -> bool:
+        """Replace a session by a new one, which most often has another address."""
+        self._tokens[proxy] = new_token()
+        return True
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess, of letters and digits only, as vendors want it."""
+    return secrets.token_hex(_TOKEN_BYTES)
 
 
 def basic_authorization(user: str, password: str) -> bytes:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.proxies.health import Figures, Quarantine, state_of
-from moviecrawler.proxies.pools import ListedPool
 from moviecrawler.proxies.shared_health import read_health
 from moviecrawler.urls import HOMES
 
@@ -30,7 +29,7 @@ class ProxyReport:
     kind: str
     """Empty when no pool of this machine has it or is named like its pool."""
     address: str
-    """Scheme, host and port, with credentials masked; empty for what is not in a list, such as Tor's circuits."""
+    """Scheme, host and port, with credentials masked; empty for what is not one of this machine's proxies."""
     figures: Figures = field(default_factory=Figures)
     quarantine: Quarantine | None = None
     state: State
@@ -61,7 +60,8 @@ async def read_proxies(client: Any, site_pools: SitePools | None) -> dict[Site, 
     for site in HOMES:
         now, figures, quarantines = await read_health(client, site) if client is not None else (0.0, {}, {})
         order = site_pools.orders.get(site, ()) if site_pools is not None else ()
-        expected = [proxy.id for pool in order for proxy in pool.proxies if pool.kind != "direct"]
+        # Another process' sessions are none of ours, and our own are not used.
+        expected = [proxy.id for pool in order for proxy in pool.proxies if "@" not in proxy.id]
         reports[site] = [
             _report(id_, known.get(id_), pools, now, figures.get(id_, Figures()), quarantines.get(id_))
             for id_ in dict.fromkeys([*expected, *sorted({*figures, *quarantines})])
@@ -81,7 +81,7 @@ def _report(
     # A proxy of another node's list, or another node's own address, is of the pool that its id names.
     pool, proxy = known or (pools.get(id_.partition("@")[0].partition(":")[0]), None)
     address = ""
-    if isinstance(pool, ListedPool) and proxy is not None:
+    if pool is not None and proxy is not None:
         route = pool.route(proxy)
         address = route.url or ""
         if route.authorization is not None:

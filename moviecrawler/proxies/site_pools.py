@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from urllib.parse import unquote
 
 import msgspec
@@ -21,7 +21,16 @@ from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
 from moviecrawler.option_types import split_url
 from moviecrawler.options import ProxyOptions, TorOptions, node_of
-from moviecrawler.proxies.pools import DirectPool, ListedPool, Proxy, ProxyPool, Route, basic_authorization
+from moviecrawler.proxies.pools import (
+    SESSION,
+    DirectPool,
+    ListedPool,
+    Proxy,
+    ProxyPool,
+    Route,
+    SessionPool,
+    basic_authorization,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,17 +55,11 @@ _MAX_FILE_BYTES = 8 * 1024 * 1024
 """Some 100,000 proxies."""
 
 
-class _Weighted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A proxy in the form of earlier versions."""
-
-    url: str
-    weight: float = 1.0
-    """Ignored."""
-
-
 class _PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["datacenter", "residential", "tor"]
-    urls: list[str | _Weighted] = []
+    urls: list[str] = []
+    sessions: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    """How many sessions of a gateway, the only one of `urls`, are used in turn; 0 for a list of proxies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,30 +185,36 @@ def _listed_pool(name: str, entry: _PoolEntry) -> ProxyPool:
         raise ConfigurationError(
             f"PROXY_POOLS: pool {name} has no urls; give it one such as http://user:password@host:port"
         )
-    urls = [given if isinstance(given, str) else given.url for given in entry.urls]
-    if any(isinstance(given, _Weighted) and given.weight != 1 for given in entry.urls):
-        logger.warning("PROXY_POOLS: pool %s has weights, which are gone: its proxies take turns", name)
     routes: dict[Proxy, Route] = {}
     known: set[str] = set()
     ids: set[str] = set()
-    for place, url in enumerate(urls, 1):
+    for place, url in enumerate(entry.urls, 1):
         label = f"{name}:{place}"
         if url in known:
             raise ConfigurationError(f"PROXY_POOLS: {label} is the same as one before it; remove it")
         known.add(url)
-        route, user = _parse_proxy(label, url)
+        address, user, password = _parse_proxy(label, url)
+        if entry.sessions or SESSION in unquote(url):
+            if not entry.sessions or SESSION not in user + password or len(entry.urls) > 1:
+                raise ConfigurationError(
+                    f"PROXY_POOLS: pool {name} is to have one URL with {SESSION} in its user or password, and the number of "
+                    "`sessions`; or neither"
+                )
+            labels = (f"{name}:{number}" for number in range(1, entry.sessions + 1))
+            return SessionPool(name, entry.kind, labels, address, user, password)
         # By address and user, not by its place, as nodes may have different lists. Without the password.
-        key = blake2b(f"{route.url} {user}".encode(), digest_size=6).hexdigest()
+        key = blake2b(f"{address} {user}".encode(), digest_size=6).hexdigest()
         same = 0
         while (id_ := f"{name}:{key}" + (f"-{same}" if same else "")) in ids:
             same += 1
         ids.add(id_)
-        routes[Proxy(label, name, entry.kind, id_)] = route
+        authorization = basic_authorization(user, password) if user or password else None
+        routes[Proxy(label, name, entry.kind, id_)] = Route(address, authorization)
     return ListedPool(name, entry.kind, routes)
 
 
-def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
-    """Return the route to a proxy, and its user's name."""
+def _parse_proxy(label: str, url: str) -> tuple[str, str, str]:
+    """Return scheme, host and port of a proxy, its user's name and its password."""
     parts = split_url(url)
     if parts is None:
         raise ConfigurationError(f"PROXY_POOLS: {label} is no URL; give it the form http://user:password@host:port")
@@ -224,8 +233,7 @@ def _parse_proxy(label: str, url: str) -> tuple[Route, str]:
         raise ConfigurationError(
             f"PROXY_POOLS: the user of {label} has a colon in it, which no proxy can tell from the password's"
         )
-    authorization = basic_authorization(user, password) if user or password else None
-    return Route(f"http://{host}:{parts.port}", authorization), user
+    return f"http://{host}:{parts.port}", user, password
 
 
 def _tor_pool(name: str, entry: _PoolEntry, settings: BaseSettings) -> ProxyPool:

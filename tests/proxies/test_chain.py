@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import Response
 
@@ -208,27 +207,6 @@ async def test_a_circuit_that_two_requests_find_refused_is_left_once(tmp_path: P
     assert [one.status for one in answers] == [200, 200]
     first, second = dict.fromkeys(one.authorization for one in chain.sent)
     assert [one.authorization for one in chain.sent] == [first] * 3 + [second] * 2
-
-
-async def test_cookies_of_a_circuit_are_thrown_away_with_it(tmp_path: Path) -> None:
-    async def answer(request: Request) -> Response:
-        if request.url.endswith("?late"):
-            renew()
-            await chain.run(URL, URL)
-        return page(request, headers={"Set-Cookie": "owner=1; Path=/"})
-
-    def renew() -> None:
-        for circuit in pool.proxies:
-            pool.renew(circuit)
-
-    chain = Chain(0, tmp_path, answer, COOKIES_ENABLED=True, **TOR)
-    pool = chain.rotating.pools["tor"]
-    for _ in range(5):
-        await chain.run(URL, URL, f"{URL}?late")
-        renew()
-    cookies = chain.middleware(CookiesMiddleware)
-    assert set(cookies.jars) == set(chain.rotating.cookie_jars.names.values())
-    assert len(cookies.jars) == 2
 
 
 @pytest.mark.parametrize(

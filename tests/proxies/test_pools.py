@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
 URL = f"http://{USER}:{PASSWORD}@proxy.example:8080"
 POOLS = json.dumps(
     {
-        "datacenter": {"kind": "datacenter", "urls": [URL, {"url": "http://203.0.113.9:3128", "weight": 2}]},
+        "datacenter": {"kind": "datacenter", "urls": [URL, "http://203.0.113.9:3128"]},
         "home": {"kind": "residential", "urls": ["http://user%3Bx:p%40ss@gate.example:1000/"]},
     }
 )
@@ -49,9 +51,25 @@ def test_pools_are_read_from_json_and_from_a_file(tmp_path: Path) -> None:
         assert [pool.name for pool in read.orders["metacritic"]] == ["direct", "datacenter", "home"]
 
 
-def test_weights_of_earlier_versions_are_named_as_gone(caplog: pytest.LogCaptureFixture) -> None:
-    options(PROXY_POOLS=POOLS)
-    assert caplog.messages == ["PROXY_POOLS: pool datacenter has weights, which are gone: its proxies take turns"]
+GATEWAY = f"http://{USER}-session-{{session}}:{PASSWORD}@gate.example:7000"
+
+
+def test_sessions_of_a_gateway_differ_by_a_token_and_a_renewed_one_has_another() -> None:
+    entry = {"kind": "residential", "urls": [GATEWAY], "sessions": 3}
+    home = options(PROXY_POOLS=json.dumps({"home": entry})).pools["home"]
+    assert [proxy.name for proxy in home.proxies] == ["home:1", "home:2", "home:3"]
+
+    def users() -> list[str]:
+        return [base64.b64decode((home.route(one).authorization or b"")[6:]).decode() for one in home.proxies]
+
+    before = users()
+    for user in before:
+        assert re.fullmatch(rf"{USER}-session-[0-9a-f]{{24}}:{PASSWORD}", user)
+    assert home.renew(home.proxies[1])
+    after = users()
+    assert len({*before, *after}) == 4
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert home.route(home.proxies[0]).url == "http://gate.example:7000"
 
 
 def test_nothing_of_a_proxy_or_a_route_shows_its_credentials() -> None:
@@ -75,8 +93,8 @@ def test_a_proxy_keeps_its_id_when_its_place_in_the_list_changes() -> None:
     assert len({*ids("http://u:session1@h:1", "http://u:session2@h:1")}) == 2
 
 
-def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter") -> str:
-    return json.dumps({name: {"kind": kind, "urls": urls}})
+def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter", **more: int) -> str:
+    return json.dumps({name: {"kind": kind, "urls": urls, **more}})
 
 
 @pytest.mark.parametrize(
@@ -88,7 +106,12 @@ def pool(urls: Any = (URL,), kind: str = "datacenter", name: str = "datacenter")
         ({"PROXY_POOLS": pool(kind=PASSWORD)}, "the kind is none of"),
         ({"PROXY_POOLS": json.dumps({"a": {"urls": [URL]}})}, "missing required field `kind`"),
         ({"PROXY_POOLS": json.dumps({"a": {"kind": "datacenter", "url": URL}})}, "unknown field `url`"),
-        ({"PROXY_POOLS": pool([7])}, "Expected `str | object`, got `int`"),
+        ({"PROXY_POOLS": pool([7])}, "Expected `str`, got `int`"),
+        ({"PROXY_POOLS": pool([GATEWAY])}, "and the number of `sessions`; or neither"),
+        ({"PROXY_POOLS": pool([GATEWAY, URL], sessions=2)}, "is to have one URL with {session}"),
+        ({"PROXY_POOLS": pool([URL], sessions=2)}, "is to have one URL with {session}"),
+        ({"PROXY_POOLS": pool([URL.replace("proxy", "{session}")])}, "is to have one URL with {session}"),
+        ({"PROXY_POOLS": pool([GATEWAY], sessions=1001)}, "Expected `int` <= 1000"),
         ({"PROXY_POOLS": pool([])}, "has no urls"),
         ({"PROXY_POOLS": pool(name="direct")}, "which is the pool of no proxy"),
         ({"PROXY_POOLS": pool(name="Home Sweet")}, "name it with up to 32"),
