@@ -35,7 +35,7 @@ class Alarms(Console):
             print_json({"open": alarms, "history": events})
         else:
             for alarm in alarms:
-                print(f"{alarm.name}, since {utc_text(alarm.since)}: {printable(alarm.text)}")
+                print(f"{alarm.name}, since {utc_text(alarm.since)}: {printable(alarm.text)}\n  {alarm.todo}")
             if not alarms:
                 print("no alarm stands")
             for event in events:

@@ -38,6 +38,7 @@ class Crawls(Page):
 
     template = "crawls.html"
     title = "Crawls and jobs"
+    in_menu = "Crawls"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         return self._one(request) if request.path else self._all(request)

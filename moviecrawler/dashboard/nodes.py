@@ -14,7 +14,7 @@ class Nodes(Page):
     """`/nodes`."""
 
     template = "nodes.html"
-    title = "Nodes"
+    title = in_menu = "Nodes"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         nodes = request.attempt(self.node.state.nodes, otherwise=[])

@@ -26,7 +26,7 @@ class Overview(Page):
     """`/`."""
 
     template = "overview.html"
-    title = "Overview"
+    title = in_menu = "Overview"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         counts = request.attempt(self.sources.counts)
@@ -116,7 +116,7 @@ class Concern(NamedTuple):
     todo: str
     """What to do."""
     link: str
-    """The page with more about it."""
+    """The page with more about it, or a part of that."""
 
 
 def concerns(
@@ -154,7 +154,7 @@ def concerns(
     for alarm in alarms:
         if alarm.name not in stopped:
             short, more = f"the alarm {alarm.name} stands", f"{alarm.name}: {alarm.text}"
-            yield Concern(short, more, "See the runbook on this alarm.", "/quality")
+            yield Concern(short, more, alarm.todo, alarm.page)
     if dead_letters:
         short = f"{counted(dead_letters, 'request was', 'requests were')} set aside"
         yield Concern(short, f"{short}.", "Look at why, and queue or drop them.", "/stores")

@@ -140,13 +140,16 @@ class Page(Resource):
     isLeaf = True
     title: ClassVar[str]
     template: ClassVar[str]
+    in_menu: ClassVar[str] = ""
+    """Its name in the menu; empty for a page that is not there."""
 
-    def __init__(self, sources: Sources, here: str) -> None:
-        """Create it at a path."""
+    def __init__(self, sources: Sources, here: str, menu: Mapping[str, str]) -> None:
+        """Create it at a path. `menu` has the names of pages by their paths."""
         super().__init__()
         self.sources = sources
         self.node = sources.node
         self.here = here
+        self.menu = menu
 
     def show(self, request: PageRequest) -> dict[str, Any] | bytes:
         """Return the template's variables, or a page of a site as it was stored, which is sent as plain text. Raises RefusedError.
@@ -208,6 +211,7 @@ class Page(Resource):
             **variables,
             base=request.base,
             here=self.here,
+            menu=self.menu,
             notice=notice,
             troubles=request.troubles,
             node=self.node.name,

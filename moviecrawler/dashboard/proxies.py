@@ -24,7 +24,7 @@ class Proxies(Page):
     """`/proxies`."""
 
     template = "proxies.html"
-    title = "Proxies"
+    title = in_menu = "Proxies"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         page = request.whole_number("page", 1, 1_000_000, 1)

@@ -75,7 +75,7 @@ class Quality(Page):
     """`/quality`."""
 
     template = "quality.html"
-    title = "Quality"
+    title = in_menu = "Quality"
 
     def show(self, request: PageRequest) -> dict[str, Any] | bytes:
         if request.path:

@@ -39,9 +39,16 @@ _EVERY_SECONDS = 5.0
 
 
 PAGES: dict[str, type[Page]] = {
-    "": Overview, "crawls": Crawls, "jobs": Jobs, "nodes": Nodes, "proxies": Proxies, "stores": Stores, "quality": Quality,
-    "titles": Titles,
-}  # fmt: skip
+    "/": Overview,
+    "/crawls": Crawls,
+    "/jobs": Jobs,
+    "/nodes": Nodes,
+    "/proxies": Proxies,
+    "/stores": Stores,
+    "/quality": Quality,
+    "/titles": Titles,
+}
+MENU = {path: page.in_menu for path, page in PAGES.items() if page.in_menu}
 
 
 class Root(Resource):
@@ -52,7 +59,7 @@ class Root(Resource):
         sources = Sources(node)
         self.services = [Upkeep(sources)]
         """What starts and stops with the node."""
-        children: dict[str, Any] = {path: page(sources, f"/{path}") for path, page in PAGES.items()}
+        children: dict[str, Any] = {path[1:]: page(sources, path, MENU) for path, page in PAGES.items()}
         children |= {"static": Static(str(STATIC)), "logs": Logs(node)}
         services = config.items("services", default=[])
         children |= {name: load_object(service)(node) for name, service in services if service}

@@ -40,7 +40,7 @@ class Stores(Page):
     """`/stores`. Its query says after which dead letter (`letters`) and which rejected item (`items`) each list begins."""
 
     template = "stores.html"
-    title = "Stores"
+    title = in_menu = "Stores"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         """Return the figures of stores, the rejected items and the dead letters."""

@@ -37,7 +37,7 @@ class Titles(Page):
     """`/titles`, and `/titles/<id>`."""
 
     template = "titles.html"
-    title = "Titles"
+    title = in_menu = "Titles"
 
     def show(self, request: PageRequest) -> dict[str, Any]:
         return self._one(request) if request.path else self._list(request)

@@ -25,6 +25,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
+_READER = "Is the value on a kept page, under another name? Then its reader needs an update. "
+FIRST_STEPS: dict[Kind, tuple[str, str]] = {
+    "coverage": ("/quality#partial", f"{_READER}Is it gone from the site? Then take that for the new normal."),
+    "extraction_errors": ("/quality#errors", f"{_READER}The titles are tried again when they are due."),
+    "blocks": (
+        "/crawls#crawls",
+        "Wait; the site is asked again by itself. If it happens daily, lower the site's budget.",
+    ),
+    "stalled": ("/crawls#running", "Does the machine reach the site? The end of the job's log says what it did last."),
+    "store": (
+        "/stores#totals",
+        "Is the server up, its disk full, its password changed? The job's log has its own words.",
+    ),
+    "dead_letters": ("/stores#items", "Read the reason of each, and fetch or queue it again when its cause is gone."),
+    "freshness": (
+        "/#sites",
+        "`scrapy catalogue status` says what is missing: more crawls, a larger budget or fewer titles.",
+    ),
+}
+"""Of each kind: the part of the dashboard that shows the cause, and what to do first. The runbook, in scrapyd/README.md, has more."""
 What = Literal["opened", "recovered", "accepted"]
 
 FILE = "alarms.sqlite3"
@@ -51,6 +71,16 @@ class Alarm:
     """When a node last found that it stands."""
     told_at: float = 0.0
     """When the last message about it was sent; 0 when none was delivered yet."""
+
+    @property
+    def page(self) -> str:
+        """The path of the part of the dashboard that shows the cause."""
+        return FIRST_STEPS[self.kind][0]
+
+    @property
+    def todo(self) -> str:
+        """What to do first."""
+        return FIRST_STEPS[self.kind][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,10 +31,17 @@ class Notification:
         said = f"{_WORDS[self.status]}: {self.alarm.name}: {self.alarm.text}"
         return said if self.status == "opened" else f"{said} (since {utc_text(self.alarm.since)})"
 
+    @property
+    def message(self) -> str:
+        """The sentence, what to do first, and where to look."""
+        if self.status == "recovered":
+            return self.text
+        return f"{self.text}. {self.alarm.todo} Dashboard: {self.alarm.page}. Runbook: scrapyd/README.md"
+
     def as_json(self) -> dict[str, str]:
         """Return the JSON for a webhook. Chat programs show `text`."""
         return {
-            "text": self.text,
+            "text": self.message,
             "status": self.status,
             "alarm": self.alarm.name,
             "kind": self.alarm.kind,
@@ -53,6 +60,6 @@ class Notification:
         mail["Date"] = format_datetime(self.at)
         mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
         mail.set_content(
-            f"{self.text}\n\nStands since {utc_text(self.alarm.since)}; sent by {self.node} at {utc_text(self.at)}.\n"
+            f"{self.message}\n\nStands since {utc_text(self.alarm.since)}; sent by {self.node} at {utc_text(self.at)}.\n"
         )
         return mail

@@ -105,7 +105,7 @@ def notify(
             AlarmSuite(monitors_finished_actions=left),
             verdicts=verdicts,
             notifications=notifications,
-            text="\n".join(one.text for one in notifications),
+            text="\n".join(one.message for one in notifications),
             stats=dict(crawler.stats.get_stats()) if crawler.stats is not None else {},
             crawler=crawler,
             spider=crawler.spider,

@@ -19,7 +19,7 @@ def test_alarms_are_shown_and_accepted(tmp_path: Path) -> None:
 
     shown = scrapy("alarms", data=tmp_path)
     assert shown.code == 1
-    assert shown.output == "coverage/imdb/plot, since 1970-01-01 00:00 UTC: plot is missing\\x1b[2J\n"
+    assert shown.output == f"coverage/imdb/plot, since 1970-01-01 00:00 UTC: plot is missing\\x1b[2J\n  {alarm.todo}\n"
 
     wrong = scrapy("alarms", "--accept", "coverage/imdb/year", data=tmp_path)
     assert wrong.code == 2

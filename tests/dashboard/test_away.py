@@ -18,7 +18,7 @@ from moviecrawler.cluster.node import Node
 from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.cluster.state import ClusterState, NodeInfo
 from moviecrawler.dashboard.pages import PageRequest
-from moviecrawler.dashboard.site import Root
+from moviecrawler.dashboard.site import MENU, Root
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.monitors.keys import OPEN
 from tests.dashboard.operated import text_of
@@ -26,7 +26,6 @@ from tests.services.postgres import PostgresServer, new_database
 from tests.services.redis import RedisServer
 from tests.waiting import wait_for
 
-PAGES = ["", "crawls", "nodes", "proxies", "stores", "quality", "titles"]
 WITHIN = 12.0
 """Seconds on a machine that does other things, too."""
 
@@ -50,7 +49,7 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 
         def text(path: str) -> str:
             began = time.monotonic()
-            answer = root.children[path.encode()].answer(PageRequest())
+            answer = root.children[path[1:].encode()].answer(PageRequest())
             assert time.monotonic() - began < WITHIN
             assert answer.code == 200, (path, answer.content)
             return text_of(answer.content.decode())
@@ -63,35 +62,35 @@ def node_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 def test_stores_that_go_and_come_back(node_of: Callable[..., Callable[[str], str]]) -> None:
     with PostgresServer() as postgres, RedisServer() as redis:
         page = node_of(redis.url, redis=redis.url, database=new_database(postgres.url))
-        assert "The database lacks tables of this version; the next crawl makes them" in page("titles")
+        assert "The database lacks tables of this version; the next crawl makes them" in page("/titles")
         postgres.stop()
-        for path in ("", "quality", "titles"):
+        for path in ("/", "/quality", "/titles"):
             text = page(path)
-            assert path == "" or "Not all can be shown." in text
-        assert "Not all can be shown. The database can't be reached" in page("titles")
+            assert path == "/" or "Not all can be shown." in text
+        assert "Not all can be shown. The database can't be reached" in page("/titles")
         postgres.start()
-        wait_for(lambda: "lacks tables" in page("titles"))
+        wait_for(lambda: "lacks tables" in page("/titles"))
         redis.stop()
-        for path in PAGES:
+        for path in MENU:
             text = page(path)
-            if path != "titles":
+            if path != "/titles":
                 assert "Not all can be shown. Redis can't be asked" in text, path
-        assert "attention: a store can't be asked" in page("")
+        assert "attention: a store can't be asked" in page("/")
         redis.start()
-        wait_for(lambda: "Not all" not in page("crawls"))
+        wait_for(lambda: "Not all" not in page("/crawls"))
 
 
 def test_node_without_stores_says_what_is_not_set(node_of: Callable[..., Callable[[str], str]], redis_url: str) -> None:
     page = node_of(redis_url)
-    text = {path: page(path) for path in PAGES}
-    assert "✓ Nothing needs attention." in text[""]
-    assert "DATABASE_URL is not set in this node’s environment" in text[""]
-    assert "REDIS_URL is not set in this node’s environment" in text["crawls"]
-    assert "DATABASE_URL is not set in the node's environment" in text["titles"]
-    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in text["stores"]
-    assert "Neither DATABASE_URL nor REDIS_URL is set" in text["quality"]
-    assert "could be read" not in text["quality"]
-    assert "Due –" in text[""]
+    text = {path: page(path) for path in MENU}
+    assert "✓ Nothing needs attention." in text["/"]
+    assert "DATABASE_URL is not set in this node’s environment" in text["/"]
+    assert "REDIS_URL is not set in this node’s environment" in text["/crawls"]
+    assert "DATABASE_URL is not set in the node's environment" in text["/titles"]
+    assert "What a store refuses stands in rejected.jsonl in the DATA_DIR of its node" in text["/stores"]
+    assert "Neither DATABASE_URL nor REDIS_URL is set" in text["/quality"]
+    assert "could be read" not in text["/quality"]
+    assert "Due –" in text["/"]
 
 
 def test_figures_that_cannot_be_read_are_left_out(
@@ -102,9 +101,9 @@ def test_figures_that_cannot_be_read_are_left_out(
     redis_client.set(Keys("cluster").counts, nested)
     redis_client.hset(CrawlKeys.STORES, "a", nested)
     redis_client.hset(OPEN, "blocks/imdb", nested)
-    assert "The catalogue is being counted" in page("")
-    assert "No process has reported lately." in page("stores")
-    assert "No alarm stands." in page("quality")
+    assert "The catalogue is being counted" in page("/")
+    assert "No process has reported lately." in page("/stores")
+    assert "No alarm stands." in page("/quality")
 
 
 def test_pages_that_could_not_be_read_are_counted_without_a_database(
@@ -116,6 +115,6 @@ def test_pages_that_could_not_be_read_are_counted_without_a_database(
         redis_client.hset(CrawlKeys.unreadable((today - timedelta(days=days)).isoformat()), mapping=counted)
     redis_client.hset(CrawlKeys.SAMPLES, "imdb/title", "{}")
     page = node_of(redis_url, redis=redis_url)
-    assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in page("quality")
+    assert "IMDb title 5 – – Kept page Metacritic scores 2 – – –" in page("/quality")
     redis_client.delete(*redis_client.keys(CrawlKeys.unreadable("*")))
-    assert "Every page of the last 7 days that was fetched could be read." in page("quality")
+    assert "Every page of the last 7 days that was fetched could be read." in page("/quality")

@@ -11,12 +11,13 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from moviecrawler.dashboard import site
 from tests.dashboard.operated import HOSTILE, LOGIN, PER_DAY, Operated, contrast, luminance
 from tests.services.browser import Browser
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
-PAGES = ["/", "/crawls", "/nodes", "/proxies", "/stores", "/quality", "/titles", "/titles/900001"]
+PAGES = [*site.PAGES, "/titles/900001"]
 PATIENCE = 30.0
 BATCH = 32
 """FRONTIER_BATCH, by default."""

@@ -9,25 +9,24 @@ import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import psycopg2
 import pytest
 
+from moviecrawler.dashboard import site
 from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.rejected_items import record_of
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
+from moviecrawler.monitors.alarm_store import FIRST_STEPS, Alarm, Kind, open_alarm_store
 from tests.cluster.nodes import Node
+from tests.conftest import PROJECT
 from tests.dashboard import operated
 from tests.dashboard.operated import DONE, HOSTILE, LETTER, PER_DAY, SAMPLE, Operated, figures, number, query, text_of
 from tests.waiting import wait_for
 
-PAGES = [
-    *("/", "/crawls", "/jobs", "/nodes", "/proxies", "/stores", "/quality"),
-    *("/titles", "/titles?q=Am%C3%A9lie", "/titles/900001"),
-]
+PAGES = [*site.PAGES, "/titles?q=Am%C3%A9lie", "/titles/900001"]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -117,6 +116,13 @@ def test_overview_says_what_needs_attention_and_has_the_api_s_and_the_database_s
     assert number(imdb["Rate now"]) > 0
     assert imdb["Time left"] != "–"
     assert re.fullmatch(r"[\d.]+ %", imdb["Fresh"])
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_alarm_of_each_kind_leads_to_the_part_of_a_page_that_is_about_it(world: Operated, kind: Kind) -> None:
+    path, _, part = FIRST_STEPS[kind][0].partition("#")
+    assert f' id="{part}"' in world.page(path)
+    assert f"| `{kind}/<site>" in (PROJECT / "scrapyd" / "README.md").read_text("utf-8")
 
 
 def test_site_that_has_refused_us_says_until_when_and_why(world: Operated) -> None:

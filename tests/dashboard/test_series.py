@@ -30,7 +30,7 @@ def titles(database_url: str) -> Titles:
     node = SimpleNamespace(
         name="node1", database=ShortTransactions(database_url), has_database=True, has_frontier=False
     )
-    return Titles(SimpleNamespace(node=node), "/titles")  # type: ignore[arg-type]  # all that it needs
+    return Titles(SimpleNamespace(node=node), "/titles", {})  # type: ignore[arg-type]  # all that it needs
 
 
 def shown(page: Titles, *path: str, **values: str) -> str:

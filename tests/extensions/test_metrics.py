@@ -20,9 +20,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from moviecrawler.cluster.metrics import _Cluster
 from moviecrawler.cluster.state import EVENTS
+from moviecrawler.dashboard.site import MENU
 from moviecrawler.extensions import metrics
 from moviecrawler.extensions.metrics import COUNTERS, GAUGES
-from moviecrawler.monitors.alarm_store import Alarm, open_alarm_store
+from moviecrawler.monitors.alarm_store import FIRST_STEPS, Alarm, open_alarm_store
 from moviecrawler.replica.process import ReplicaProcess
 from tests.conftest import PROJECT
 from tests.crawling import crawl, reset
@@ -219,7 +220,10 @@ def test_alert_rules_are_whole_and_lead_to_the_runbook() -> None:
     for rule in alerts:
         assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
         assert rule["labels"]["severity"] in {"warning", "critical"}
-        assert rule["annotations"].keys() == {"summary", "runbook"}
+        assert rule["annotations"].keys() == {"summary", "runbook", "dashboard"}
+        kind, page = rule["annotations"]["runbook"], rule["annotations"]["dashboard"]
+        assert page == FIRST_STEPS.get(kind, (page,))[0]
+        assert page.partition("#")[0] in MENU
         assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
         assert set(re.findall(r'event="(\w+)"', rule["expr"])) <= set(EVENTS)
         # A number that was computed is shown as people read it.

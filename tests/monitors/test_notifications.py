@@ -66,7 +66,7 @@ def test_webhook_gets_json_that_chat_programs_show() -> None:
         assert send({"ALARM_WEBHOOK": hook.url}, ["opened", "recovered"]) == []
     opened, recovered = hook.messages
     assert opened == {
-        "text": "Alarm: blocks/imdb: imdb refused_us",
+        "text": f"Alarm: blocks/imdb: imdb refused_us. {ALARM.todo} Dashboard: /crawls#crawls. Runbook: scrapyd/README.md",
         "status": "opened",
         "alarm": "blocks/imdb",
         "kind": "blocks",
@@ -86,6 +86,7 @@ def test_mail_says_the_same() -> None:
     assert mail["Subject"] == "moviecrawler: Alarm: blocks/imdb"
     assert mail["To"] == "ops@example.org, other@example.org"
     assert "imdb refused_us" in mail.get_content()
+    assert ALARM.todo in mail.get_content()
     assert "sent by node7" in mail.get_content()
 
 
@@ -106,8 +107,9 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
     assert "movies" in posted
     assert "refused_us" in posted
     (telegram,) = [path for path in sent if path.startswith("/t0ken?chat=-100&text=Alarm%3A%20blocks/imdb")]
-    assert "refused%5C_us%0ARecovered" in telegram  # Markdown, escaped, both messages in one
-    assert json.loads(sent["/discord"])["content"].startswith("Alarm: blocks/imdb: imdb refused_us\nRecovered")
+    assert "README.md%0ARecovered" in telegram
+    assert "refused%5C_us" in telegram  # Markdown, escaped, both messages in one
+    assert json.loads(sent["/discord"])["content"].startswith("Alarm: blocks/imdb: imdb refused_us. Wait;")
 
 
 @pytest.mark.filterwarnings("ignore:sentry_sdk.configure_scope is deprecated:DeprecationWarning")
