@@ -129,6 +129,9 @@ class LimitedRequest(Request):
     def process(self) -> None:
         service = unquote_to_bytes(self.path[1:].partition(b"/")[0])
         form, self._form = self._form, b""
+        # Of all answers, also of logs, which hold what sites and spiders wrote.
+        self.setHeader(b"X-Content-Type-Options", b"nosniff")
+        self.setHeader(b"X-Frame-Options", b"DENY")
         if len(form) > _FORM_BYTES and self.path != _UPLOAD:
             self._too_large, self._limit = True, _FORM_BYTES
         if self.role is None and self.path.strip(b"/") not in _OPEN:

@@ -81,6 +81,10 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     dead_at: float = 0.0
     """Seconds since 1970 at which its lease ends."""
 
+    def heard_ago(self, now: float, lease_seconds: float) -> float:
+        """Return seconds since its last heartbeat."""
+        return max(0.0, now - (self.dead_at - lease_seconds))
+
 
 class Start(msgspec.Struct, frozen=True):
     """One start of a job."""

@@ -135,7 +135,7 @@ class ClusterResource(Resource):
 
     def with_headers(self, code: int, content: bytes, kind: str) -> Answer:
         """Return an answer with the headers that all answers have."""
-        usual = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Allow": self.methods}
+        usual = {"Cache-Control": "no-store", "Allow": self.methods}
         return Answer(code, content, {"Content-Type": kind, **usual})
 
     @cached_property
@@ -338,12 +338,11 @@ class Nodes(ClusterResource):
 
     def _node(self, node: NodeInfo, now: float, running: list[str]) -> dict[str, Any]:
         facts = msgspec.to_builtins(node)
-        lease = self.node.options.lease_seconds
         return {
             **{name: facts[name] for name in ("id", "name", "url", "slots", "draining", "memory", "processes")},
             "running": running,
             "up_seconds": round(now - node.started_at, 1),
-            "heard_seconds_ago": round(max(0.0, now - (node.dead_at - lease)), 1),
+            "heard_seconds_ago": round(node.heard_ago(now, self.node.options.lease_seconds), 1),
         }
 
 

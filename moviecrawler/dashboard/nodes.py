@@ -22,7 +22,7 @@ class Nodes(Page):
         lease = self.node.options.lease_seconds
         rows: list[dict[str, Any]] = []
         for node in nodes:
-            heard = max(0.0, now - (node.dead_at - lease))
+            heard = node.heard_ago(now, lease)
             state = "draining" if node.draining else "late" if heard > _LATE_PART * lease else "up"
             rows.append({"node": node, "heard": heard, "state": state, "up": now - node.started_at})
         return {

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.filters import do_filesizeformat
 
 from moviecrawler.clock import utc_text
 from moviecrawler.cluster.webservice import local_time
@@ -35,7 +36,6 @@ FINER_SCORES = {
 }
 NONE = "\N{EN DASH}"
 """Stands for an unknown figure, which is not 0."""
-_KIB = 1024
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _FEW = 10
 _A_TENTH = 0.1
@@ -97,16 +97,9 @@ def size(count: float | None) -> str:
     """Return bytes.
 
     >>> size(512), size(1536), size(300 * 1024**2)
-    ('512 B', '1.5 KB', '300 MB')
+    ('512 Bytes', '1.5 KiB', '300.0 MiB')
     """
-    if count is None:
-        return NONE
-    amount, unit = float(count), "B"
-    for larger in ("KB", "MB", "GB", "TB"):
-        if amount < _KIB:
-            break
-        amount, unit = amount / _KIB, larger
-    return f"{amount:.1f} {unit}" if amount < _FEW and unit != "B" else f"{amount:.0f} {unit}"
+    return NONE if count is None else do_filesizeformat(count, binary=True)
 
 
 def when(at: float | datetime | None) -> str:

@@ -59,6 +59,7 @@ class Titles(Page):
             "series_of": request.attempt(series_of, self.node.database, ids, otherwise={}) if ids else {},
             "has_more": len(found) > _ROWS and (not text or page < _LAST),
             "page": page,
+            "after": request.value("after"),
         }
 
     def _one(self, request: PageRequest) -> dict[str, Any]:

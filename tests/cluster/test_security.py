@@ -277,6 +277,9 @@ def test_pages_show_hostile_names_as_text(node: Node) -> None:
     assert answers[0].headers["X-Frame-Options"] == "DENY"
     assert "default-src 'none'" in answers[0].headers["Content-Security-Policy"]
     assert "<img" not in urllib.parse.quote(done["log_url"])
+    for path in (done["log_url"].lstrip("/"), "logs/", "listjobs.json", "nothing"):
+        headers = node.get(path).headers
+        assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY"), path
     assert node.get(done["log_url"].lstrip("/")).code == 200
     reflected = node.request("", headers={"x-forwarded-prefix": '"><img src=x>'}).text
     assert "<img" not in reflected
