@@ -23,7 +23,7 @@ def test_silence_is_told_once_and_then_reminded_of(replica: ReplicaProcess, tmp_
     told = [message["status"] for message in hook.messages if message["alarm"] == "stalled/imdb"]
     assert told[0] == "opened"
     assert 1 <= told.count("reminder") <= 8
-    assert hook.messages[0]["text"].endswith("although there is something to fetch")
+    assert "although there is something to fetch" in hook.messages[0]["text"]
 
 
 def test_store_that_can_not_be_used_is_said_once_and_the_crawl_goes_on(replica: ReplicaProcess, tmp_path: Path) -> None:
