@@ -54,8 +54,6 @@ def spider_settings(options: NodeOptions, job: Job) -> dict[str, str]:
     if job.start > 1:
         append_log_line(path, f"{START_WORD} {job.start} of this job, on {options.node_name}")
     given = {"FRONTIER_NODE": options.node_name, "FRONTIER_RUN": job.run}
-    if options.max_pages:
-        given["FRONTIER_MAX_PAGES"] = str(options.max_pages)
     if job.queued_at:
         given["FRONTIER_ASKED_AT"] = f"{job.queued_at:.3f}"
     given |= job.settings

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _SCRAPYD_OWN = {"application", "webroot", "dbs_dir"}
 """Options that Scrapyd itself reads."""
-_GONE = dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again")
+_GONE = {
+    **dict.fromkeys(("eggs_bucket", "eggs_prefix"), "eggs are in Redis; remove it, and deploy each project again"),
+    "max_pages": "set FRONTIER_MAX_PAGES in the node's environment",
+}
 """Options of former versions, and what to do instead."""
 
 
@@ -63,8 +66,6 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     """Seconds that a spider's event loop may stand still, until the spider is killed and its job is started again."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
-    max_pages: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
-    """FRONTIER_MAX_PAGES of jobs that don't set it. 0 for no limit."""
 
     max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
     finished_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000

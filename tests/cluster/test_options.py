@@ -114,6 +114,7 @@ def test_node_does_not_start_with_what_it_could_not_use_later(
         ),
         ("items_dir", "items", "sets items_dir, which a node"),
         ("poller", "elsewhere.Poller", "sets poller, which a node"),
+        ("max_pages", "9", "^max_pages is gone: set FRONTIER_MAX_PAGES in the node's environment$"),
         ("eggs_bucket", "eggs", "^eggs_bucket is gone: eggs are in Redis; remove it, and deploy"),
     ],
 )
