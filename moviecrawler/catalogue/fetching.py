@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -13,7 +12,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http.request import NO_CALLBACK
 
 from moviecrawler.configuration import user_agent
-from moviecrawler.datasets.downloads import Downloads, fetch
+from moviecrawler.datasets.downloads import Downloads, expect_parts, fetch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -77,6 +76,7 @@ class _FetchSpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield nothing: the work asks the downloader."""
+        expect_parts(self.crawler)
         fetcher = Fetcher(partial(fetch, self.crawler), self.settings.getint("DATASET_PART"))
         try:
             await self.work(fetcher)
@@ -89,20 +89,14 @@ class _FetchSpider(scrapy.Spider):
 def run_fetching(settings: BaseSettings, work: Callable[[Fetcher], Awaitable[None]]) -> None:
     """Run what fetches, in a crawl of its own; once in a process, as Twisted's reactor can't be started again.
 
-    Raises what the work raises. Warnings are logged, and all that `--loglevel` asks for. Ctrl-C ends it at once; what was
-    fetched by then is gone on with the next time.
+    Raises what the work raises. Warnings are logged, and all that `--loglevel` asks for. Signals are left to the caller.
     """
     settings = settings.copy()
     settings.set("LOG_LEVEL", "WARNING", priority="project")
     process = AsyncCrawlerProcess(cast("Settings", settings))
     crawler = process.create_crawler(_FetchSpider)
     crawling = process.crawl(crawler, work=work)
-    # Otherwise the reactor may swallow a KeyboardInterrupt.
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        process.start(install_signal_handlers=False)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    process.start(install_signal_handlers=False)
     crawling.result()
     assert isinstance(crawler.spider, _FetchSpider)  # noqa: S101 - for mypy
     if crawler.spider.error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("import", "status", "boost", "due", "review", "rematch")
 _SOURCES = ("imdb", "episodes", "tmdb", "wikidata", "csv")
+_KINDS = "movie"
+"""What `--kinds` is when nobody gives it."""
 _PART = 25_000
 """Rows that are imported together: much faster than fewer, and some 30 MB."""
 _DAY = 86_400
@@ -94,6 +97,9 @@ class Catalogue(Console):
             )
             return
         source = _source(arguments, opts.origin, self.settings)
+        # Ctrl-C ends it at once, also while the database loads a part, or Twisted's reactor runs, which may swallow a
+        # KeyboardInterrupt. What was fetched and loaded by then is gone on with the next time.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is one table of episodes, whatever they were read from.
         is_one = opts.origin is None or isinstance(source, ImdbEpisodes)
         name = source.name if is_one else f"{source.name} {opts.origin}"
@@ -119,15 +125,14 @@ class Catalogue(Console):
         if done is not None:
             store.hasten_series(utc_now())
         damaged = f"; {source.damaged:,} damaged rows were left out" if source.damaged else ""
-        _show(
-            {"source": name, "unchanged": done is None, **made, "damaged": source.damaged},
-            [
-                f"{name} has not changed since the last import"
-                if done is None
-                else f"{name}: {told.format(**made)}{damaged}"
-            ],
-            as_json=opts.json,
-        )
+        lines = [
+            f"{name} has not changed since the last import"
+            if done is None
+            else f"{name}: {told.format(**made)}{damaged}"
+        ]
+        if isinstance(source, ImdbDatasets) and opts.kinds == _KINDS:
+            lines.append("only films were asked for; --kinds movie,series takes series, too")
+        _show({"source": name, "unchanged": done is None, **made, "damaged": source.damaged}, lines, as_json=opts.json)
 
     def _status(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:  # noqa: ARG002 - as all
         now = utc_now()

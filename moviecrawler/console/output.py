@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from scrapy.commands import ScrapyCommand
 
+_INTERRUPTED = 130
+"""The exit code by which shells know Ctrl-C."""
+
 
 class Console:
     """The work of one command, which `commands/` declares."""
@@ -47,6 +50,9 @@ class Console:
                 raise UsageError(printable(str(error)), print_help=False) from error
             except (MovieCrawlerError, OSError) as error:
                 self.fail(str(error))
+            except KeyboardInterrupt:
+                self.fail("interrupted")
+                self.exitcode = _INTERRUPTED
         return self.exitcode
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.exceptions import DownloadCancelledError, StopDownload
 from scrapy.http.request import NO_CALLBACK
 
 from moviecrawler.errors import MovieCrawlerError
@@ -37,10 +38,16 @@ _ABANDONED_SECONDS = 24 * 3600.0
 """After which a part that hasn't grown is that of a process that was killed."""
 _BLOCK = 1 << 20
 _MB = 1_000_000
+_MOST_AT_ONCE = 1 << 30
+"""Bytes of a file that a server gives only as a whole: it stands in memory, for a moment twice."""
+_SECONDS_TO_ANSWER = 60.0
+_LEAST_SPEED = 256 * 1024
+"""Bytes a second at which a whole file has to come; about the same is asked of a part by DATASET_PART and DOWNLOAD_TIMEOUT."""
 _MISSING = frozenset({403, 404, 410})
 """Statuses of a file that isn't there; a bucket that may not be listed says 403."""
 _ANSWERS = [status for status in range(200, 600) if status not in {301, 302, 303, 307, 308}]
 """Statuses that come here, whatever they say. Redirects are followed."""
+_RANGE = re.compile(rb"bytes=(\d+)-(\d+)")
 _CONTENT_RANGE = re.compile(r"^bytes (\d+)-(\d+)/(\d+)$")
 
 
@@ -70,6 +77,8 @@ class RangedDownload:
         """Bytes of the whole file; None until the server has told."""
         self.have = 0
         """Bytes of it that were fetched, as of the last answer that was taken in. Files may be renamed at any moment."""
+        self.whole: int | None = None
+        """Bytes of the whole file, when the server gives no parts of it."""
         self._restarts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, thread_local=False)
@@ -86,6 +95,8 @@ class RangedDownload:
 
     def headers(self, most: int | None = None) -> dict[str, str]:
         """Return the headers that ask for the next part, or `most` bytes of it, or for nothing if the file has not changed."""
+        if self.whole is not None:
+            return {"Accept-Encoding": "identity"}
         start = self._have()
         last = start + min(self.part, most or self.part) - 1
         headers = {"Range": f"bytes={start}-{last}", "Accept-Encoding": "identity"}
@@ -108,6 +119,12 @@ class RangedDownload:
         if status == 416 and have:  # noqa: PLR2004 - what we have is longer than the file now is
             self._restart()
             return False
+        if status == 200 and not body and headers.get("content-length", "0") != "0":  # noqa: PLR2004 - see `_stop_whole`
+            if have:
+                self._restart()  # it has changed since the last part
+            else:
+                self._take_whole(int(headers["content-length"]))
+            return False
         if status == 200:  # noqa: PLR2004 - no ranges here, or the file has changed since the last part
             self._clear()
             return self._append(body, headers.get("etag"), total=len(body))
@@ -125,6 +142,15 @@ class RangedDownload:
         if not have:
             self._check_room()
         return self._append(body, headers.get("etag"), total=int(given[3]))
+
+    def _take_whole(self, size: int) -> None:
+        """Have the whole file asked for, as the server gives no parts of it."""
+        if size > _MOST_AT_ONCE:
+            raise DownloadError(
+                f"{self.path.name} has {size / _MB:,.0f} MB, of which the server gives no parts; use one that heeds Range"
+            )
+        self.total = self.whole = size
+        self._check_room()
 
     def _check_room(self) -> None:
         free, needed = shutil.disk_usage(self.path.parent).free, self.total or 0
@@ -210,8 +236,11 @@ class Downloads:
     def next_request(self, most: int | None = None) -> Request:
         """Return the request for the next part of the file whose turn it is, or for `most` bytes of it."""
         url = self._waiting[0]
-        headers = self.files[url].headers(most)
-        return Request(url, headers=headers, meta=dict(self._meta), callback=NO_CALLBACK, dont_filter=True)
+        file, meta = self.files[url], dict(self._meta)
+        if file.whole is not None:
+            seconds = _SECONDS_TO_ANSWER + file.whole / _LEAST_SPEED
+            meta |= {"download_maxsize": file.whole, "download_timeout": seconds}
+        return Request(url, headers=file.headers(most), meta=meta, callback=NO_CALLBACK, dont_filter=True)
 
     async def accept(self, response: Response) -> None:
         """Keep the answer to the last request. Raises DownloadError for one that doesn't fit, or can't be kept."""
@@ -256,11 +285,30 @@ class Downloads:
             file.close()
 
 
+def expect_parts(crawler: Crawler) -> None:
+    """Have a crawl's downloader stop an answer that is more than the part that was asked for, before it comes.
+
+    Some servers ignore Range, and one that heeds it gives the whole of a file that has changed since the last part.
+    """
+    crawler.signals.connect(_stop_whole, signals.headers_received)
+
+
+def _stop_whole(body_length: object, request: Request) -> None:
+    asked = _RANGE.fullmatch(request.headers.get("Range") or b"")
+    if asked and isinstance(body_length, int) and body_length > int(asked[2]) - int(asked[1]) + 1:
+        raise StopDownload(fail=False)
+
+
 async def fetch(crawler: Crawler, request: Request) -> Response:
     """Return the answer to a request that a crawl's downloader sends. Raises DownloadError for whatever keeps it from us."""
     assert crawler.engine is not None  # noqa: S101 - a crawl that runs has one
     try:
         return await crawler.engine.download_async(request)
+    except DownloadCancelledError as error:
+        raise DownloadError(
+            f"{request.url} has more than DOWNLOAD_MAXSIZE bytes, and the server neither heeds Range nor says how many; set"
+            " DOWNLOAD_MAXSIZE above its size, all of which then stands in memory"
+        ) from error
     except Exception as error:
         raise DownloadError(f"{request.url}: {type(error).__name__}: {error}".rstrip(": ")) from error
 

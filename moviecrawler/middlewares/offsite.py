@@ -51,5 +51,8 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
         """Raise IgnoreRequest for a host that is none of the spider's `allowed_domains`, or that is asked by http."""
         super().process_request(request.replace(dont_filter=False) if request.dont_filter else request)
         url = urlparse_cached(request)
-        if url.scheme == "http" and self._http_hosts is not None and url.hostname not in self._http_hosts:
+        if url.scheme != "http":
+            return
+        led_by_https = any(before.startswith("https:") for before in request.meta.get("redirect_urls", ()))
+        if led_by_https or (self._http_hosts is not None and url.hostname not in self._http_hosts):
             raise IgnoreRequest(f"{url.hostname} is asked by https only")

@@ -13,7 +13,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from moviecrawler.clock import utc_now
 from moviecrawler.configuration import parse_choice
-from moviecrawler.datasets.downloads import DownloadError, Downloads, fetch, forget, version_of
+from moviecrawler.datasets.downloads import DownloadError, Downloads, expect_parts, fetch, forget, version_of
 from moviecrawler.datasets.joining import dataset_names, off_the_event_loop, read_chart, read_titles
 from moviecrawler.datasets.names import IdSet
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -241,6 +241,7 @@ class ImdbSpider(MovieSpider):
         """Return the request for the first part of the datasets; its callback fetches the others, and reads them."""
         home, folder = self.settings["IMDB_DATASETS_URL"].rstrip("/"), Path(self.settings["DATA_DIR"]) / "datasets"
         self.files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
+        expect_parts(self.crawler)
         self.downloads = Downloads(
             {f"{home}/{path.name}": path for path in self.files.values()},
             self.settings.getint("DATASET_PART"),

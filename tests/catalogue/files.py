@@ -54,8 +54,9 @@ class FileServer(Server):
                 serving.asked.append(asked)
                 status, given, body = serving.reply(asked)
                 self.send_response(status)
-                for name, value in {**given, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
+                for name, value in {"Content-Length": str(len(body)), **given}.items():
+                    if value:
+                        self.send_header(name, value)
                 self.end_headers()
                 if asked.path in serving.stalls:
                     self.wfile.write(body[: len(body) // 2])

@@ -14,6 +14,7 @@ from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from tests.catalogue.files import Asked, FileServer, Reply, fetched
 from tests.crawling import FAST, Finished, scrapy
+from tests.services.https import HttpsFront
 
 PART = 65_536
 ROWS = {
@@ -37,11 +38,12 @@ def server() -> Iterator[FileServer]:
         yield serving
 
 
-def import_episodes(server: FileServer, data: Path, database_url: str, **settings: str) -> Finished:
+def import_episodes(server: FileServer | HttpsFront, data: Path, database_url: str, **settings: str) -> Finished:
     given = {**FAST, "DATASET_PART": str(PART), "CONTACT": "https://example.org", **settings}
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     command = ("catalogue", "import", "episodes", "--from", server.url, *options)
-    return scrapy(*command, data=data, DATABASE_URL=database_url)
+    trusted = {"SSL_CERT_FILE": str(server.certificate)} if isinstance(server, HttpsFront) else {}
+    return scrapy(*command, data=data, DATABASE_URL=database_url, **trusted)
 
 
 def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_changed(
@@ -86,15 +88,42 @@ def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_
         ("/robots.txt", (503, {}, b""), "can't be fetched (HTTP status 503), so nothing is fetched there", 0),
         (f"/{EPISODES}", (503, {}, b""), "HTTP status 503", 4),
         (f"/{EPISODES}", (429, {"Retry-After": "3600"}, b""), "HTTP status 429", 1),
+        (
+            f"/{EPISODES}",
+            (200, {"Content-Length": "", "Connection": "close"}, bytes(PART + 2)),
+            "set DOWNLOAD_MAXSIZE",
+            1,
+        ),
     ],
 )
 def test_what_can_not_be_had_is_told_after_a_few_tries(
     server: FileServer, tmp_path: Path, database_url: str, path: str, reply: Reply, told: str, tries: int
 ) -> None:
     server.replies[path] = lambda _: reply
-    finished = import_episodes(server, tmp_path, database_url)
+    finished = import_episodes(server, tmp_path, database_url, DOWNLOAD_MAXSIZE=str(PART + 1))
     assert (finished.code, told in finished.log) == (1, True), finished.log
     assert server.paths == [f"/{EPISODES}"] * tries
+
+
+def test_a_server_that_gives_no_parts_gives_the_whole_file_however_large(
+    server: FileServer, tmp_path: Path, database_url: str
+) -> None:
+    body = server.files[f"/{BASICS}"]
+    server.replies[f"/{BASICS}"] = lambda _: (200, {}, body)
+    finished = import_episodes(server, tmp_path, database_url, DOWNLOAD_MAXSIZE=str(PART + 1))
+    assert (finished.code, finished.log) == (0, "")
+    assert (tmp_path / "datasets" / BASICS).read_bytes() == body
+    assert server.paths.count(f"/{BASICS}") == 2  # what tells so is not read to its end
+
+
+def test_a_redirect_from_https_to_http_is_not_followed(server: FileServer, tmp_path: Path, database_url: str) -> None:
+    moved = f"/moved/{EPISODES}"
+    server.files[moved] = server.files[f"/{EPISODES}"]
+    server.replies[f"/{EPISODES}"] = lambda _: (302, {"Location": server.url + moved}, b"")
+    with HttpsFront(server.url) as front:
+        finished = import_episodes(front, tmp_path, database_url)
+    assert (finished.code, "127.0.0.1 is asked by https only" in finished.log) == (1, True), finished.log
+    assert server.paths == [f"/{EPISODES}"]
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])

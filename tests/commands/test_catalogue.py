@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,8 +21,10 @@ from moviecrawler.catalogue.wikidata_import import BY_HAND_QUERY
 from moviecrawler.commands.catalogue import Command
 from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.catalogued import Catalogued, outcome, row
-from tests.crawling import Finished, counts, reset, scrapy
+from tests.crawling import Finished, counts, environment, reset, scrapy
+from tests.processes import start
 from tests.services.postgres import execute
+from tests.waiting import LONGEST, wait_for
 
 Run = Callable[..., Finished]
 
@@ -58,7 +61,9 @@ def test_datasets_are_imported_once_and_only_what_changed_again(
     assert highest > 90
     assert execute(database_url, "SELECT count(*) FROM title_sites") == [(3 * known,)]
     again = run("import", "imdb", replica=replica)
-    assert again.output == "imdb has not changed since the last import\n"
+    assert again.output == (
+        "imdb has not changed since the last import\nonly films were asked for; --kinds movie,series takes series, too\n"
+    )
     assert counts(replica)["statuses"]["304"] == 2
     # Another selection is another import, which touches no title that is there.
     fewer = run(*("import", "imdb", "--min-votes", "100000", "--years", "1990-", "--json"), replica=replica)
@@ -92,6 +97,20 @@ def test_a_broken_off_import_goes_on_where_it_was(run: Run, database_url: str, t
     execute(database_url, "DELETE FROM title_sites")
     assert json.loads(run(*arguments).output)["added"] == 20
     assert json.loads(run(*arguments).output)["unchanged"] is True
+
+
+def test_an_import_that_is_interrupted_ends_at_once_and_silently(database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "titles.csv").write_text("imdb_id,title,kind\ntt0000001,Dune,movie\n")
+    env = environment(tmp_path, None, DATABASE_URL=database_url)
+    log = tmp_path / "log"
+    with closing(Catalogued(database_url)) as store, store.transaction() as cursor, log.open("wb") as stderr:
+        cursor.execute("SELECT lock_titles()")
+        process = start(["catalogue", "import", "csv", "--from", "titles.csv"], env=env, cwd=tmp_path, stderr=stderr)
+        waits = "SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT granted AND datname = current_database()"
+        wait_for(lambda: execute(database_url, waits))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LONGEST) == -signal.SIGINT
+    assert log.read_text() == ""
 
 
 def test_status_shows_the_counts_and_how_long_all_takes(run: Run, database_url: str) -> None:

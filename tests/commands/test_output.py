@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -19,6 +20,8 @@ from scrapy.settings import BaseSettings
 from moviecrawler import commands
 from moviecrawler.frontier.keys import Keys
 from tests.crawling import environment, scrapy
+from tests.processes import start
+from tests.waiting import LONGEST
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,17 @@ def test_command_whose_output_is_closed_ends_quietly(
     assert "Traceback" not in ended.stderr
     assert "Broken pipe" not in ended.stderr
     assert ended.returncode == (1 if "wikidata" in arguments else 0)
+
+
+def test_command_that_is_interrupted_says_so_in_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "films.csv")
+    with (tmp_path / "log").open("wb") as log:
+        arguments = ["match", "films.csv", "--against", "titles.csv"]
+        process = start(arguments, env=environment(tmp_path, None), cwd=tmp_path, stderr=log)
+        with (tmp_path / "films.csv").open("w"):  # once the command reads it
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LONGEST) == 130
+    assert (tmp_path / "log").read_text() == "scrapy match: interrupted\n"
 
 
 def test_scoreboard_says_where_the_demo_s_movies_are(tmp_path: Path) -> None:
