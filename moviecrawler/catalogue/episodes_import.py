@@ -31,8 +31,7 @@ _TABLES = {
     "ratings": "imdb_id, rating, votes",
 }
 """The temporary tables, and the columns of what is copied into them."""
-_BEGIN = read_sql("episodes_begin.sql")
-_GONE, _CHANGED, _ADDED, _END = (read_sql(f"episodes_{step}.sql") for step in ("remove", "change", "add", "end"))
+_BEGIN, _END = read_sql("episodes_begin.sql"), read_sql("episodes_end.sql")
 _PART = 50_000
 """Rows that are copied at once: some 5 MB."""
 
@@ -100,10 +99,5 @@ def load_episodes(
                 cursor.copy_expert(f"COPY {table} ({_TABLES[table]}) FROM STDIN", lines)
             on_progress()
         whole = {f"{table}_whole": table not in source.damaged_tables for table in _TABLES}
-        cursor.execute("LOCK TABLE imdb_episodes IN SHARE ROW EXCLUSIVE MODE")  # readers go on; another import waits
-        counts = {}
-        for step, sql in (("removed", _GONE), ("changed", _CHANGED), ("added", _ADDED)):
-            cursor.execute(sql, whole)
-            counts[step] = cursor.rowcount
-        cursor.execute(_END, {"source": name, "version": version, "now": now})
-    return ImportedEpisodes(**counts)
+        cursor.execute(_END, {**whole, "source": name, "version": version, "now": now})
+        return ImportedEpisodes(*cursor.fetchone())

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from moviecrawler.database.connection import Database
     from moviecrawler.items import Site
 
-_WANTED = read_sql("wanted.sql")
 _RIVALS = read_sql("rivals.sql")
 _KNOWN = read_sql("known.sql")
 _MOST_RIVALS = 10
@@ -39,7 +38,7 @@ def wanted_titles(cursor: Any, site: Site, titles: Collection[int]) -> dict[int,
     for row in cursor.fetchall():
         rivals.setdefault(row.of_title, []).append(row.title_id)
     known = {title for others in rivals.values() for title in others}
-    cursor.execute(_WANTED, {"titles": sorted(known.union(titles))})
+    cursor.execute(_KNOWN, {"titles": sorted(known.union(titles))})
     rows = {row.title_id: row for row in cursor.fetchall()}
     return {
         title: _facts(rows[title], [_facts(rows[other]) for other in rivals.get(title, [])])
@@ -54,27 +53,16 @@ def known_titles(store: Database) -> Iterator[Title]:
         cursor.execute("SET LOCAL statement_timeout = 0")  # it is as long as whoever reads takes
         with cursor.connection.cursor("known_titles", cursor_factory=NamedTupleCursor) as rows:
             rows.itersize = _KNOWN_AT_ONCE
-            rows.execute(_KNOWN)
+            rows.execute(_KNOWN, {"titles": None})
             for row in rows:
                 yield prepare("imdb", _facts(row))
 
 
 def _facts(row: Any, rivals: list[TitleFacts] | None = None) -> TitleFacts:
-    """Return what a row of either query says. Votes that no page told are about as many as the datasets' make of the popularity."""
-    votes = row.votes
-    if votes is None and row.votes_popularity is not None:
-        votes = votes_of_popularity(row.votes_popularity)
-    return TitleFacts(
-        imdb_id=row.imdb_id,
-        title=row.title,
-        original_title=row.original_title,
-        kind=row.kind,
-        year=row.year,
-        end_year=row.end_year,
-        season_count=row.season_count,
-        runtime_minutes=row.runtime_minutes,
-        directors=row.directors or [],
-        other_titles=row.other_titles or [],
-        votes=votes,
-        rivals=rivals or [],
-    )
+    """Return what a row says. Votes that no page told are about as many as the datasets' make of the popularity."""
+    facts = row._asdict()
+    del facts["title_id"]
+    popularity = facts.pop("votes_popularity")
+    if facts["votes"] is None and popularity is not None:
+        facts["votes"] = votes_of_popularity(popularity)
+    return TitleFacts(**facts, rivals=rivals or [])

@@ -11,7 +11,6 @@ is refused.
 
 from __future__ import annotations
 
-import csv
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.spreadsheets import read_rows, shown
 from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.urls import parse_title_id, part_of_series
@@ -43,7 +43,6 @@ SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb ?tmdb_series WHERE {
 }
 """
 """What to run at https://query.wikidata.org, to be saved as CSV."""
-_COLUMNS = frozenset({"imdb", *PROPERTIES})
 _EDITED = 0.001
 """Part of the rows that people may change while the service is asked; its servers are seconds apart from each other too."""
 _LOST = 0.1
@@ -68,31 +67,19 @@ def count_query(column: str) -> str:
 
 
 def read_crosswalk(lines: Iterable[str], name: str) -> list[Mapping[str, str]]:
-    """Return the rows of a CSV, by column, of which one is `imdb`; lines keep their ends. Columns we don't know are dropped.
+    """Return the rows of a CSV, by column, of which one is `imdb`; lines keep their ends.
 
-    Raises ExtractionError when it was broken off, or is something else.
+    Raises ExtractionError when it was broken off, and ConfigurationError when it is something else.
     """
-    reader = csv.reader(_whole(lines, name), strict=True)
-    try:
-        header = [column.strip().lstrip("?").casefold() for column in next(reader, [])]
-        if "imdb" not in header or not _COLUMNS & set(header) - {"imdb"}:
-            raise ExtractionError(
-                "crosswalk",
-                name,
-                f"columns {', '.join(header)!r}; needed are imdb and one of {', '.join(sorted(PROPERTIES))}",
-            )
-        rows: list[Mapping[str, str]] = []
-        for cells in reader:
-            if len(cells) != len(header):
-                raise ExtractionError(
-                    "crosswalk",
-                    name,
-                    f"line {reader.line_num} has {len(cells)} columns, not {len(header)}: it was broken off",
-                )
-            rows.append({column: cell for column, cell in zip(header, cells, strict=True) if column in _COLUMNS})
-    except csv.Error as error:
-        raise ExtractionError("crosswalk", name, f"line {reader.line_num}: {error}") from error
-    return rows
+
+    def columns_of(header: list[str]) -> list[str]:
+        columns = [column.lstrip("?") for column in header]
+        if "imdb" not in columns or not PROPERTIES.keys() & set(columns):
+            needed = f"needed are imdb and one of {', '.join(sorted(PROPERTIES))}"
+            raise ConfigurationError(f"{name} has the columns {shown(', '.join(columns))}; {needed}")
+        return columns
+
+    return [row for row, _ in read_rows(_whole(lines, name), name, columns_of)]
 
 
 def _whole(lines: Iterable[str], name: str) -> Iterator[str]:

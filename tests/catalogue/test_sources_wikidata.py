@@ -17,7 +17,7 @@ from moviecrawler.catalogue.wikidata_import import (
     read_crosswalk,
 )
 from moviecrawler.datasets.downloads import DownloadError
-from moviecrawler.errors import ExtractionError
+from moviecrawler.errors import ExtractionError, MovieCrawlerError
 from tests.catalogue.files import Asked, FileServer, Reply, fetched
 
 TRACE = (
@@ -93,8 +93,8 @@ def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
         ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\n" + TRACE, "time limit"),
         ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002,m/la", "inside a line"),
         ("imdb,rottentomatoes\r\ntt0000001,m/salt", "inside a line"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 columns"),
-        ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 columns"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt\r\ntt0000002\r\n", "line 3 has 1 cells, not 2"),
+        ("imdb,rottentomatoes\r\ntt0000001,m/salt,x\r\n", "line 2 has 3 cells, not 2"),
         ('imdb,rottentomatoes\r\ntt0000001,"m/sa\r\n', "line"),
         ("<html><body>502</body></html>\n", "columns"),
         ("imdb,director\r\ntt0000001,Levin\r\n", "needed are imdb and one of"),
@@ -102,9 +102,9 @@ def test_an_id_that_is_given_twice_counts_less(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_that_is_not_whole_is_refused(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ExtractionError, match=told):
+    with pytest.raises(MovieCrawlerError, match=told):
         saved(tmp_path, text).version()
-    with pytest.raises(ExtractionError, match=told):
+    with pytest.raises(MovieCrawlerError, match=told):
         list(saved(tmp_path, text).rows())
 
 
