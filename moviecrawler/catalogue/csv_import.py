@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.comparing import BY_HAND
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, read_values, shown
 from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
 
-LARGEST_ID = 2**31 - 1
-"""What the catalogue's numbers hold."""
 _LONGEST_CELL = 1_000
 """Letters: some more than the longest title there is."""
 _LINE_END = re.compile(r"\s*[\t\r\n]\s*")

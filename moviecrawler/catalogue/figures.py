@@ -178,11 +178,3 @@ def reviews(store: Transactions, limit: int, after: ReviewPlace | None = None) -
     with store.transaction() as cursor:
         cursor.execute(_REVIEWS, {**(after or _FIRST)._asdict(), "limit": limit})
         return [Review(*row) for row in cursor.fetchall()]
-
-
-def imported_rows(store: CatalogueStore, source: str) -> int | None:
-    """Return how many rows a source had when all of it was imported last; None when it never was."""
-    with store.transaction() as cursor:
-        cursor.execute("SELECT rows_done FROM imports WHERE source = %s AND finished_at IS NOT NULL", (source,))
-        found = cursor.fetchone()
-    return None if found is None else int(found.rows_done)

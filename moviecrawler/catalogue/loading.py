@@ -61,6 +61,14 @@ def begin_import(store: CatalogueStore, source: str, version: str) -> int | None
     return None if found.finished_at is not None else int(found.rows_done)
 
 
+def imported_rows(store: CatalogueStore, source: str) -> int | None:
+    """Return how many rows a source had when all of it was imported last; None when it never was."""
+    with store.transaction() as cursor:
+        cursor.execute("SELECT rows_done FROM imports WHERE source = %s AND finished_at IS NOT NULL", (source,))
+        found = cursor.fetchone()
+    return None if found is None else int(found.rows_done)
+
+
 def load(
     store: CatalogueStore, source: str, version: str, rows: Sequence[ImportRow], rows_done: int, now: datetime
 ) -> Imported:

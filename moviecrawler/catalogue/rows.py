@@ -1,11 +1,10 @@
-"""What sources of titles yield, which of it is taken, what is known of a title, and which lists say what is popular. Pure."""
+"""What sources of titles yield, what is known of a title, and which lists say what is popular. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site, TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
@@ -27,6 +26,10 @@ IdSource = Literal["guess", "list", "sitemap", "joined", "wikidata", "page", "gi
 `guess`: made of the title by an older version, and found right by its page. `list`, `sitemap`: the site lists it, and the title fits. `joined`:
 its record is taken for this title's (`catalogue.matching.join`). `page`: its own page names the IMDb id. `given`: by hand.
 """
+
+
+LARGEST_ID = 2**31 - 1
+"""What the catalogue's numbers hold."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,38 +61,6 @@ class ImportRow:
     """Where the two ids come from."""
     id_confidence: float = 0.0
     """What `catalogue.matching` counts for that evidence, such as 2 for Wikidata and 4 for an id given by hand."""
-
-
-@dataclass(slots=True, kw_only=True, frozen=True)
-class Selection:
-    """Filters; all of them apply. `str` of it is a part of an import's version, as another selection is another import."""
-
-    kinds: frozenset[TitleKind] = frozenset({"movie"})
-    min_votes: int = 0
-    """On IMDb, which shows none below 5. 0 takes unrated titles too."""
-    first_year: int | None = None
-    last_year: int | None = None
-    """Titles without a year are taken only when neither is given."""
-
-    def __post_init__(self) -> None:
-        if not self.kinds:
-            raise ConfigurationError("no kind of title is selected; name one, such as movie")
-        if self.min_votes < 0:
-            raise ConfigurationError(f"at least {self.min_votes} votes; give 0 or more")
-        if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
-            raise ConfigurationError(f"years from {self.first_year} to {self.last_year}; give the earlier one first")
-
-    def takes_year(self, year: int | None) -> bool:
-        """Return whether titles of that year are taken."""
-        if self.first_year is None and self.last_year is None:
-            return True
-        if year is None:
-            return False
-        return (self.first_year or year) <= year <= (self.last_year or year)
-
-    def __str__(self) -> str:
-        years = f"{self.first_year or ''}-{self.last_year or ''}"
-        return f"kinds={','.join(sorted(self.kinds))} votes={self.min_votes} years={years}"
 
 
 @dataclass(slots=True, kw_only=True)

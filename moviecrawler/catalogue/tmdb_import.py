@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
-from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.datasets.downloads import DownloadError, MissingFileError, version_of
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of

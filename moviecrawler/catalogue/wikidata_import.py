@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.comparing import WIKIDATA
-from moviecrawler.catalogue.csv_import import LARGEST_ID
 from moviecrawler.catalogue.file_source import FileSource
-from moviecrawler.catalogue.rows import ImportRow
+from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import read_rows, shown
 from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError

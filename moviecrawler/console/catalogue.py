@@ -19,11 +19,10 @@ from tqdm import tqdm
 from moviecrawler.catalogue.csv_import import CsvTitles
 from moviecrawler.catalogue.episodes_import import ImdbEpisodes, ImportedEpisodes, load_episodes
 from moviecrawler.catalogue.fetching import run_fetching
-from moviecrawler.catalogue.figures import due, figures, imported_rows, reviews
-from moviecrawler.catalogue.imdb_import import ImdbDatasets
+from moviecrawler.catalogue.figures import due, figures, reviews
+from moviecrawler.catalogue.imdb_import import ImdbDatasets, Selection
 from moviecrawler.catalogue.lanes import FRESH_FOR, DeficitRoundRobin, Outlook, Shares, outlook
-from moviecrawler.catalogue.loading import Imported, begin_import, end_import, load
-from moviecrawler.catalogue.rows import Selection
+from moviecrawler.catalogue.loading import Imported, begin_import, end_import, imported_rows, load
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.catalogue.tmdb_import import HOME as TMDB
 from moviecrawler.catalogue.tmdb_import import TmdbExport

@@ -12,7 +12,7 @@ import pytest
 from moviecrawler.catalogue import lanes, people, slugs, tmdb_import
 from moviecrawler.catalogue import normalise as normalise_module
 from moviecrawler.catalogue.matching import join, verify
-from moviecrawler.catalogue.normalise import normalise, similar, sound
+from moviecrawler.catalogue.normalise import similar, sound
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
 from moviecrawler.items import Credit, Movie, OtherTitle, Score
@@ -156,11 +156,6 @@ def test_a_director_is_recognised_in_another_script() -> None:
 )
 def test_spellings_are_told_from_other_words(one: str, other: str, expected: bool) -> None:
     assert similar(one, other) is similar(other, one) is expected
-
-
-@pytest.mark.parametrize("title", ["Godfather, The", "The Godfather", "GODFATHER", "A Godfather (1972)"])
-def test_an_article_may_stand_behind(title: str) -> None:
-    assert normalise(title) == "godfather"
 
 
 # --- Slugs ------------------------------------------------------------------------------------------------------------

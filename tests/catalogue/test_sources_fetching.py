@@ -43,7 +43,7 @@ def import_episodes(server: FileServer | HttpsFront, data: Path, database_url: s
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     command = ("catalogue", "import", "episodes", "--from", server.url, *options)
     trusted = {"SSL_CERT_FILE": str(server.certificate)} if isinstance(server, HttpsFront) else {}
-    return scrapy(*command, data=data, DATABASE_URL=database_url, **trusted)
+    return scrapy(*command, data=data, replica=None, DATABASE_URL=database_url, **trusted)
 
 
 def test_files_are_fetched_in_parts_with_an_honest_name_and_then_only_when_they_changed(

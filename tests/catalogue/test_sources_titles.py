@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from moviecrawler.catalogue.csv_import import CsvTitles
-from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets
+from moviecrawler.catalogue.imdb_import import BASICS, RATINGS, ImdbDatasets, Selection
 from moviecrawler.catalogue.lanes import popularity_of_tmdb, popularity_of_votes
-from moviecrawler.catalogue.rows import ImportRow, Selection
+from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.tmdb_import import TmdbExport, file_name
 from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
@@ -87,21 +87,6 @@ def test_another_selection_is_another_version(tmp_path: Path) -> None:
     origin = datasets(tmp_path)
     versions = {ImdbDatasets(origin, tmp_path, selection=Selection(min_votes=votes)).version() for votes in (0, 5)}
     assert len(versions) == 2
-
-
-def test_the_datasets_are_fetched_and_then_only_when_they_changed(server: FileServer, tmp_path: Path) -> None:
-    origin = Path(datasets(tmp_path / "origin"))
-    server.files = {f"/d/{name}": (origin / name).read_bytes() for name in (BASICS, RATINGS)}
-    source = fetched(ImdbDatasets(f"{server.url}/d/", tmp_path / "data"))
-    first = source.version()
-    assert len(list(source.rows())) == 4
-    server.asked.clear()
-    again = fetched(ImdbDatasets(f"{server.url}/d", tmp_path / "data"))
-    assert again.version() == first
-    assert [asked.headers.get("if-none-match") is not None for asked in server.asked if "robots" not in asked.path] == [
-        True,
-        True,
-    ]
 
 
 def test_a_damaged_row_is_counted_and_left_out_and_a_file_full_of_damage_refused(tmp_path: Path) -> None:

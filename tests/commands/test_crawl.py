@@ -17,17 +17,11 @@ from tests.crawling import counts, scrapy
         ([], "name one spider"),
         (["imbd"], "no spider 'imbd'; there are imdb, metacritic, rottentomatoes"),
         (["imdb", "-a", "lst=top"], "unknown argument 'lst'"),
-        (["imdb", "-a", "ids=0111161"], "'0111161' is not a title of imdb; give an id such as tt0111161"),
-        (["imdb", "-a", "file=missing.txt"], "'missing.txt' can't be read"),
-        (["imdb", "-a", "limit=-1"], "limit is '-1'"),
         (["imdb", "-s", "IMDB_URL=localhost:8000"], "IMDB_URL is 'localhost:8000'"),
         (["imdb", "-s", "DATA_DIR=/proc/nowhere"], "DATA_DIR is '/proc/nowhere'"),
-        (["imdb", "-s", "CONTACT=\u00fc@example.com"], "CONTACT is"),
-        (["imdb", "-s", "STORE_BATCH_ITEMS=many"], "STORE_BATCH_ITEMS is 'many'"),
         (["imdb", "-s", "PROXY_POOLS=http://me:pw@h:1"], "PROXY_POOLS is neither JSON nor a file"),
         (["imdb", "-s", f"DATA_DIR={__file__}"], "nothing can be written"),
         (["metacritic", "-a", "list=best"], "list is 'best'"),
-        (["rottentomatoes", "-a", "list=search?q=x"], "list is 'search?q=x'"),
     ],
 )
 def test_mistake_is_one_sentence_and_sends_nothing(
