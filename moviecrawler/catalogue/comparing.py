@@ -1,18 +1,8 @@
 """What two titles of different sites have in common, and how far that says that they are one: points with reasons. Pure.
 
-Evidence adds up: equal IMDb ids 4; an id given by hand 4, from Wikidata 2, from the site's own lists ¼; an equal title, or one
-under which it is known too, 1, similar ones ½, one inside the other ¼; the same year 1, a year after IMDb's ¾ (films are shown at
-festivals first), between two other sites ½, a year before IMDb's or two years after it ¼; the same director 1½; the same
-runtime ½, about the same ¼. Another number in the title, other directors, runtimes a fifth apart and years further apart
-count -1, runtimes a tenth apart -½; a runtime that only IMDb lacks -¼, fewer than 1,000 votes on IMDb -¼ and fewer than
-100 -1, unless the director is the same: sites with reviews seldom have such films, and their namesakes are many.
-
-Of series, creators count as directors do, and a year in the run that the other site gives counts ½, as does the same number
-of seasons; numbers far apart count -½. One that began at another time, outside the run, is never accepted without an id: shows
-begin again under the same name, by the same people even.
-
-A pair is accepted from 1½ on, with an id or a title that fits: never on a title alone, never with other directors, never
-when IMDb ids or kinds contradict each other. The weaker the title, the more else must agree; see `_is_sure`.
+Evidence adds up; README.md has what each piece of it counts, as the constants here do. A pair is accepted from ACCEPTED_FROM on, with an id or a
+title that fits: never on a title alone, never with other directors, never when IMDb ids or kinds contradict each other. The weaker the
+title, the more else must agree; see `_is_sure`. A series that began at another time, outside the run, is never accepted without an id.
 """
 
 from __future__ import annotations

@@ -125,32 +125,30 @@ def _decide(records: Sequence[Title], titles: Sequence[Title], pairs: Sequence[P
 
     def linked(number: int) -> Linked:
         """Return what is told of a record: the title it is, or what the likeliest title lacks."""
-        chosen = linked_to.get(number)
-        others = [
-            Other(imdb_id=str(titles[pair.b - len(records)].imdb_id), score=pair.match.score)
-            for pair in candidates[number]
-            if pair is not chosen
-        ]
-        if chosen is not None:
-            imdb_id = titles[chosen.b - len(records)].imdb_id
-            match = chosen.match
-            return Linked(
-                imdb_id=imdb_id, decision="accepted", score=match.score, reasons=match.reasons, others=others[:_OTHERS]
-            )
-        if not others:
+        mine, chosen = candidates[number], linked_to.get(number)
+        if not mine:
             return Linked()
-        left = [pair for pair in candidates[number] if may_join(number, pair.b)]
-        likeliest = next((pair for pair in left if pair.match.decision != "refused"), None)
-        if likeliest is None:
-            best = candidates[number][0].match
+        left = [pair for pair in mine if may_join(number, pair.b)]
+        undecided = next((pair for pair in left if pair.match.decision != "refused"), None)
+        decision: Decision
+        if chosen is not None:
+            pair, decision, why = chosen, "accepted", []
+        elif undecided is not None:
+            pair, decision = undecided, "review"
+            why = ["but another fits about as well"] if pair.match.accepted else []
+        else:
+            pair, decision = mine[0], "refused"
             why = [] if left else ["but a record that fits better is that title"]
-            return Linked(score=best.score, reasons=[*best.reasons, *why], others=others[:_OTHERS])
-        why = ["but another fits about as well"] if likeliest.match.accepted else []
+        others = [Other(imdb_id=imdb_id(other), score=other.match.score) for other in mine if other is not chosen]
         return Linked(
-            decision="review",
-            score=likeliest.match.score,
-            reasons=[*likeliest.match.reasons, *why],
+            imdb_id=None if chosen is None else imdb_id(chosen),
+            decision=decision,
+            score=pair.match.score,
+            reasons=[*pair.match.reasons, *why],
             others=others[:_OTHERS],
         )
+
+    def imdb_id(pair: Pair) -> str:
+        return str(titles[pair.b - len(records)].imdb_id)
 
     return [linked(number) for number in range(len(records))]
