@@ -14,6 +14,7 @@ import logging
 import time
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -103,6 +104,10 @@ class BatchingPipeline:
         self._batches: dict[
             MovieBatch, tuple[int, list[tuple[Movie, Outcome]]]
         ] = {}  # what is left, and was not durable
+        self._before: BatchingPipeline | None = (
+            None  # the pipeline of a store that is given each item just before this one
+        )
+        self._latest: tuple[Any, list[bytes | Exception]] = (None, [])  # an item, or a batch, and the JSON of its parts
         self._loading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
@@ -147,6 +152,7 @@ class BatchingPipeline:
         Raises CloseSpider when it can't be connected: at all, or now, unless it may be waited for.
         """
         self._loop = asyncio.get_running_loop()
+        self._before = self._store_before()
         # No more comes to fill a batch, and the crawl is over when the last one is written.
         self._signals.connect(self._writer.hurry, nothing_queued)
         try:
@@ -164,11 +170,26 @@ class BatchingPipeline:
         """Put an item into the buffer; wait only while that is full."""
         if isinstance(item, MovieBatch) and Movie in self.item_types:
             self._batches[item] = (len(item.movies), [])
-            for movie in item.movies:
-                await self._take(movie, self._try_encode(movie), item)
+            for movie, encoded in zip(item.movies, self._encode_once(item, item.movies), strict=True):
+                await self._take(movie, encoded, item)
         elif isinstance(item, self.item_types):
-            await self._take(item, self._try_encode(item))
+            (encoded,) = self._encode_once(item, [item])
+            await self._take(item, encoded)
         return item
+
+    def _store_before(self) -> BatchingPipeline | None:
+        engine = self._crawler.engine if self._crawler is not None else None
+        pipelines = engine.scraper.itemproc.middlewares if engine is not None else ()
+        before = next((before for before, one in pairwise(pipelines) if one is self), None)
+        same = isinstance(before, BatchingPipeline) and type(before).encode is type(self).encode
+        return before if same else None
+
+    def _encode_once(self, item: Any, parts: Sequence[Any]) -> list[bytes | Exception]:
+        """Return the JSON of an item's parts: that of the store before, as nobody has had the item in between."""
+        known = self._before._latest if self._before is not None else (None, [])  # noqa: SLF001 - of the same class
+        encoded = known[1] if known[0] is item else [self._try_encode(part) for part in parts]
+        self._latest = item, encoded
+        return encoded
 
     def _try_encode(self, item: Any) -> bytes | Exception:
         try:
