@@ -13,7 +13,7 @@ from moviecrawler.texts import shortened
 if TYPE_CHECKING:
     from typing import Self
 
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
@@ -24,6 +24,8 @@ _LONGEST_MESSAGE = 10_000
 _LONGEST_TRACEBACK = 50_000
 _CLIENTS = ("boto3", "botocore", "pymongo", "redis", "s3transfer", "urllib3")
 """Loggers of libraries that write many records of level DEBUG for their authors."""
+_ENGINE, _SCRAPER = logging.getLogger("scrapy.core.engine"), logging.getLogger("scrapy.core.scraper")
+"""Loggers with which Scrapy writes of each page and each item."""
 _our_levels: dict[str, int] = {}
 """The level that a crawl of this process has given to a client's logger; the next one's LOG_LEVEL may be another."""
 
@@ -60,8 +62,20 @@ def _skip_unread() -> None:
             _our_levels[name] = least
 
 
+def _is_read(logger: logging.Logger | None) -> bool:
+    """Return whether a handler takes what a logger writes with level DEBUG."""
+    while logger is not None:
+        if any(handler.level <= logging.DEBUG for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
 class TerseLogFormatter(LogFormatter):
-    """Scrapy's formatter, but a dropped item is one line: its id and why, not the whole item."""
+    """Scrapy's formatter, but a dropped item is one line: its id and why, not the whole item.
+
+    No record is made of each page and each item while no handler takes one: most crawls log with level INFO.
+    """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -69,6 +83,14 @@ class TerseLogFormatter(LogFormatter):
         logging.setLogRecordFactory(ShortRecord)
         crawler.signals.connect(_skip_unread, signals.engine_started)
         return super().from_crawler(crawler)
+
+    def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
+        """Return the log record of a page, None when nobody reads it."""
+        return super().crawled(request, response, spider) if _is_read(_ENGINE) else None  # type: ignore[return-value]  # Scrapy documents None
+
+    def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
+        """Return the log record of an item, None when nobody reads it."""
+        return super().scraped(item, response, spider) if _is_read(_SCRAPER) else None  # type: ignore[return-value]  # as above
 
     def dropped(
         self,

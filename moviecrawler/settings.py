@@ -117,6 +117,8 @@ ITEM_PIPELINES = {
     "moviecrawler.pipelines.csv.CsvPipeline": 300,
 }
 SPIDER_MIDDLEWARES = {
+    # It looks for copies of a page's meta in all that the page yields; the spiders make none.
+    "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
     # The closest one to the spider.
     "moviecrawler.middlewares.hangs.ReadingMiddleware": 1000,
 }

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.http import Response
+from scrapy.utils.spider import DefaultSpider
 from scrapy.utils.test import get_crawler
 
 from moviecrawler.logformatter import TerseLogFormatter
@@ -85,3 +87,17 @@ def test_loggers_that_somebody_has_set_up_and_handlers_of_ones_own_get_all_recor
     assert made == ["of a client", "for my handler", "for a later handler"]
     assert kept.messages == ["for my handler", "for a later handler"]
     assert late.messages == ["for a later handler"]
+
+
+@pytest.mark.parametrize(("where", "is_read"), [(None, False), ("scrapy", True), ("", True)])
+def test_pages_and_items_are_logged_for_a_handler_that_takes_them_and_for_none_else(
+    where: str | None, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(logging.INFO)])
+    formatter, spider = TerseLogFormatter(), DefaultSpider("test")
+    request = Request("https://example.com/")
+    response = Response(request.url, request=request)
+    if where is not None:
+        monkeypatch.setattr(logging.getLogger(where), "handlers", [logging.NullHandler(logging.DEBUG)])
+    assert bool(formatter.crawled(request, response, spider)) == is_read
+    assert bool(formatter.scraped({}, response, spider)) == is_read
