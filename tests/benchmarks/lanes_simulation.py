@@ -47,7 +47,7 @@ def rows(budget: int, seen: Figures) -> dict[str, str]:
 
 
 def main() -> None:
-    titles, days = numbers(100_000, 30, least=(1_000, 1))
+    titles, days = numbers(100_000, 30, least=(2_000, 1))
     scenario = Scenario(titles=titles, days=days)
     began = time.monotonic()
     seen = simulate(scenario)
