@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
-import zipfile
 from argparse import Namespace
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,8 +18,6 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapyd_client import deploy as scrapyd_deploy
 from scrapyd_client.utils import get_auth
 
-from moviecrawler.cluster.eggs import list_spiders
-from moviecrawler.cluster.jobs import BadEggError
 from moviecrawler.errors import ConfigurationError, MovieCrawlerError
 
 if TYPE_CHECKING:
@@ -48,7 +44,7 @@ class Target:
     """As scrapyd-client reads them, with what the environment holds filled in. Credentials are among them, or else in netrc."""
 
     def call(
-        self, method: Literal["GET", "POST"], service: str, *, egg: Path | None = None, **parameters: str
+        self, method: Literal["GET", "POST"], service: str, *, egg: bytes | None = None, **parameters: str
     ) -> dict[str, Any]:
         """Return a service's answer. Raises DeployError when there is none, and for an error with any HTTP status."""
         url = urljoin(self.url, service)
@@ -57,7 +53,7 @@ class Target:
                 method,
                 url,
                 auth=get_auth(self.url, self.options.get("username", ""), self.options.get("password", "")),
-                files=None if egg is None else {"egg": ("project.egg", egg.read_bytes())},
+                files=None if egg is None else {"egg": ("project.egg", egg)},
                 timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
                 allow_redirects=False,  # which would turn a POST into a GET
                 **{"params" if method == "GET" else "data": {"project": self.project, **parameters}},  # type: ignore[arg-type]
@@ -149,47 +145,34 @@ def built_egg() -> Iterator[Path]:
             written.unlink(missing_ok=True)
 
 
-def egg_spiders(egg: Path) -> list[str]:
-    """Return the spiders of an egg as a node lists them. Raises DeployError."""
-    with tempfile.TemporaryDirectory(suffix=".egg") as folder:
-        try:
-            with zipfile.ZipFile(egg) as archive:
-                archive.extractall(folder)
-            spiders = sorted(list_spiders(Path(folder)))
-        except (OSError, zipfile.BadZipFile) as error:
-            raise DeployError(f"{egg} is no egg of a Scrapy project: {error}") from None
-        except BadEggError as error:
-            raise DeployError(f"{egg.name} is broken, so it was not sent: {error}") from None
-    if not spiders:
-        raise DeployError(f"{egg.name} holds no spider, so it was not sent")
-    return spiders
-
-
 def deploy(target: Target, version: str, egg: Path) -> list[str]:
     """Deploy an egg and return the spiders that the nodes find in it.
 
     Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again, unless it was there before:
     nodes replace a version only by an egg whose spiders they can list. Raises DeployError.
     """
-    known = version in target.versions()
-    spiders = egg_spiders(egg)
     try:
-        _upload(target, version, egg, spiders)
+        data = egg.read_bytes()
+    except OSError as error:
+        raise DeployError(f"{egg} can't be read: {error.strerror}") from None
+    known = version in target.versions()
+    try:
+        return _upload(target, version, data)
     except BaseException as error:
         remains = "" if known else _delete_again(target, version)
         reason = str(error) if isinstance(error, DeployError) else f"interrupted ({type(error).__name__})"
         raise DeployError(f"{target.project} {version} was not deployed: {reason}{remains}") from error
-    return spiders
 
 
-def _upload(target: Target, version: str, egg: Path, spiders: list[str]) -> None:
+def _upload(target: Target, version: str, egg: bytes) -> list[str]:
     target.call("POST", "addversion.json", egg=egg, version=version)
-    found = target.spiders(version)
-    if found != spiders:
-        raise DeployError(f"the nodes find other spiders in it ({', '.join(found)}) than it has ({', '.join(spiders)})")
+    spiders = target.spiders(version)
+    if not spiders:
+        raise DeployError("the egg holds no spider")
     [latest] = target.versions()[-1:] or ["no version"]
     if latest != version:
         raise DeployError(f"{latest} is the latest, which new jobs would go on to run")
+    return spiders
 
 
 def _delete_again(target: Target, version: str) -> str:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from moviecrawler.cluster.deployment import DeployError, Target, deploy, egg_spiders, read_target, version_for
+from moviecrawler.cluster.deployment import DeployError, Target, deploy, read_target, version_for
 from moviecrawler.errors import ConfigurationError
-from tests.cluster.nodes import Node, cluster, egg, toy_egg
+from tests.cluster.nodes import Node, cluster, toy_egg
 from tests.deploy.checkout import run
 from tests.services.threads import QuietHandler, Server
 from tests.waiting import wait_for
@@ -48,37 +47,10 @@ def versions(node: Node, project: str) -> list[str]:
     return list(answer.get("versions", []))
 
 
-def broken_there(folder: Path) -> Path:
-    """Return an egg whose spiders are listed here, and by no node."""
-    settings = 'import os\nassert "HERE" in os.environ, "broken there"\nSPIDER_MODULES = ["toy.spiders"]\n'
-    path = folder / "broken-there.egg"
-    with zipfile.ZipFile(path, "w") as archive, zipfile.ZipFile(_file(folder, toy_egg())) as whole:
-        for name in whole.namelist():
-            archive.writestr(name, settings if name == "toy/settings.py" else whole.read(name))
-    return path
-
-
 def _file(folder: Path, data: bytes, name: str = "toy.egg") -> Path:
     path = folder / name
     path.write_bytes(data)
     return path
-
-
-# --- The egg ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"no zip", "no egg of a Scrapy project"),
-        (egg({"toy/__init__.py": "", "toy/settings.py": ""}, "toy.settings"), "holds no spider"),
-        (egg({"toy/__init__.py": ""}, "toy.settings"), "is broken"),
-        (egg({"toy/__init__.py": "", "toy/settings.py": "a syntax error"}, "toy.settings"), "is broken"),
-    ],
-)
-def test_broken_egg_is_an_error_before_it_is_sent(tmp_path: Path, data: bytes, expected: str) -> None:
-    with pytest.raises(DeployError, match=expected):
-        egg_spiders(_file(tmp_path, data))
 
 
 # --- To a cluster -----------------------------------------------------------------------------------------------------
@@ -124,13 +96,15 @@ def test_version_is_the_time_if_none_is_given() -> None:
     assert int(before) <= int(version) <= time.time()
 
 
-def test_broken_version_is_not_left_on_the_cluster(tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_version_is_not_left_on_the_cluster(tmp_path: Path, node: Node) -> None:
     assert node.deploy(toy_egg(), "broken", "1", auth=DEPLOYER).json["status"] == "ok"
-    monkeypatch.setenv("HERE", "1")
-    bad = broken_there(tmp_path)
+    bad = _file(tmp_path, toy_egg(more={"toy/spiders.py": "raise ValueError('broken there')"}))
     for version in ("2", "1"):  # a new one, and the one that works
-        with pytest.raises(DeployError, match=rf"^broken {version} was not deployed: (.|\n)*broken there"):
+        with pytest.raises(DeployError, match=rf"^broken {version} was not deployed: .*ValueError: broken there"):
             deploy(target(node.url, "broken"), version, bad)
+    empty = _file(tmp_path, toy_egg(more={"toy/spiders.py": ""}))
+    with pytest.raises(DeployError, match="the egg holds no spider"):
+        deploy(target(node.url, "broken"), "2", empty)
     assert versions(node, "broken") == ["1"]
     assert "quick" in node.get("listspiders.json", project="broken").json["spiders"]
 
@@ -197,7 +171,7 @@ def test_wrong_target_ends_with_code_2(checkout: Path) -> None:
 
 
 def test_cluster_that_is_away_ends_with_code_1(checkout: Path) -> None:
-    ran = run(checkout, "scrapy", "deploy", "production", "--egg", "any.egg", **production("http://127.0.0.1:1/"))
+    ran = run(checkout, "scrapy", "deploy", "production", "--egg", "scrapy.cfg", **production("http://127.0.0.1:1/"))
     assert ran.code == 1
     assert ran.output.startswith("scrapy deploy: http://127.0.0.1:1/listprojects.json could not be asked: ")
     assert ran.output.count("\n") == 1
