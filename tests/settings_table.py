@@ -1,4 +1,4 @@
-"""The table of settings in `SETTINGS.md`: the declared ones of `options.py`, and Scrapy's own in `settings.py`.
+"""The tables in `SETTINGS.md`: the declared settings of `options.py`, Scrapy's own in `settings.py` and `cluster/allowed.py`, and a node's options.
 
 python -m tests.settings_table > moviecrawler/SETTINGS.md
 """
@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from moviecrawler import options as declared
+from moviecrawler.cluster.allowed import ScrapyOptions
+from moviecrawler.cluster.options import NodeOptions
 from moviecrawler.option_types import declarations, form_of
 
 if TYPE_CHECKING:
@@ -22,12 +26,13 @@ if TYPE_CHECKING:
 _SOURCE = Path(__file__).parents[1] / "moviecrawler" / "settings.py"
 _HEAD = """# Settings
 
-Made from `options.py` and `settings.py` by `python -m tests.settings_table`; change them there.
+Made from `options.py`, `settings.py` and `cluster/` by `python -m tests.settings_table`; change them there.
 
 Set one on the command line (`scrapy crawl imdb -s NAME=value`), by an environment variable of the same name, or in a
 project's `settings.py`; Scrapy's own, at the end, not by the environment. Set what holds a password in the
 environment only: everybody on the machine can see a command line. A wrong value stops a crawl before its first request,
-with a sentence. A job of a cluster may set those that say "job".
+with a sentence. A job of a cluster may set those that say "job", and [some of Scrapy's](#scrapys-own-settings-that-a-job-may-make). The last table is of
+[options of a node](#options-of-a-node), which are no settings.
 """
 _SECTION = re.compile(r"# -+ (.+?) -+$")
 _LONGEST_VALUE = 60
@@ -75,8 +80,8 @@ def _shown(value: ast.expr) -> str:
     return text if len(text) <= _LONGEST_VALUE and "\n" not in text else "see `settings.py`"
 
 
-def _declared(options: type[Options]) -> str:
-    """Return the table of one struct of settings."""
+def _declared(options: type[Options], **elsewhere: str) -> str:
+    """Return the table of one struct of settings; `elsewhere` are defaults that it does not have itself."""
     heading, _, more = inspect.getdoc(options).partition("\n\n")  # type: ignore[union-attr]
     docs: dict[str, str] = {}
     (body,) = [node for node in ast.parse(inspect.getsource(options)).body if isinstance(node, ast.ClassDef)]
@@ -86,9 +91,10 @@ def _declared(options: type[Options]) -> str:
             docs[node.target.id] = " ".join(str(text.value).split()) if isinstance(text, ast.Constant) else ""
     lines = [f"\n## {heading.rstrip('.')}\n\n", f"{' '.join(more.split())}\n\n" if more else ""]
     lines += ["| setting | default | values | what it is | job |\n| --- | --- | --- | --- | --- |\n"]
+    defaults = {one.encode_name: one.default for one in msgspec.structs.fields(options)}
     for name, attribute in zip(options.__struct_encode_fields__, options.__struct_fields__, strict=True):
         kind, rule, job = declarations(options)[name]
-        default = options.defaults()[name]
+        default = elsewhere.get(name, defaults[name])
         shown = "empty" if default == "" else f"{default:g}" if isinstance(default, float) else str(default)
         cells = (f"`{name}`", shown, form_of(kind, rule), docs[attribute], "job" if job is not None else "")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
@@ -106,6 +112,11 @@ def table(source: str) -> str:
         names = "<br>".join(f"`{name}`" for name in row.names)
         cells = (names, "<br>".join(row.values), row.text)
         parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    parts.append(
+        f"\n## {inspect.getdoc(ScrapyOptions)}\n\n| setting | values |\n| --- | --- |\n".replace(".\n", "\n", 1)
+    )
+    parts += [f"| `{name}` | {form_of(one.kind, one.rule)} |\n" for name, one in declarations(ScrapyOptions).items()]
+    parts.append(_declared(NodeOptions, redis_url="REDIS_URL", node_name="the host's name"))
     return "".join(parts)
 
 

@@ -37,42 +37,42 @@ def _are_slots(text: str) -> bool:
     return True
 
 
-class _ScrapyOptions(Options, frozen=True, kw_only=True, rename=str.upper):
-    """Scrapy's settings that a job may make."""
+class ScrapyOptions(Options, frozen=True, kw_only=True, rename=str.upper):
+    """Scrapy's own settings that a job may make."""
 
-    autothrottle_debug: Annotated[bool, JOB] = False
-    autothrottle_enabled: Annotated[bool, JOB] = False
-    autothrottle_max_delay: Annotated[float, Meta(ge=0, le=86_400), JOB] = 0
-    autothrottle_start_delay: Annotated[float, Meta(ge=0, le=86_400), JOB] = 0
-    autothrottle_target_concurrency: Annotated[float, Meta(ge=0.01, le=1000), JOB] = 1
-    closespider_errorcount: Annotated[Count, JOB] = 0
-    closespider_itemcount: Annotated[Count, JOB] = 0
-    closespider_pagecount: Annotated[Count, JOB] = 0
-    closespider_pagecount_no_item: Annotated[Count, JOB] = 0
-    closespider_timeout: Annotated[float, Meta(ge=0, le=1e9), JOB] = 0
-    closespider_timeout_no_item: Annotated[float, Meta(ge=0, le=1e9), JOB] = 0
-    concurrent_requests: Annotated[int, Meta(ge=1, le=1000), JOB] = 1
-    concurrent_requests_per_domain: Annotated[int, Meta(ge=1, le=1000), JOB] = 1
-    depth_limit: Annotated[Count, JOB] = 0
-    dns_timeout: Annotated[float, Meta(ge=0.1, le=3600), JOB] = 60
-    download_delay: Annotated[float, Meta(ge=0, le=86_400), JOB] = 0
+    autothrottle_debug: Annotated[bool, JOB]
+    autothrottle_enabled: Annotated[bool, JOB]
+    autothrottle_max_delay: Annotated[float, Meta(ge=0, le=86_400), JOB]
+    autothrottle_start_delay: Annotated[float, Meta(ge=0, le=86_400), JOB]
+    autothrottle_target_concurrency: Annotated[float, Meta(ge=0.01, le=1000), JOB]
+    closespider_errorcount: Annotated[Count, JOB]
+    closespider_itemcount: Annotated[Count, JOB]
+    closespider_pagecount: Annotated[Count, JOB]
+    closespider_pagecount_no_item: Annotated[Count, JOB]
+    closespider_timeout: Annotated[float, Meta(ge=0, le=1e9), JOB]
+    closespider_timeout_no_item: Annotated[float, Meta(ge=0, le=1e9), JOB]
+    concurrent_requests: Annotated[int, Meta(ge=1, le=1000), JOB]
+    concurrent_requests_per_domain: Annotated[int, Meta(ge=1, le=1000), JOB]
+    depth_limit: Annotated[Count, JOB]
+    dns_timeout: Annotated[float, Meta(ge=0.1, le=3600), JOB]
+    download_delay: Annotated[float, Meta(ge=0, le=86_400), JOB]
     download_slots: Annotated[
         str, Rule('hosts as JSON, such as {"www.example.com": {"delay": 2, "concurrency": 1}}', _are_slots), JOB
-    ] = ""
-    download_timeout: Annotated[float, Meta(ge=0.1, le=3600), JOB] = 60
-    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], JOB] = "INFO"
-    logstats_interval: Annotated[float, Meta(ge=0, le=86_400), JOB] = 60
-    memusage_limit_mb: Annotated[int, Meta(ge=1, le=1_000_000), JOB] = 1
-    memusage_warning_mb: Annotated[int, Meta(ge=0, le=1_000_000), JOB] = 0
-    randomize_download_delay: Annotated[bool, JOB] = True
-    redirect_max_times: Annotated[int, Meta(ge=0, le=20), JOB] = 0
-    retry_enabled: Annotated[bool, JOB] = True
-    retry_times: Annotated[int, Meta(ge=0, le=20), JOB] = 0
+    ]
+    download_timeout: Annotated[float, Meta(ge=0.1, le=3600), JOB]
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], JOB]
+    logstats_interval: Annotated[float, Meta(ge=0, le=86_400), JOB]
+    memusage_limit_mb: Annotated[int, Meta(ge=1, le=1_000_000), JOB]
+    memusage_warning_mb: Annotated[int, Meta(ge=0, le=1_000_000), JOB]
+    randomize_download_delay: Annotated[bool, JOB]
+    redirect_max_times: Annotated[int, Meta(ge=0, le=20), JOB]
+    retry_enabled: Annotated[bool, JOB]
+    retry_times: Annotated[int, Meta(ge=0, le=20), JOB]
 
 
 _ALLOWED: dict[str, Declaration] = {
     name: declared
-    for options in (*DECLARED, _ScrapyOptions)
+    for options in (*DECLARED, ScrapyOptions)
     for name, declared in declarations(options).items()
     if declared.job is not None
 }

@@ -31,22 +31,32 @@ _GONE = {
 
 
 class NodeOptions(Options, frozen=True, kw_only=True):
-    """Each is an option of the same name in scrapyd.conf, or SCRAPYD_<NAME> in the environment, which comes first."""
+    """Options of a node.
+
+    They stand in the section `[scrapyd]` of scrapyd.conf, or as SCRAPYD_NAME in the environment, which comes first. An unknown one stops
+    the node with a sentence.
+    """
 
     redis_url: str
-    """Where the cluster's state is. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
+    """Where the cluster's state is: a single Redis. From SCRAPYD_REDIS_URL, which spiders don't get, or REDIS_URL, which they do."""
     redis_prefix: Name = "cluster"
     """Several clusters may share a Redis under different prefixes."""
     node_name: Name = msgspec.field(default_factory=socket.gethostname)
+    """What the node is called; another one for each node of a machine."""
     node_url: str = ""
     """URL at which other nodes reach this one; by default made of `node_name` and `http_port`."""
     bind_address: str = "127.0.0.1"
+    """Beyond loopback, a password is required."""
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
+    """Of the API and the dashboard."""
     username: str = ""
+    """With `password`: what everything but the probes asks for."""
     password: str = ""
+    """Set it in the environment only."""
     deploy_username: str = ""
     """With `deploy_password`: what addversion, delversion and delproject ask for instead of the above."""
     deploy_password: str = ""
+    """Set it in the environment only."""
 
     max_proc: Annotated[int, Meta(ge=1, le=1000)] = 6
     """Jobs that the node runs at a time."""
@@ -61,22 +71,26 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     stop_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 20.0
     """Seconds that they then have until they are killed."""
     cancel_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 45.0
-    """Seconds that the spider of a cancelled job may take to end, until it is killed; more than stores take to close."""
+    """Seconds that the spider of a cancelled job may take to end, until it is killed; more than the 30 that stores have to close."""
     hang_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
     """Seconds that a spider's event loop may stand still, until the spider is killed and its job is started again."""
     memory_limit_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Memory of a spider. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
+    """Memory of a spider; 300 in scrapyd.conf. A job may set a lower MEMUSAGE_LIMIT_MB. 0 for no limit."""
 
     max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
+    """Jobs that may wait."""
     finished_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 1000
+    """Jobs that are over and can be asked for."""
     versions_to_keep: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """Versions of a project. Older ones are deleted when a new one is added."""
     egg_max_mb: Annotated[int, Meta(ge=1, le=500)] = 32
+    """The largest egg; unpacked it may have ten times that."""
     schedules_file: str = ""
     """Path of a TOML file of recurring jobs (see scrapyd/schedules.toml), from the node's folder."""
     eggs_dir: str = "eggs"
     """Folder for copies of the eggs that the node uses."""
     logs_dir: str = "logs"
+    """Folder for the jobs' logs."""
     jobs_to_keep: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     """Logs that a node keeps of each spider."""
 

@@ -11,7 +11,6 @@ from moviecrawler import settings
 from moviecrawler.cluster.allowed import SETTINGS, check_setting
 from moviecrawler.cluster.secrets import holds_secret, redacted
 from moviecrawler.errors import ConfigurationError
-from tests.conftest import PROJECT
 
 OPERATOR_S = {
     # Where things are and go
@@ -90,15 +89,6 @@ def test_usual_values_are_taken() -> None:
     }.items():
         check_setting(name, value)
     check_setting("PROXY_ORDER", "direct, datacenter,tor")
-
-
-def test_settings_that_jobs_may_make_are_listed_for_the_operator() -> None:
-    readme = (PROJECT / "scrapyd" / "README.md").read_text("utf-8")
-    section = readme.partition("## Settings and arguments of a job")[2].partition("\n## ")[0]
-    marked = re.findall(
-        r"^\| `([A-Z_]+)` .* \| job \|$", (PROJECT / "moviecrawler" / "SETTINGS.md").read_text("utf-8"), re.MULTILINE
-    )
-    assert {*re.findall(r"[A-Z][A-Z_]{3,}", section), *marked} >= SETTINGS
 
 
 @pytest.mark.parametrize(
