@@ -99,14 +99,14 @@ def check(settings: BaseSettings, spidercls: type[Spider]) -> None:
     from moviecrawler.pipelines.files import check_data_dir  # noqa: PLC0415 - as above
     from moviecrawler.proxies.site_pools import SitePools  # noqa: PLC0415 - as above
 
-    if not hasattr(spidercls, "home_setting"):
+    if not hasattr(spidercls, "site"):
         return  # such as `scrapy replay`, which asks no site
     check_settings(settings)
     check_data_dir(settings["DATA_DIR"])
     settings = settings.copy()
     _list_parts(settings)
     check_stores(settings)
-    site_budget(settings, settings[spidercls.home_setting])
+    site_budget(settings, spidercls.site)
     if settings.get("REDIS_URL"):
         from moviecrawler.redis_client import connect, redis_parameters  # noqa: PLC0415 - imports Redis' client
 

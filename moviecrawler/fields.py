@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, get_args
 
 from moviecrawler.items import AmountKind, Movie, Relation, Role, ScoreKind
+from moviecrawler.sites import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -76,32 +77,20 @@ SCORE_FACTS: Final = (
 )
 """What a score can have beside its value, each a field of its own, such as `scores.imdb.count`."""
 
-_METACRITIC_FACTS: Final = ("liked", "neutral", "disliked", "sentiment")
-_CRITICS_FACTS: Final = ("count", "average", "liked", "disliked", "certified", "sentiment")
-_AUDIENCE_FACTS: Final = (*_CRITICS_FACTS, "reviews")
-_AUDIENCES: Final[tuple[ScoreKind, ...]] = ("popcornmeter", "popcornmeter_all", "popcornmeter_verified")
-_FACTS_TOLD: Final[dict[tuple[Site, ScoreKind], tuple[str, ...]]] = {
-    ("imdb", "imdb"): ("count", "reviews", "histogram"),
-    ("metacritic", "metascore"): ("count", "average", *_METACRITIC_FACTS),
-    ("metacritic", "metacritic_user"): ("count", *_METACRITIC_FACTS),
-    **{("rottentomatoes", kind): _CRITICS_FACTS for kind in ("tomatometer", "tomatometer_top")},
-    **{("rottentomatoes", kind): _AUDIENCE_FACTS for kind in _AUDIENCES},
-}
-"""What the pages of a site tell of a score. IMDb doesn't say how many reviews a Metascore has; Metacritic marks only what is a must-see."""
-
 _PLACES: Final[dict[TitleKind, frozenset[str]]] = {
     "season": frozenset({"series_id", "series_title", "season"}),
     "episode": frozenset({"series_id", "series_title", "season", "episode"}),
 }
 """What tells where in its series a title stands."""
 
-_COUNTED: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
-    ("imdb", "series"): frozenset({"season_count", "episode_count"}),
+_TOLD_OF_KIND: Final[dict[tuple[Site, TitleKind], frozenset[str]]] = {
+    ("imdb", "movie"): frozenset({"imdb_top250_rank"}),
+    ("imdb", "series"): frozenset({"season_count", "episode_count", "end_year", "imdb_top250_tv_rank"}),
     ("metacritic", "series"): frozenset({"season_count"}),
-    ("rottentomatoes", "series"): frozenset({"season_count"}),
+    ("rottentomatoes", "series"): frozenset({"season_count", "end_year"}),
     ("rottentomatoes", "season"): frozenset({"episode_count"}),
 }
-"""What each site counts of the parts of a title."""
+"""What pages of each site tell beside that of one kind of titles."""
 
 ONLY_IN_DATASETS: Final = frozenset({"other_titles"})
 """What no page tells, so that every page is silent of it without naming it."""
@@ -125,28 +114,20 @@ def told_by(site: Site, kind: TitleKind) -> frozenset[str]:
     Names such as `year`, `credits.cast`, `scores.imdb`, `amounts.budget`. A field that is not among them is never silent. Identity
     (site_id, url, title, kind) isn't: without it there is no movie. What a score has beside its value isn't either: see `score_facts_told`.
     """
-    told = set(_TOLD[site]) | _PLACES.get(kind, frozenset()) | _COUNTED.get((site, kind), frozenset())
-    if kind in {"series", "season"}:
-        told.add("credits.creator")
-    if kind == "series" and site != "metacritic":
-        told.add("end_year")
-    if site == "imdb":
-        if kind == "series":
-            told.add("imdb_top250_tv_rank")
-        elif kind == "movie":
-            told.add("imdb_top250_rank")
-    return frozenset(told)
+    creators = {"credits.creator"} if kind in {"series", "season"} else set()
+    return _TOLD[site] | _PLACES.get(kind, frozenset()) | _TOLD_OF_KIND.get((site, kind), frozenset()) | creators
 
 
 def score_facts_told(movie: Movie) -> set[str]:
-    """Return the names of what the site tells of the scores that a movie has, such as `scores.imdb.count`.
+    """Return the names of what a site tells of its own scores that a movie has, such as `scores.imdb.count`.
 
     Only a movie that has a score can be silent of what stands beside its value.
     """
     return {
         f"scores.{score.kind}.{fact}"
         for score in movie.scores
-        for fact in _FACTS_TOLD.get((movie.site, score.kind), ())
+        if SCORES[score.kind].site == movie.site
+        for fact in SCORES[score.kind].facts
     }
 
 
@@ -166,9 +147,7 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 PLAIN_NAMES: Final = tuple(
     sorted(
         {name for fields in _TOLD.values() for name in fields if "." not in name}
-        | ONLY_IN_DATASETS
-        | {"end_year", "imdb_top250_rank", "imdb_top250_tv_rank", "season_count", "episode_count"}
-        | {name for names in _PLACES.values() for name in names}
+        | ONLY_IN_DATASETS.union(*_TOLD_OF_KIND.values(), *_PLACES.values())
     )
 )
 """The fields of `Movie` that a source may be silent of and that have no parts."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - msgspec resolves annotations when it decodes stored items
-from typing import Literal, get_args
+from typing import Literal
 
 Site = Literal["imdb", "metacritic", "rottentomatoes"]
-"""The three sites, by the names of their spiders."""
+"""The sites, by the names of their spiders; `sites.py` declares them."""
 
 TitleKind = Literal["movie", "series", "season", "episode", "game", "short", "video", "music", "other"]
 """What a title is. A TV movie is a movie, a mini series is a series. `other` is anything else a site lists, such as a special
@@ -33,19 +33,6 @@ ScoreKind = Literal[
     "popcornmeter_verified",
 ]
 
-SCORE_SCALES: dict[ScoreKind, int] = dict.fromkeys(get_args(ScoreKind), 100) | {"imdb": 10, "metacritic_user": 10}
-"""The highest value of each score; the lowest is 1 for `imdb` and 0 for the others."""
-
-SCOREBOARD_KINDS: tuple[ScoreKind, ...] = ("imdb", "metascore", "metacritic_user", "tomatometer", "popcornmeter")
-"""The scores that each site shows as its own; the other kinds stand beside them."""
-
-AVERAGE_SCALES: dict[ScoreKind, int] = {
-    "metascore": 100,
-    **dict.fromkeys(("tomatometer", "tomatometer_top"), 10),
-    **dict.fromkeys(("popcornmeter", "popcornmeter_all", "popcornmeter_verified"), 5),
-}
-"""The highest `Score.average` of each score that has one."""
-
 HISTOGRAM_BARS = 10
 """Values of `Score.histogram`."""
 
@@ -60,11 +47,11 @@ class Score:
     `tomatometer_top` is of top critics only. The audience score is that of the whole audience or, since 2019, of those who
     are known to have bought a ticket: `popcornmeter_all` and `popcornmeter_verified` are the two."""
     value: float
-    """0 to `scale`. A title without a score has no `Score` at all, whatever else the site counts."""
+    """Between the ends of its scale (`sites.SCORES`). A title without a score has no `Score` at all, whatever else the site counts."""
     count: int | None = None
     """Votes, ratings or reviews behind the value, 1 and up; None when the page gives none or only a band ("250,000+")."""
     average: float | None = None
-    """0 to `average_scale`: the mean rating behind a share of likes (`tomatometer`, `popcornmeter` and theirs),
+    """0 to the end of its own scale: the mean rating behind a share of likes (`tomatometer`, `popcornmeter` and theirs),
     or the Metascore before it was rounded."""
     reviews: int | None = None
     """Users' written reviews, 0 and up, where `count` is of votes or ratings: `imdb` and the popcornmeters."""
@@ -80,16 +67,6 @@ class Score:
     """The site's word for the value: POSITIVE or NEGATIVE, "Universal acclaim"."""
     histogram: list[int] = field(default_factory=list)
     """Votes for 1, 2, … 10, of `imdb`; empty where the page shows none."""
-
-    @property
-    def average_scale(self) -> int | None:
-        """The highest average that this score can have; None for a score that is an average itself."""
-        return AVERAGE_SCALES.get(self.kind)
-
-    @property
-    def scale(self) -> int:
-        """The highest value that this score can have."""
-        return SCORE_SCALES[self.kind]
 
 
 @dataclass(slots=True, kw_only=True)

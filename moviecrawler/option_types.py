@@ -92,6 +92,11 @@ NAME = Rule(
 )
 Name = Annotated[str, NAME]
 BaseUrl = Annotated[str, Rule("a scheme and host such as http://127.0.0.1:8000, or remove it", _is_base_url)]
+OtherUrl = Annotated[
+    str,
+    Rule("a scheme and host such as http://127.0.0.1:8000, or remove it", lambda text: not text or _is_base_url(text)),
+]
+"""Or empty."""
 RedisUrl = Annotated[str, Rule("one such as redis://127.0.0.1:6379/0", is_redis_url, "no Redis URL")]
 SecretUrl = Annotated[str, Rule("one, or remove it", is_http_url, "no http or https URL")]
 

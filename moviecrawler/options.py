@@ -23,6 +23,7 @@ from moviecrawler.option_types import (
     Job,
     Name,
     Options,
+    OtherUrl,
     RedisUrl,
     Rule,
     Seconds,
@@ -30,6 +31,7 @@ from moviecrawler.option_types import (
     Share,
     is_host_and_port,
 )
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,10 +77,12 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
 
     EMPTY_IS_DEFAULT = False
 
-    imdb_url: BaseUrl = "https://www.imdb.com"
-    """Scheme and host of the site. Read by its spider, as are the URLs of the other two."""
-    imdb_datasets_url: BaseUrl = "https://datasets.imdbws.com"
-    """The host of IMDb's datasets. Read by ImdbSpider and `scrapy catalogue import`."""
+    imdb_url: BaseUrl = SITES["imdb"].home
+    """Scheme and host of the site's pages. Any but a live one is a stand-in, such as a replica or a mirror. Read by its spider, as are the
+    URLs of the other two."""
+    imdb_datasets_url: OtherUrl = ""
+    """The host of IMDb's datasets. Empty: https://datasets.imdbws.com; but none where IMDB_URL is a stand-in, whose crawl asks a live
+    host only where a setting names it. Read by ImdbSpider and `scrapy catalogue import`."""
     imdb_datasets: Annotated[str, _DATASETS, JOB] = "basics,ratings,crew,principals,names,akas,episode"
     """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
     case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
@@ -86,12 +90,12 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     imdb_votes_change: Annotated[Share, JOB] = 0.01
     """The share by which a title's votes have to move to be written again while all else stays; 0: whenever they move. Read by
     DatasetFacts."""
-    metacritic_url: BaseUrl = "https://www.metacritic.com"
+    metacritic_url: BaseUrl = SITES["metacritic"].home
     """Scheme and host of the site's pages and sitemaps."""
-    metacritic_api_url: BaseUrl = "https://backend.metacritic.com"
-    """The host of Metacritic's JSON: lists, and what pages are made of. Set it with METACRITIC_URL; `spiders/README.md` says what
-    one alone does. Read by MetacriticSpider."""
-    rottentomatoes_url: BaseUrl = "https://www.rottentomatoes.com"
+    metacritic_api_url: OtherUrl = ""
+    """The host of Metacritic's JSON: lists, and what pages are made of. Empty: https://backend.metacritic.com; but none where METACRITIC_URL
+    is a stand-in, which is then asked for lists, too. A stand-in here takes one as METACRITIC_URL. Read by MetacriticSpider."""
+    rottentomatoes_url: BaseUrl = SITES["rottentomatoes"].home
     """Scheme and host of the site."""
     contact: Annotated[str, _HEADER] = ""
     """An address or a URL where a site's people can reach the operator; the spiders add it to USER_AGENT."""
@@ -203,7 +207,7 @@ class FrontierOptions(Options, frozen=True, kw_only=True, rename=lambda field: f
     Sentinel says where the server is. Read by `redis_parameters`."""
     site_budgets: Any = msgspec.field(default="", name="SITE_BUDGETS")
     """What all workers together may ask of a host, as JSON: {"host": {"per_second": 0.5, "burst": 1, "per_day": 600}}. Those of the
-    live sites stand in `LIVE_BUDGETS`, and are replaced host by host."""
+    live sites stand in `sites.py`, and are replaced host by host."""
     run: Annotated[Name, JOB] = "default"
     """The name of the crawl: crawls of one spider under two names share no queue, dupefilter or counters."""
     node: str = ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
+from urllib.parse import urlsplit
 
 from scrapy.settings import default_settings
 
+from moviecrawler import sites
 from moviecrawler.options import project_settings
 
 # Each is also read from an environment variable of the same name.
@@ -35,13 +37,15 @@ ROBOTSTXT_OBEY = True
 # Seconds between two requests to one host, ± 50 %; read by the downloader. SiteThrottle never goes below it.
 DOWNLOAD_DELAY = 2.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 2
-# Metacritic's budget is 600 pages a day, but as an average: a page every 5 s while a crawl lasts. The datasets are a
-# few large files, made to be downloaded, of which one part is asked for at a time. The last two are this machine's own: a replica or
-# a proxy of the operator's, which nobody else shares. Read by the downloader and SiteThrottle.
+# What sites.py says of hosts. The last two are this machine's own: a replica or a proxy of the operator's, which nobody else
+# shares. Read by the downloader and SiteThrottle.
 DOWNLOAD_SLOTS = {
-    "www.metacritic.com": {"delay": 5.0, "concurrency": 1},
-    "backend.metacritic.com": {"delay": 5.0, "concurrency": 1},
-    "datasets.imdbws.com": {"delay": 0.0, "concurrency": 1},
+    **{
+        urlsplit(host.live).hostname: {"delay": host.delay, "concurrency": 1}
+        for profile in sites.SITES.values()
+        for host in profile.hosts
+        if host.delay is not None
+    },
     "127.0.0.1": {"delay": 0.0, "concurrency": 16},
     "localhost": {"delay": 0.0, "concurrency": 16},
 }

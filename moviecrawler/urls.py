@@ -1,4 +1,4 @@
-"""Ids and URLs of titles on the three sites, and how to tell one from the other."""
+"""Ids and URLs of titles, and how to tell one from the other."""
 
 from __future__ import annotations
 
@@ -7,54 +7,36 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.sites import SITES
 from moviecrawler.texts import shortened
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
+    from moviecrawler.sites import SiteProfile
 
-HOMES: dict[Site, str] = {
-    "imdb": "https://www.imdb.com",
-    "metacritic": "https://www.metacritic.com",
-    "rottentomatoes": "https://www.rottentomatoes.com",
-}
-"""Scheme and host of each live site: what canonical URLs begin with, wherever a page was fetched from."""
-
-_NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
-"""A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
-longest that the sites have is half as long."""
-_PART: dict[Site, str] = {
-    "metacritic": rf"/(?:season-[0-9]{{1,4}}(?:-[a-z0-9-]{{1,60}})?|specials)(?:/episode-{_NAME})?",
-    # A special that comes out between two episodes of a season stands inside it: `s37.2`.
-    "rottentomatoes": r"/s[0-9]{1,4}(?:\.[0-9]{1,3})?(?:/e[0-9]{1,4}(?:\.[0-9]{1,3})?|(?!/e[0-9]))",
-}
-"""What follows a series' id in that of a season or an episode."""
-_NO_PART: dict[Site, str] = {"metacritic": r"(?!/season-|/specials)", "rottentomatoes": r"(?!/s[0-9])"}
-"""What can't follow it in an address of the series itself: a part that is written in a way that is not known."""
-_ID_IN_PATH: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"^/?(?:[a-z]{2}(?:-[a-z]{2})?/)?title/(?P<id>tt[0-9]{7,10})(?:/|$)"),
-    "metacritic": re.compile(
-        rf"^/?(?P<id>(?:movie|game|music)/{_NAME}|tv/{_NAME}(?:{_PART['metacritic']}|{_NO_PART['metacritic']}))(?:/|$)"
-    ),
-    "rottentomatoes": re.compile(
-        rf"^/?(?P<id>m/{_NAME}|tv/{_NAME}(?:{_PART['rottentomatoes']}|{_NO_PART['rottentomatoes']}))(?:/|$)"
-    ),
-}
-IMDB_ID = re.compile(r"tt[0-9]{7,10}")
+IMDB_ID = re.compile(SITES["imdb"].id)
 """A title's id on IMDb, which other sites name, too."""
-_ID: dict[Site, re.Pattern[str]] = {
-    "imdb": IMDB_ID,
-    "metacritic": re.compile(rf"movie/{_NAME}|tv/{_NAME}(?:{_PART['metacritic']})?"),
-    "rottentomatoes": re.compile(rf"m/{_NAME}|tv/{_NAME}(?:{_PART['rottentomatoes']})?"),
-}
-_ID_FORM: dict[Site, str] = {
-    "imdb": "tt0111161",
-    "metacritic": "movie/dune-part-two",
-    "rottentomatoes": "m/dune_part_two",
-}
 
 
-_NATIONAL_IMDB = re.compile(r"^(?:.+\.)?imdb\.(?:de|es|fr|it|pt)$")
-"""IMDb's translations, until 2012."""
+def _ids(profile: SiteProfile) -> re.Pattern[str]:
+    parts = profile.parts
+    return re.compile(rf"{profile.id}|{parts.series}(?:{parts.part})?" if parts else profile.id)
+
+
+def _ids_in_paths(profile: SiteProfile) -> re.Pattern[str]:
+    forms = [profile.id, profile.id_in_archives]
+    if parts := profile.parts:
+        forms.append(rf"{parts.series}(?:{parts.part}|(?!{parts.no_part}))")
+    return re.compile(rf"^/?{profile.before_id}(?P<id>{'|'.join(filter(None, forms))})(?:/|$)")
+
+
+_ID = {site: _ids(profile) for site, profile in SITES.items()}
+_ID_IN_PATH = {site: _ids_in_paths(profile) for site, profile in SITES.items()}
+_PART_OF_SERIES = {
+    site: re.compile(f"(?P<series>{parts.series}){parts.part}")
+    for site, profile in SITES.items()
+    if (parts := profile.parts)
+}
 
 
 def site_of(url: str) -> Site | None:
@@ -65,15 +47,7 @@ def site_of(url: str) -> Site | None:
     >>> site_of("https://example.com/title/tt0111161/") is None
     True
     """
-    try:
-        host = (urlsplit(url).hostname or "").removeprefix("www.")
-    except ValueError:  # what is no URL at all, such as "https://[…", is nobody's
-        return None
-    for site, home in HOMES.items():
-        domain = home.removeprefix("https://www.")
-        if host == domain or host.endswith("." + domain):
-            return site
-    return "imdb" if _NATIONAL_IMDB.match(host) else None
+    return next((site for site, profile in SITES.items() if profile.owns(url)), None)
 
 
 def id_in_url(site: Site, url: str) -> str | None:
@@ -87,12 +61,28 @@ def id_in_url(site: Site, url: str) -> str | None:
     'm/iron_man'
     >>> id_in_url("rottentomatoes", "https://www.rottentomatoes.com/tv/the_wire/s02/e05/reviews")
     'tv/the_wire/s02/e05'
+
+    One season has one id, in whatever way that the site understands its address is written:
+
+    >>> id_in_url("rottentomatoes", "/tv/the_wire/s2/e5"), id_in_url("metacritic", "/tv/the-wire/season-0/")
+    ('tv/the_wire/s02/e05', 'tv/the-wire/specials')
     """
     try:
         found = _ID_IN_PATH[site].match(urlsplit(url).path)
     except ValueError:
         return None
-    return found["id"] if found else None
+    return _spelt(site, found["id"]) if found else None
+
+
+def _spelt(site: Site, site_id: str) -> str:
+    """Return an id as the site writes it: one season has one id."""
+    part, parts = part_of_series(site, site_id), SITES[site].parts
+    if part is None or parts is None:
+        return site_id
+    ending = site_id.removeprefix(part.series_id)
+    for other, own in parts.spellings:
+        ending = re.sub(other, own, ending)
+    return part.series_id + ending
 
 
 class SeriesPart(NamedTuple):
@@ -104,18 +94,6 @@ class SeriesPart(NamedTuple):
     season: int
     """0 for specials."""
     episode: int | None
-
-
-_PART_OF_SERIES: dict[Site, re.Pattern[str]] = {
-    "metacritic": re.compile(
-        r"(?P<series>tv/[^/]+)/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[^/]+)?|specials)"
-        r"(?P<of_episode>/episode-(?:(?P<episode>[0-9]{1,4})(?:-[^/]*)?|[^/]+))?"
-    ),
-    "rottentomatoes": re.compile(
-        r"(?P<series>tv/[^/]+)/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]+)?"
-        r"(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})|[0-9.]+))?"
-    ),
-}
 
 
 def part_of_series(site: Site, site_id: str) -> SeriesPart | None:
@@ -146,9 +124,8 @@ def title_url(site: Site, site_id: str, home: str | None = None) -> str:
     >>> title_url("rottentomatoes", "m/iron_man", "http://127.0.0.1:8000")
     'http://127.0.0.1:8000/m/iron_man'
     """
-    base = (home or HOMES[site]).rstrip("/")
-    path = {"imdb": f"/title/{site_id}/", "metacritic": f"/{site_id}/", "rottentomatoes": f"/{site_id}"}[site]
-    return base + path
+    profile = SITES[site]
+    return (home or profile.home).rstrip("/") + profile.title_path.format(site_id)
 
 
 def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
@@ -165,9 +142,9 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
         candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
     if candidate is None or not _ID[site].fullmatch(candidate):
         raise ConfigurationError(
-            f"{shortened(repr(text), 200)} is not a title of {site}; give an id such as {_ID_FORM[site]}, or its URL"
+            f"{shortened(repr(text), 200)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
         )
-    return candidate
+    return _spelt(site, candidate)
 
 
 def _is_below(home: str | None, url: str) -> bool:
@@ -183,15 +160,12 @@ _TRACKING = re.compile(
     re.IGNORECASE,
 )
 """Query parameters that say where a visitor came from, whatever the site."""
-_SITE_TRACKING: dict[Site, re.Pattern[str]] = {
-    "imdb": re.compile(r"^(?:ref_?|pf_rd_\w+|pd_rd_\w+)$"),
-    "metacritic": re.compile(r"^(?:ref|ftag)$"),
-    "rottentomatoes": re.compile(r"^ref$"),
-}
+_SITE_TRACKING = {site: re.compile(f"^(?:{profile.tracking})$") for site, profile in SITES.items()}
 _SAME_HOST = {
     # A mobile browser is redirected to it; the pages are the same.
-    "m.imdb.com": "www.imdb.com",
-    **{home.removeprefix("https://www."): home.removeprefix("https://") for home in HOMES.values()},
+    alias: profile.home.removeprefix("https://")
+    for profile in SITES.values()
+    for alias in profile.aliases
 }
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _IN_PATH = ":@!$&'()*+,;=~"

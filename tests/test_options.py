@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 from moviecrawler.addon import check
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.budgets import Budget, site_budget
+from moviecrawler.items import Site
 from moviecrawler.option_types import is_redis_url
 from moviecrawler.options import FrontierOptions, project_settings
 from moviecrawler.pipelines.base import BatchingPipeline
@@ -53,7 +54,7 @@ def test_a_setting_that_is_gone_is_named_in_one_sentence(settings: Settings, cap
         ("METACRITIC_URL", "http://"),
         ("METACRITIC_API_URL", "http://[::1"),
         ("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com/?a=1"),
-        ("IMDB_DATASETS_URL", ""),
+        ("IMDB_URL", ""),
         ("IMDB_DATASETS_URL", "https://mirror.example/#top"),
         ("ROTTENTOMATOES_URL", "http://127.0.0.1:99999"),
         ("CSV_ENABLED", "maybe"),
@@ -184,15 +185,23 @@ def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline
 
 
 @pytest.mark.parametrize(
-    ("home", "budget"),
+    ("site", "hosts", "budget"),
     [
-        ("https://www.imdb.com", Budget(per_second=0.5, per_day=30_000)),
-        ("https://www.rottentomatoes.com", Budget(per_second=0.5, per_day=5_000)),
-        ("https://www.metacritic.com", Budget(per_second=0.5, per_day=600)),
-        ("http://127.0.0.1:8000", Budget()),
-        ("http://localhost", Budget(per_second=50)),
+        ("imdb", {}, Budget(per_second=0.5, per_day=30_000)),
+        ("rottentomatoes", {}, Budget(per_second=0.5, per_day=5_000)),
+        ("metacritic", {}, Budget(per_second=0.5, per_day=600)),
+        ("metacritic", {"METACRITIC_URL": "http://127.0.0.1:8000"}, Budget()),
+        ("imdb", {"IMDB_URL": "http://127.0.0.1:8000", "IMDB_DATASETS_URL": "https://datasets.imdbws.com"}, Budget()),
+        (
+            "metacritic",
+            {"METACRITIC_URL": "http://127.0.0.1:8000", "METACRITIC_API_URL": "https://backend.metacritic.com"},
+            Budget(per_second=0.5, per_day=600),
+        ),
+        ("rottentomatoes", {"ROTTENTOMATOES_URL": "http://localhost"}, Budget(per_second=50)),
     ],
 )
-def test_live_sites_have_budgets_and_a_replica_has_none(settings: Settings, home: str, budget: Budget) -> None:
-    settings.set("SITE_BUDGETS", '{"localhost": {"per_second": 50}}')
-    assert site_budget(settings, home) == budget
+def test_live_sites_have_budgets_and_a_replica_has_none(
+    settings: Settings, site: Site, hosts: dict[str, str], budget: Budget
+) -> None:
+    settings.setdict({"SITE_BUDGETS": '{"localhost": {"per_second": 50}}', **hosts})
+    assert site_budget(settings, site) == budget

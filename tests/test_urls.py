@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from moviecrawler import urls
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.items import Site
-from moviecrawler.urls import HOMES, id_in_url, normalised, parse_title_id
+from moviecrawler.sites import SITES
+from moviecrawler.urls import id_in_url, normalised, parse_title_id
 
 HOSTS = st.sampled_from(
     [
-        *HOMES.values(),
+        *(profile.home for profile in SITES.values()),
         "HTTP://m.IMDb.com:80",
         "https://backend.metacritic.com",
         "http://127.0.0.1:8000",
@@ -89,10 +90,19 @@ def test_order_of_the_query_and_where_a_visitor_came_from_make_no_other_page(
         ("metacritic", "/tv/salt-road/season-2023/critic-reviews/", "tv/salt-road/season-2023"),
         ("metacritic", "/tv/salt-road/season-of-the-salt/", None),
         ("metacritic", "/tv/salt-road/seasons/", "tv/salt-road"),
+        ("metacritic", "/tv/salt-road/season-0/", "tv/salt-road/specials"),
+        ("metacritic", "/tv/salt-road/season-02/episode-07-salt/", "tv/salt-road/season-2/episode-07-salt"),
+        ("metacritic", "/tv/salt-road/season-0-salt/", "tv/salt-road/season-0-salt"),
+        ("rottentomatoes", "/tv/salt_road/s1", "tv/salt_road/s01"),
+        ("rottentomatoes", "/tv/salt_road/s001/e5.2", "tv/salt_road/s01/e05.2"),
+        ("rottentomatoes", "/tv/s1/s1/e0", "tv/s1/s01/e00"),
+        ("rottentomatoes", "/tv/salt_road/s010/e0100", "tv/salt_road/s10/e100"),
     ],
 )
 def test_only_a_seasons_and_an_episodes_own_path_names_them(site: Site, path: str, site_id: str | None) -> None:
     assert id_in_url(site, path) == site_id
+    if site_id is not None and path.strip("/").count("/") == site_id.count("/"):
+        assert parse_title_id(site, path) == site_id
 
 
 @pytest.mark.parametrize("text", ["", "tt0111161", "/title/tt0111161/", "https:///title/", "https://[", "http://a:b/"])

@@ -13,7 +13,7 @@ from moviecrawler.catalogue.slugs import title_slug_keys
 from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.wanted import wanted_titles
 from moviecrawler.errors import TransientStoreError
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -70,7 +70,7 @@ class Claims(Outcomes):
         with self.transaction() as cursor:
             for _ in range(_ROUNDS):
                 missing = size - len(claimed)
-                cursor.execute(_LOCK_CLAIMS, {"number": list(HOMES).index(site)})
+                cursor.execute(_LOCK_CLAIMS, {"number": list(SITES).index(site)})
                 chosen = [found.title_id for found in next_titles(cursor, site, missing, round_robin, now)]
                 if not chosen:
                     break
@@ -106,7 +106,7 @@ class Claims(Outcomes):
             return [], False  # its ids can't be told from a title
         claims: list[Claim] = []
         with self.transaction() as cursor:
-            cursor.execute(_LOCK_CLAIMS, {"number": list(HOMES).index(site)})
+            cursor.execute(_LOCK_CLAIMS, {"number": list(SITES).index(site)})
             since = now - timedelta(days=DAYS_REMEMBERED)
             cursor.execute(_UNFOUND, {"site": site, "now": now, "size": _LOOKED_AT, "since": since})
             rows = cursor.fetchall()

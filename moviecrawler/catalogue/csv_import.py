@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.comparing import BY_HAND
@@ -13,6 +14,7 @@ from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, read_values,
 from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
+from moviecrawler.sites import SITES
 from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
@@ -59,8 +61,7 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "end_year": lambda text: check_year(_number(text)),
     "runtime_minutes": lambda text: check_runtime(_number(text)),
     "popularity": _popularity,
-    "metacritic_id": lambda text: _whole_title("metacritic", text),
-    "rottentomatoes_id": lambda text: _whole_title("rottentomatoes", text),
+    **{f"{site}_id": partial(_whole_title, site) for site in SITES if site != "imdb"},
 }
 """The columns that may be there, in any order, and how each is read. Ids may be given as URLs. An empty cell is no value."""
 _FOUND_BY = ("imdb_id", "tmdb_id", "tmdb_series_id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from moviecrawler.items import Site, TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
+from moviecrawler.items import TitleKind  # noqa: TC001 - msgspec resolves annotations when it decodes what requests carry
 
 State = Literal["never", "ok", "absent", "error", "blocked"]
 """How the last try to fetch a title from a site ended; `never` while there was none."""
@@ -101,11 +101,5 @@ class Sighting(NamedTuple):
     kind: TitleKind | None = None
 
 
-TRENDING: dict[Site, frozenset[str]] = {
-    "imdb": frozenset({"popular", "boxoffice", "populartv"}),
-    "metacritic": frozenset({"popular", "new", "tv-popular", "tv-new"}),
-    "rottentomatoes": frozenset({"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}),
-}
-"""Lists of what is popular today, by site."""
 SITEMAP = "sitemap"
 """What the names of a site's sitemaps begin with among its lists."""

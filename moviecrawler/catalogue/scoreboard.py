@@ -13,15 +13,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from moviecrawler.catalogue.matching import join
+from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from moviecrawler.catalogue.matching import JoinedTitle
-    from moviecrawler.items import Movie, Score, ScoreKind, Site, TitleKind
+    from moviecrawler.items import Movie, Score, ScoreKind, TitleKind
 
-_BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
-"""Whose title and year a row shows, where the sites differ."""
 _MISSING = "–"  # noqa: RUF001 - the dash of tables
 _LEAST_TITLE = 16
 _ID_FROM = 110
@@ -181,7 +180,7 @@ def _full_title(row: ScoreboardRow) -> str:
 
 
 def _in_order(joined: JoinedTitle) -> list[Movie]:
-    return [joined.movies[site] for site in _BY_AUTHORITY if site in joined.movies]
+    return [joined.movies[site] for site in BY_AUTHORITY if site in joined.movies]
 
 
 def _row(joined: JoinedTitle) -> ScoreboardRow:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moviecrawler.fields import present_in, score_facts_told, silent_beside, silent_in_datasets, told_by
-from moviecrawler.items import SCOREBOARD_KINDS, Movie, Score
+from moviecrawler.items import Movie, Score
+from moviecrawler.sites import SCOREBOARD_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -16,24 +16,19 @@ from moviecrawler.errors import TableError
 from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import NUMBERS, TEXT_LISTS, TEXTS
 from moviecrawler.items import Movie
+from moviecrawler.sites import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import TextIO
 
-    from moviecrawler.items import Miss, Role, ScoreKind
+    from moviecrawler.items import Miss, Role
 
 Cell = str | int | float | None
 
 _ROLES: dict[str, Role] = {"directors": "director", "writers": "writer", "creators": "creator"}
-_SCORES: dict[ScoreKind, tuple[str, str]] = {
-    "imdb": ("imdb_rating", "imdb_votes"),
-    "metascore": ("metascore", "metascore_reviews"),
-    "metacritic_user": ("metacritic_user_score", "metacritic_user_ratings"),
-    "tomatometer": ("tomatometer", "tomatometer_reviews"),
-    "popcornmeter": ("popcornmeter", "popcornmeter_ratings"),
-}
+_SCORES = {kind: form.columns for kind, form in SCORES.items() if form.columns}
 """The columns of each score's value and count; the finer ones stand in `scores.csv` alone."""
 _AMOUNTS = {
     "budget": ("budget", "budget_currency"),
@@ -156,9 +151,10 @@ def other_title_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
 def score_rows(movie: Movie) -> Iterator[tuple[Cell, ...]]:
     """Yield the cells of SCORE_COLUMNS for each score."""
     for score in movie.scores:
+        form = SCORES[score.kind]
         yield (
-            *(movie.site, movie.site_id, score.kind, score.value, score.scale, score.count, _time(movie)),
-            *(score.average, None if score.average is None else score.average_scale, score.reviews),
+            *(movie.site, movie.site_id, score.kind, score.value, form.scale, score.count, _time(movie)),
+            *(score.average, None if score.average is None else form.average_scale, score.reviews),
             *(score.liked, score.neutral, score.disliked),
             *(None if score.certified is None else str(score.certified).lower(), score.sentiment),
             _BETWEEN.join(map(str, score.histogram)) or None,

@@ -1,7 +1,7 @@
 """The ids of one film on several sites, from Wikidata.
 
-P345 is IMDb's, P1258 Rotten Tomatoes', P1712 Metacritic's; P4947 is TMDB's of a film, P4983 that of a series. TV.com's (P1267)
-is not asked for: that site has closed, and none of the others names it.
+The properties of the sites' ids stand in `sites.py`; P4947 is TMDB's of a film, P4983 that of a series. TV.com's (P1267) is not
+asked for: that site has closed, and none of the others names it.
 
 Read from its query service, or from a CSV that was saved there (BY_HAND_QUERY). The service is an API for programs, but its
 robots.txt disallows it to robots, so it is asked only where the operator has switched ROBOTSTXT_OBEY off. A query that runs
@@ -23,6 +23,7 @@ from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import read_rows, shown
 from moviecrawler.datasets.downloads import DownloadError, version_of
 from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
 
 if TYPE_CHECKING:
@@ -32,14 +33,18 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.fetching import Fetcher
 
 SERVICE = "https://query.wikidata.org/sparql"
-PROPERTIES = {"rottentomatoes": "P1258", "metacritic": "P1712", "tmdb": "P4947", "tmdb_series": "P4983"}
-"""What is asked for beside P345, by the name of its column."""
-BY_HAND_QUERY = """\
-SELECT ?imdb ?rottentomatoes ?metacritic ?tmdb ?tmdb_series WHERE {
-  ?film wdt:P345 ?imdb . FILTER(STRSTARTS(?imdb, "tt"))
-  { ?film wdt:P1258 ?rottentomatoes } UNION { ?film wdt:P1712 ?metacritic } UNION { ?film wdt:P4947 ?tmdb }
-  UNION { ?film wdt:P4983 ?tmdb_series }
+_FILM = f"?film wdt:{SITES['imdb'].wikidata} ?imdb"
+PROPERTIES: dict[str, str] = {
+    **{site: SITES[site].wikidata for site in BY_AUTHORITY if site != "imdb"},
+    "tmdb": "P4947",
+    "tmdb_series": "P4983",
 }
+"""What is asked for beside IMDb's ids, by the name of its column."""
+BY_HAND_QUERY = f"""\
+SELECT ?imdb {" ".join(f"?{column}" for column in PROPERTIES)} WHERE {{
+  {_FILM} . FILTER(STRSTARTS(?imdb, "tt"))
+  {" UNION ".join(f"{{ ?film wdt:{name} ?{column} }}" for column, name in PROPERTIES.items())}
+}}
 """
 """What to run at https://query.wikidata.org, to be saved as CSV."""
 _EDITED = 0.001
@@ -57,7 +62,7 @@ _UNSURE = WIKIDATA / 2
 
 def query(column: str) -> str:
     """Return the query for one of PROPERTIES. One at a time, as all at once take half of the service's time limit."""
-    return f'SELECT ?imdb ?{column} WHERE {{ ?film wdt:P345 ?imdb ; wdt:{PROPERTIES[column]} ?{column} . FILTER(STRSTARTS(?imdb, "tt")) }}'
+    return f'SELECT ?imdb ?{column} WHERE {{ {_FILM} ; wdt:{PROPERTIES[column]} ?{column} . FILTER(STRSTARTS(?imdb, "tt")) }}'
 
 
 def count_query(column: str) -> str:

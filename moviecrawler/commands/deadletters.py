@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moviecrawler.console.command import LazyCommand, option
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 
 class Command(LazyCommand):
@@ -14,7 +14,7 @@ class Command(LazyCommand):
     summary = "Print the requests that were set aside, queue them again or drop them"
     options = (
         option("--all", action="store_true", help="show, requeue or drop all of them"),
-        option("--site", choices=list(HOMES), help="that site's only"),
+        option("--site", choices=list(SITES), help="that site's only"),
         option("--run", metavar="RUN", help="those of runs of that name only (FRONTIER_RUN)"),
         option("--json", action="store_true", help="print one JSON object a line"),
     )

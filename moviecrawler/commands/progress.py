@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moviecrawler.console.command import LazyCommand, option
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 
 class Command(LazyCommand):
@@ -16,6 +16,6 @@ class Command(LazyCommand):
         option("--json", action="store_true", help="one JSON object, once"),
         option("--once", action="store_true", help="don't follow"),
         option("--all", action="store_true", help="those that ended more than an hour ago, too"),
-        option("--site", choices=list(HOMES), help="that site's crawls only"),
+        option("--site", choices=list(SITES), help="that site's crawls only"),
         option("--run", metavar="RUN", help="runs of that name only (FRONTIER_RUN)"),
     )

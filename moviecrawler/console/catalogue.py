@@ -39,6 +39,7 @@ from moviecrawler.items import Site, TitleKind
 from moviecrawler.option_types import is_http_url
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.pipelines.files import check_data_dir
+from moviecrawler.sites import datasets_url
 from moviecrawler.texts import printable
 from moviecrawler.urls import parse_title_id
 
@@ -282,10 +283,9 @@ def _source(arguments: tuple[str, Selection], origin: str | None, settings: Base
     data_dir = check_data_dir(settings["DATA_DIR"])
     now = utc_now()
     if name == "imdb":
-        place = origin or settings["IMDB_DATASETS_URL"]
-        return ImdbDatasets(place, data_dir, selection=selection)
+        return ImdbDatasets(origin or datasets_url(settings), data_dir, selection=selection)
     if name == "episodes":
-        return ImdbEpisodes(origin or settings["IMDB_DATASETS_URL"], data_dir)
+        return ImdbEpisodes(origin or datasets_url(settings), data_dir)
     if name == "tmdb":
         return TmdbExport(origin or TMDB, data_dir, day=now.date())
     if name == "wikidata":
@@ -359,7 +359,7 @@ def _weight(text: str) -> float:
 
 def _budget(settings: BaseSettings, site: Site) -> int | None:
     """Return how many pages a day may be asked of a site; None when there is no limit."""
-    budget = site_budget(settings, settings[f"{site.upper()}_URL"])
+    budget = site_budget(settings, site)
     limits = [budget.per_day, None if budget.per_second is None else int(budget.per_second * _DAY)]
     return min((limit for limit in limits if limit is not None), default=None)
 

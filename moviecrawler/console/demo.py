@@ -1,4 +1,4 @@
-"""`scrapy demo`: the three spiders against the replica, and the scores they found side by side."""
+"""`scrapy demo`: all spiders against the replica, and the scores they found side by side."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from moviecrawler.console.output import Console, check_no_arguments
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-SPIDERS = ("imdb", "metacritic", "rottentomatoes")
 _STOP_SECONDS = 30  # seconds that a spider has to end after it was asked to
 
 
@@ -53,13 +53,13 @@ class Demo(Console):
 
 
 async def _crawl_all(sites: Mapping[str, str], folder: Path) -> list[str]:
-    """Run the three spiders, each in a process of its own as in production; return those that failed."""
+    """Run all spiders, each in a process of its own as in production; return those that failed."""
     with ExitStack() as stack:
-        crawls = [asyncio.create_task(_crawl(name, place, sites, folder, stack)) for place, name in enumerate(SPIDERS)]
+        crawls = [asyncio.create_task(_crawl(name, place, sites, folder, stack)) for place, name in enumerate(SITES)]
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, lambda: [crawl.cancel() for crawl in crawls])
         codes = await asyncio.gather(*crawls)
-    return [name for name, code in zip(SPIDERS, codes, strict=True) if code]
+    return [name for name, code in zip(SITES, codes, strict=True) if code]
 
 
 async def _crawl(name: str, place: int, sites: Mapping[str, str], folder: Path, stack: ExitStack) -> int:

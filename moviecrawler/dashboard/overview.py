@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moviecrawler.dashboard.pages import Page, PageRequest
-from moviecrawler.dashboard.rendering import SITES, counted, joined, number, when
-from moviecrawler.urls import HOMES
+from moviecrawler.dashboard.rendering import counted, joined, number, when
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class Overview(Page):
         alarms = request.attempt(self.sources.alarms, otherwise=[])
         jobs = request.attempt(self.node.state.counts)
         nodes = request.attempt(self.node.state.nodes)
-        cards = [card_of(site, counts, frontier) for site in HOMES]
+        cards = [card_of(site, counts, frontier) for site in SITES]
         found = list(
             concerns(
                 cards,
@@ -142,7 +142,7 @@ def concerns(
         )
     for card in cards:
         if card.stopped is not None and not card.trying:
-            site = SITES[card.site]
+            site = SITES[card.site].name
             yield Concern(
                 f"{site} has refused us",
                 f"{site} is not asked until {when(card.stopped_until)}: {card.stopped}",
@@ -161,7 +161,7 @@ def concerns(
     for card in cards:
         idle = [run.to_go for run in card.runs if run.state == "no worker"]
         if idle and not pending:
-            site, to_go = SITES[card.site], number(sum(idle))
+            site, to_go = SITES[card.site].name, number(sum(idle))
             yield Concern(
                 f"nobody works on {to_go} requests to {site}",
                 f"{site} has {to_go} requests to go, and no worker.",

@@ -10,7 +10,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.report import read_proxies
 from moviecrawler.proxies.shared_health import clear_quarantines
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site
@@ -38,7 +38,7 @@ class Proxies(Page):
         used = {pool.name for order in orders.values() for pool in order}
         pools = site_pools.pools.values() if site_pools else ()
         return {
-            "shown": {site: reports.get(site, []) for site in HOMES},
+            "shown": {site: reports.get(site, []) for site in SITES},
             "orders": orders,
             "unused": [pool for pool in pools if pool.name not in used and pool.kind != "direct"],
             "page": page,
@@ -53,7 +53,7 @@ class Proxies(Page):
 
     def do_release(self, request: PageRequest) -> tuple[str, str]:
         site, proxy = request.value("site"), request.value("proxy")
-        if site not in HOMES:
+        if site not in SITES:
             raise RefusedError(f"there is no site {site[:40]!r}")
         cleared = self.node.ask_frontier(lambda client: clear_quarantines(client, site, [proxy]))
         return "/proxies", "released" if cleared else "no-proxy"

@@ -15,7 +15,7 @@ from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
 from moviecrawler.errors import AwayError, TransientStoreError
 from moviecrawler.items import Site
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,7 +88,7 @@ class Quality(Page):
         partial: list[Partial] = []
         history: list[Event] = []
         if sources.has_alarm_store:
-            for site in HOMES:
+            for site in SITES:
                 days, examples = request.attempt(self._pages, site, since, today, otherwise=([], {}))
                 coverage[site] = coverage_of(days)
                 partial += partial_of(site, days, today - _ERRORS_OF + timedelta(days=1), examples)

@@ -16,24 +16,11 @@ from jinja2.filters import do_filesizeformat
 
 from moviecrawler.clock import utc_text
 from moviecrawler.cluster.webservice import local_time
+from moviecrawler.sites import SCOREBOARD_KINDS, SCORES, SITES
 from moviecrawler.texts import printable
 from moviecrawler.urls import title_url
 
 STATIC = files(__package__).joinpath("static")
-SITES = {"imdb": "IMDb", "metacritic": "Metacritic", "rottentomatoes": "Rotten Tomatoes"}
-SCORES = {
-    "imdb": "IMDb rating",
-    "metascore": "Metascore",
-    "metacritic_user": "Metacritic users",
-    "tomatometer": "Tomatometer",
-    "popcornmeter": "Popcornmeter",
-}
-"""Names of scores, as their sites call them."""
-FINER_SCORES = {
-    "tomatometer_top": "Tomatometer, top critics",
-    "popcornmeter_all": "Popcornmeter, all",
-    "popcornmeter_verified": "Popcornmeter, verified",
-}
 NONE = "\N{EN DASH}"
 """Stands for an unknown figure, which is not 0."""
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -151,7 +138,12 @@ def _environment() -> Environment:
     made.filters["local_time"] = lambda seconds: f"{local_time(seconds):%Y-%m-%d %H:%M:%S}"
     made.filters["clock"] = lambda seconds: str(timedelta(seconds=max(0, round(seconds))))
     made.filters |= {write.__name__: write for write in (number, plain, share, duration, size, when, iso)}
-    made.globals.update(sites=SITES, score_names=SCORES, finer_names={**SCORES, **FINER_SCORES}, version=_version())
+    made.globals.update(
+        sites={site: profile.name for site, profile in SITES.items()},
+        score_names={kind: SCORES[kind].name for kind in SCOREBOARD_KINDS},
+        finer_names={kind: form.name for kind, form in SCORES.items()},
+        version=_version(),
+    )
     made.globals.update(counted=counted, safe_url=safe_url, printable=printable, title_url=title_url)
     return made
 

@@ -27,7 +27,7 @@ from moviecrawler.frontier.report import budgets, read_current_runs, read_earlie
 from moviecrawler.frontier.runs import Rate
 from moviecrawler.frontier.seeds import count_seeds
 from moviecrawler.monitors.alarm_store import FILE, AlarmStore, open_alarm_store
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,7 +168,7 @@ class Sources:
     def start_urls(self) -> dict[Site, str]:
         """Return each site's key of the list to which titles are pushed."""
         form = self.settings.get("REDIS_START_URLS_KEY")
-        return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in HOMES}
+        return {site: (FrontierKeys(site, "", form) if form else FrontierKeys(site, "")).start_urls for site in SITES}
 
     def _read(self, add_commands: Callable[[Any], object]) -> list[Any]:
         """Return the answers to the commands that a function adds to a pipeline; none when spiders share no frontier."""

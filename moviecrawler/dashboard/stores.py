@@ -19,7 +19,8 @@ from moviecrawler.frontier.dupefilter import fingerprint
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.frontier.queue import requeue
 from moviecrawler.frontier.seeds import push_seed
-from moviecrawler.urls import HOMES, title_url
+from moviecrawler.sites import SITES
+from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -106,7 +107,7 @@ class Stores(Page):
         self, request: PageRequest, change: Callable[[Any, FrontierKeys, str], Awaitable[bool]], notice: str
     ) -> tuple[str, str]:
         site, run, letter = (request.value(name) for name in ("site", "run", "letter"))
-        if site not in HOMES:
+        if site not in SITES:
             raise RefusedError(f"there is no site {site[:40]!r}")
         done = self.node.ask_frontier(lambda client: change(client, FrontierKeys(site, run), letter))
         return f"{self.here}{_query(request)}", notice if done else "no-dead-letter"

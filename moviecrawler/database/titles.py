@@ -19,6 +19,7 @@ from moviecrawler.catalogue.matching import join, match_keys, spelt_alike
 from moviecrawler.catalogue.stored import read_movie
 from moviecrawler.database.sql import read_sql
 from moviecrawler.items import Movie
+from moviecrawler.sites import BY_AUTHORITY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -65,8 +66,6 @@ _MAX_COMPARED = 500
 """Records found by them whose titles are compared with one's own."""
 _SEARCH_BATCH = 1_000
 """Searches in one statement, so that none takes long."""
-_BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
-"""Whose title a group of records goes to."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -316,7 +315,7 @@ def _regroup(cursor: Cursor, pool: Sequence[Stored], groups: Iterable[JoinedTitl
         reasons.append({"title_id": title_id, "matched_by": matched_by})
 
     for group in groups:
-        records = [record_of[id(group.movies[site])] for site in _BY_AUTHORITY if site in group.movies]
+        records = [record_of[id(group.movies[site])] for site in BY_AUTHORITY if site in group.movies]
         # A record that was placed by hand keeps what it was placed beside, and its place from other records of its site.
         records.sort(key=lambda record: record.title_id not in corrected)
         title_id = claim(record.title_id for record in records)

@@ -15,16 +15,16 @@ from scrapy.exceptions import NotConfigured
 
 from moviecrawler.catalogue.lanes import DeficitRoundRobin, Shares
 from moviecrawler.catalogue.outcomes import SiteOutcome
-from moviecrawler.catalogue.rows import SITEMAP, TRENDING, Sighting
+from moviecrawler.catalogue.rows import SITEMAP, Sighting
 from moviecrawler.catalogue.store import CatalogueStore, open_catalogue
 from moviecrawler.clock import utc_now
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
-from moviecrawler.items import SCOREBOARD_KINDS, Miss, Movie, movies_in
+from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import item_completed, item_passed, lease_ended, list_missed, site_refused, titles_listed
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ class CatalogueRecorder:
     def limit_to_budget(self) -> None:
         """Keep to SITE_BUDGETS, if the shared frontier doesn't."""
         spider: Any = self.crawler.spidercls
-        per_day = site_budget(self.crawler.settings, self.crawler.settings[spider.home_setting]).per_day
+        per_day = site_budget(self.crawler.settings, spider.site).per_day
         if per_day is not None and not self.crawler.settings.get("REDIS_URL"):
             self.budget = DayBudget(per_day, begin_of_day(utc_now()).date())
             self.crawler.signals.connect(self.request_sent, signals.request_reached_downloader)
@@ -176,7 +176,7 @@ class CatalogueRecorder:
 
     def site_refused(self, site: str, reason: str, pause: float) -> None:
         """Have nothing claimed of a site for a while."""
-        if site in HOMES:
+        if site in SITES:
             until = utc_now() + timedelta(seconds=pause)
             self.writer.add(lambda store: store.pause(site, until, reason))
 
@@ -186,7 +186,7 @@ class CatalogueRecorder:
         """Keep what a list page names."""
         seen = [Sighting(entry.site_id, entry.title, entry.year, entry.kind) for entry in entries]
         seen += [Sighting(site_id) for site_id in ids]
-        self._sight(site, seen, _reading_of(list_name), trending=list_name in TRENDING[site], pages=further - 1)
+        self._sight(site, seen, _reading_of(list_name), trending=list_name in SITES[site].trending, pages=further - 1)
 
     def list_missed(self, url: str) -> None:
         """Don't wait for the list page any more."""

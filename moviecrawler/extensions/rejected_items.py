@@ -19,7 +19,8 @@ from moviecrawler.extensions.crawl_keys import CrawlKeys
 from moviecrawler.extensions.publishing import Publisher
 from moviecrawler.options import node_of
 from moviecrawler.signals import item_rejected
-from moviecrawler.urls import HOMES, parse_title_id
+from moviecrawler.sites import SITES
+from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,7 +59,7 @@ class RejectedItem(msgspec.Struct, kw_only=True):
     @property
     def title(self) -> tuple[Site, str] | None:
         """The site and id of the title whose page it came from; None when nobody can tell."""
-        if self.site not in HOMES:
+        if self.site not in SITES:
             return None
         for text in (self.site_id, self.url):
             try:

@@ -15,7 +15,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from moviecrawler.fields import silent_beside
-from moviecrawler.items import AVERAGE_SCALES, SCORE_SCALES, Credit, Score
+from moviecrawler.items import Credit, Score
+from moviecrawler.sites import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -174,16 +175,17 @@ def one_of_each_title(titles: Iterable[RelatedTitle]) -> list[RelatedTitle]:
 
 def check_average(kind: ScoreKind, average: float) -> float:
     """Return a mean rating. Raises ValueError when it is not on the score's scale."""
-    if not 0 <= average <= AVERAGE_SCALES[kind]:
-        raise ValueError(f"a mean of {average:g} behind {kind}, which is not between 0 and {AVERAGE_SCALES[kind]}")
+    highest = SCORES[kind].average_scale
+    if highest is None or not 0 <= average <= highest:
+        raise ValueError(f"a mean of {average:g} behind {kind}, which is not between 0 and {highest}")
     return average
 
 
 def new_score(kind: ScoreKind, value: float, count: object = None) -> Score:
     """Return a score, with its count where that is a number above 0. Raises ValueError when the value is not on its scale."""
-    lowest = 1 if kind == "imdb" else 0
-    if not lowest <= value <= SCORE_SCALES[kind]:
-        raise ValueError(f"{kind} of {value:g}, which is not between {lowest} and {SCORE_SCALES[kind]}")
+    form = SCORES[kind]
+    if not form.lowest <= value <= form.scale:
+        raise ValueError(f"{kind} of {value:g}, which is not between {form.lowest} and {form.scale}")
     return Score(kind=kind, value=value, count=count if isinstance(count, int) and count > 0 else None)
 
 

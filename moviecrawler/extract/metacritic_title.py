@@ -23,7 +23,8 @@ from moviecrawler.extract.metacritic_payload import (
 from moviecrawler.extract.metacritic_values import id_in, read_score
 from moviecrawler.extract.series import listed_season, one_of_each_season
 from moviecrawler.extract.values import check_year
-from moviecrawler.urls import HOMES, part_of_series
+from moviecrawler.sites import SITES
+from moviecrawler.urls import part_of_series
 
 if TYPE_CHECKING:
     from moviecrawler.extract.dig import Fact
@@ -64,7 +65,7 @@ _BESIDE_SCORES: Final[tuple[Fact, ...]] = (
     ("sentiment", values.read_sentiment, "sentiment"),
 )
 """What stands beside a score in its summary."""
-_IMAGES: Final = HOMES["metacritic"] + "/a/img/catalog"
+_IMAGES: Final = SITES["metacritic"].home + "/a/img/catalog"
 _MARKS: Final = ("mustSee", "mustWatch", "mustPlay")
 _SUMMARIES_OF_ROWS: Final[dict[ScoreKind, str]] = {"metascore": "criticScoreSummary", "metacritic_user": "userScore"}
 

@@ -21,7 +21,8 @@ from moviecrawler.extract.findings import (
 from moviecrawler.extract.offers import one_of_each_offer, plain_address
 from moviecrawler.extract.series import new_title
 from moviecrawler.extract.values import check_runtime, check_year, parse_date, parse_year
-from moviecrawler.items import SCORE_SCALES, Award, Offer, RelatedTitle, Score
+from moviecrawler.items import Award, Offer, RelatedTitle, Score
+from moviecrawler.sites import SCORES
 from moviecrawler.urls import IMDB_ID, id_in_url, part_of_series
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def read_score(kind: ScoreKind, summary: Any) -> Score | NoValue:
     if value == 0 and dig.text(summary, "sentiment") is None:
         return ABSENT if count < _ENOUGH_REVIEWS else None
     scale = attempt(lambda: dig.integer(summary, "max"))
-    if scale not in {None, SCORE_SCALES[kind]}:
+    if scale not in {None, SCORES[kind].scale}:
         raise ShapeError("scores", f"{kind} out of {scale}")
     return new_score(kind, value, count or None)
 

@@ -12,7 +12,7 @@ from moviecrawler.extract.blocks import block_sign
 from moviecrawler.extract.embedded import reader
 from moviecrawler.extract.legacy.wayback import original, original_url
 from moviecrawler.fields import SCORE_FACTS
-from moviecrawler.items import SCOREBOARD_KINDS
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 1024
 
-_SITES: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
+_READERS: dict[Site, Any] = {"imdb": imdb, "metacritic": metacritic, "rottentomatoes": rottentomatoes}
+"""The module that reads the pages of each site."""
 
 
 @reader
 def read_page(body: bytes, url: str | None = None) -> Page:
-    """Return what a page of any of the three sites says, by its URL when given, else by what the page itself shows.
+    """Return what a page of any of the sites says, by its URL when given, else by what the page itself shows.
 
     A page out of a web archive is read as it was before the archive wrote its own addresses into it.
     Raises ExtractionError when it is none of theirs, or not in a shape that is known; its field is `block` for a block page.
@@ -39,12 +40,14 @@ def read_page(body: bytes, url: str | None = None) -> Page:
     if sign is not None:
         raise ExtractionError("block", url, f"no page, but a {sign[0]}: {sign[1]}")
     site = site_of(url) if url else None
-    for name in [site] if site else _SITES:
-        kind = _SITES[name].kind_of(body, url)
+    for name in [site] if site else _READERS:
+        kind = _READERS[name].kind_of(body, url)
         if kind is not None:
-            read: Callable[[bytes, str | None], Page] = _SITES[name].READERS[kind]
+            read: Callable[[bytes, str | None], Page] = _READERS[name].READERS[kind]
             return read(body, url)
-    raise ExtractionError("page", url, "not a page of IMDb, Metacritic or Rotten Tomatoes that is known here")
+    raise ExtractionError(
+        "page", url, f"not a page of {', '.join(profile.name for profile in SITES.values())} that is known here"
+    )
 
 
 def _saved_from(body: bytes) -> str | None:

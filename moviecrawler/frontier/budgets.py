@@ -10,16 +10,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
     from datetime import date
 
     from scrapy.settings import BaseSettings
 
-LIVE_BUDGETS = {
-    "www.imdb.com": {"per_second": 0.5, "per_day": 30_000},
-    "www.rottentomatoes.com": {"per_second": 0.5, "per_day": 5_000},
-    "www.metacritic.com": {"per_second": 0.5, "per_day": 600},
+    from moviecrawler.items import Site
+
+_LIVE = {
+    urlsplit(host.live).hostname: {"per_second": profile.per_second, "per_day": profile.per_day}
+    for profile in SITES.values()
+    for host in profile.hosts
+    if not host.has_files
 }
 """What all nodes together ask of a live site at most; SITE_BUDGETS adds hosts and replaces these."""
 
@@ -43,16 +47,19 @@ UNLIMITED = Budget()
 """That of a site whose host has none."""
 
 
-def site_budget(settings: BaseSettings, home: str) -> Budget:
-    """Return the budget of the host in `home`, by SITE_BUDGETS. Raises ConfigurationError."""
+def site_budget(settings: BaseSettings, site: Site) -> Budget:
+    """Return the budget of the first of a site's hosts that has one. Raises ConfigurationError."""
     try:
         given = settings.getdict("SITE_BUDGETS") if settings.get("SITE_BUDGETS") else {}
     except (TypeError, ValueError):
         raise ConfigurationError("SITE_BUDGETS is no JSON object") from None
+    budgets = {**_LIVE, **given}
+    hosts = [urlsplit(url).hostname for url in page_hosts_of(site, settings).values()]
+    host = next((host for host in hosts if host in budgets), None)
     try:
-        return msgspec.convert({**LIVE_BUDGETS, **given}.get(urlsplit(home).hostname or "", {}), Budget, strict=False)
+        return msgspec.convert(budgets.get(host, {}), Budget, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"SITE_BUDGETS has a wrong budget for {home}: {error}") from None
+        raise ConfigurationError(f"SITE_BUDGETS has a wrong budget for {host}: {error}") from None
 
 
 def begin_of_day(now: datetime) -> datetime:

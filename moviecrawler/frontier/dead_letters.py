@@ -10,7 +10,7 @@ import msgspec
 
 from moviecrawler.frontier.keys import Keys
 from moviecrawler.frontier.report import read_runs
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -85,7 +85,7 @@ class Place(NamedTuple):
         """Return what `str` has made a text of. Raises ValueError."""
         site, _, rest = text.partition("/")
         run, _, cursor = rest.partition("/")
-        if site not in HOMES or not _CURSOR.fullmatch(cursor):
+        if site not in SITES or not _CURSOR.fullmatch(cursor):
             raise ValueError(f"{text[:80]!r} is no place among dead letters")
         return cls(site, run, int(cursor))
 

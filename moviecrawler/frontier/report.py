@@ -15,7 +15,7 @@ from moviecrawler.frontier.queue import LEVELS
 from moviecrawler.frontier.runs import RunReport, SiteState
 from moviecrawler.options import FrontierOptions
 from moviecrawler.redis_client import connect, describe_error, load_script, redis_parameters
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class FrontierAwayError(MovieCrawlerError):
 def budgets(settings: BaseSettings) -> dict[Site, Budget]:
     """Return each site's budget by the settings. Raises ConfigurationError, as for REDIS_URL and all other ones."""
     FrontierOptions.read(settings)
-    return {site: site_budget(settings, settings[f"{site.upper()}_URL"]) for site in HOMES}
+    return {site: site_budget(settings, site) for site in SITES}
 
 
 @asynccontextmanager
@@ -62,7 +62,7 @@ async def read_runs(
     There may be ten thousand, as each job of a cluster is one for two windows: what only asks for some says so.
     """
     pipe = client.pipeline(transaction=False)
-    asked = [one for one in HOMES if site in {None, one}]
+    asked = [one for one in SITES if site in {None, one}]
     if run is not None:
         return await _read(client, {Keys(one, run): None for one in asked}, budget)
     for one in asked:
@@ -91,7 +91,7 @@ async def read_current_runs(
     What it costs does not grow with the runs that are over.
     """
     pipe = client.pipeline(transaction=False)
-    for site in HOMES:
+    for site in SITES:
         keys = Keys(site, "")
         pipe.zrange(keys.current, 0, most - 1, desc=True, withscores=True)
         pipe.zcard(keys.current)
@@ -100,7 +100,7 @@ async def read_current_runs(
     answers = iter(await pipe.execute())
     listed: dict[Keys, float | None] = {}
     left_out = 0
-    for site, current, count, newest, some in zip(HOMES, *[answers] * 4, strict=True):
+    for site, current, count, newest, some in zip(SITES, *[answers] * 4, strict=True):
         opened = {name.decode(): when for name, when in current}
         left_out += count - len(opened)
         # Some of the others each time, so that those are forgotten that have expired.
@@ -118,13 +118,13 @@ async def read_earlier_runs(
     They are those among about `size` runs that were started before a time (ms); without one, among the latest.
     """
     pipe = client.pipeline(transaction=False)
-    for site in HOMES:
+    for site in SITES:
         top = "+inf" if before is None else f"({before:.0f}"
         pipe.zrange(Keys(site, "").runs, top, "-inf", desc=True, byscore=True, offset=0, num=size + 1, withscores=True)
     started = sorted(
         (
             (when, Keys(site, name.decode()))
-            for site, of_site in zip(HOMES, await pipe.execute(), strict=True)
+            for site, of_site in zip(SITES, await pipe.execute(), strict=True)
             for name, when in of_site
         ),
         key=lambda one: -one[0],
@@ -160,7 +160,7 @@ async def _read(
             if opened is not None and not report.is_current:
                 gone.append((keys, f"{opened:.0f}"))
     await _forget(client, gone)
-    order = {site: place for place, site in enumerate(HOMES)}
+    order = {site: place for place, site in enumerate(SITES)}
     return sorted(reports, key=lambda report: (order[report.site], report.started_at, report.run))
 
 
@@ -169,12 +169,12 @@ async def read_sites(client: Any, budget: Mapping[Site, Budget] | None = None) -
     seconds, micro = await client.time()
     now = seconds + micro / 1e6
     pipe = client.pipeline(transaction=False)
-    for site in HOMES:
+    for site in SITES:
         pipe.hgetall(Keys(site, "").circuit)
         pipe.hgetall(Keys(site, "").budget)
     answers = iter(await pipe.execute())
     sites: dict[Site, SiteState] = {}
-    for site, circuit, spent in zip(HOMES, *[answers] * 2, strict=True):
+    for site, circuit, spent in zip(SITES, *[answers] * 2, strict=True):
         sites[site] = SiteState(
             site=site,
             refusal=circuit[b"reason"].decode(errors="backslashreplace") if b"reason" in circuit else None,
@@ -202,7 +202,7 @@ async def _ask(client: Any, some: Sequence[Keys], now: float) -> list[list[Any]]
 
 async def _forget(client: Any, gone: Sequence[tuple[Keys, str]]) -> None:
     script = load_script(client, __package__, "forget")
-    for site in HOMES:
+    for site in SITES:
         of_site = [(keys, opened) for keys, opened in gone if keys.site == site]
         for first in range(0, len(of_site), _AT_ONCE):
             some = of_site[first : first + _AT_ONCE]

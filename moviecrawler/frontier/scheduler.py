@@ -87,7 +87,7 @@ class FrontierScheduler(ExchangingScheduler):
         self._started = self._idle_since = self._loop.time()
         self.spider = spider
         self.options = options = FrontierOptions.read(settings)
-        self.budget = site_budget(settings, spider.home)
+        self.budget = site_budget(settings, spider.site)
         self.keys = Keys(spider.site, options.run, options.start_urls_key)
         self.circuit = SharedCircuit(spider.site, self._wake.set)
         self._slot = EngineSlot(self.crawler.engine)

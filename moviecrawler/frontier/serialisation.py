@@ -14,7 +14,7 @@ import msgspec
 from scrapy import Request
 
 from moviecrawler.errors import MovieCrawlerError
-from moviecrawler.items import Entry  # noqa: TC001 - msgspec reads annotations
+from moviecrawler.items import Entry, Site  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
     from moviecrawler.frontier.spider import SharedSpider
@@ -58,7 +58,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
     version: Literal[1]
     url: str
-    site: Literal["imdb", "metacritic", "rottentomatoes"]
+    site: Site
     callback: str
     errback: str
     cb_kwargs: dict[str, Any]

@@ -13,7 +13,7 @@ from moviecrawler.middlewares.compression import wire_body
 from moviecrawler.pipelines.archive import ArchivePipeline
 from moviecrawler.pipelines.warc import Answer, write_record
 from moviecrawler.signals import page_archived
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ class ArchiveMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Decide the page's name in the archive, before the spider reads it."""
-        if response.meta.get("site") in HOMES:
+        if response.meta.get("site") in SITES:
             response.meta["fetched_at"] = utc_now()
             response.meta["archive_id"] = uuid.uuid4().urn
 

@@ -42,10 +42,10 @@ class StrictOffsiteMiddleware(OffsiteMiddleware):
     def spider_opened(self, spider: Spider) -> None:
         """Learn which hosts the spider may ask, and which of them by http."""
         super().spider_opened(spider)
-        settings = getattr(spider, "home_settings", None)
-        if settings is not None:
-            homes = [urlsplit(self.crawler.settings[name]) for name in settings()]
-            self._http_hosts = {home.hostname for home in homes if home.scheme == "http"}
+        hosts: dict[str, str] | None = getattr(spider, "hosts", None)
+        if hosts is not None:
+            urls = map(urlsplit, hosts.values())
+            self._http_hosts = {url.hostname for url in urls if url.scheme == "http"}
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
         """Raise IgnoreRequest for a host that is none of the spider's `allowed_domains`, or that is asked by http."""

@@ -18,7 +18,6 @@ from moviecrawler.extract.values import parse_date
 from moviecrawler.fields import NUMBERS, ONLY_IN_DATASETS, TEXT_LISTS, present_in, score_facts_told, told_by
 from moviecrawler.items import (
     HISTOGRAM_BARS,
-    SCORE_SCALES,
     Amount,
     AmountKind,
     Award,
@@ -51,8 +50,9 @@ from moviecrawler.pipelines.value_checks import (
     clean_texts,
 )
 from moviecrawler.signals import item_rejected
+from moviecrawler.sites import SCORES, SITES
 from moviecrawler.texts import on_one_line, shortened
-from moviecrawler.urls import HOMES, id_in_url, parse_title_id, part_of_series, site_of
+from moviecrawler.urls import id_in_url, parse_title_id, part_of_series, site_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,7 +175,7 @@ def _check(item: Any) -> None:
 
 def check_miss(miss: Miss) -> None:
     """Raise InvalidItemError for the first field that no miss can have."""
-    check_choice("site", miss.site, HOMES)
+    check_choice("site", miss.site, SITES)
     check_choice("outcome", miss.outcome, _OUTCOMES)
     for name in ("site_id", "url", "reason"):
         check_text(name, getattr(miss, name))
@@ -218,7 +218,7 @@ def check_movie(movie: Movie) -> None:
 
 
 def _check_identity(movie: Movie) -> None:
-    check_choice("site", movie.site, HOMES)
+    check_choice("site", movie.site, SITES)
     if movie.site_id is None:
         raise InvalidItemError("site_id", "is missing")
     check_text("site_id", movie.site_id)
@@ -280,8 +280,8 @@ def _check_credits(credits_: list[Credit]) -> None:
 
 def _check_scores(scores: list[Score]) -> None:
     for score in scores:
-        check_choice("scores", score.kind, SCORE_SCALES)
-        check_number("scores", score.value, 1 if score.kind == "imdb" else 0, score.scale)
+        check_choice("scores", score.kind, SCORES)
+        check_number("scores", score.value, SCORES[score.kind].lowest, SCORES[score.kind].scale)
         _check_score_facts(score)
     check_unique("scores", [score.kind for score in scores])
 
@@ -293,9 +293,9 @@ def _check_score_facts(score: Score) -> None:
         if number is not None:
             check_integer("scores", number, 0, _MOST)
     if score.average is not None:
-        if score.average_scale is None:
+        if (highest := SCORES[score.kind].average_scale) is None:
             raise InvalidItemError("scores", f"{score.kind} is an average itself, and has one of {score.average!r}")
-        check_number("scores", score.average, 0, score.average_scale)
+        check_number("scores", score.average, 0, highest)
     if score.certified is not None and not isinstance(score.certified, bool):
         raise InvalidItemError("scores", f"certified is {score.certified!r}, which is not a boolean")
     check_given("scores", score.sentiment)

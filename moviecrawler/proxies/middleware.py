@@ -35,9 +35,10 @@ from moviecrawler.proxies.policy import UNKNOWN_REFUSAL, describe_failure, load_
 from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
 from moviecrawler.proxies.shared_health import EXCHANGE_TIMEOUTS, SharedHealth
-from moviecrawler.proxies.site_pools import HOME_SETTINGS, SitePools
+from moviecrawler.proxies.site_pools import SitePools
 from moviecrawler.proxies.traffic import Traffic
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
+from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -102,9 +103,7 @@ class ProxyMiddleware:
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
         self._slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
         # Requests to these hosts are the site's, also when their `meta` does not say so, such as those for robots.txt.
-        self._netlocs = {
-            urlsplit(crawler.settings[name]).netloc.lower() for name, one in HOME_SETTINGS.items() if one == site
-        }
+        self._netlocs = {urlsplit(url).netloc.lower() for url in page_hosts_of(site, crawler.settings).values()}
         self.health = Health(self.options.quarantine, sum(len(pool.proxies) for pool in self.order))
         self.rotator = ProxyRotator(map(self._round_robin, self.order), self.health)
         self.shared: SharedHealth | None = None
@@ -151,7 +150,7 @@ class ProxyMiddleware:
         assert blocks is not None  # noqa: S101 - settings.py has it
         self.blocks = blocks
         settings = self.crawler.settings
-        home = next(settings[name] for name, one in HOME_SETTINGS.items() if one == self.site)
+        home = settings[SITES[self.site].home_setting]
         try:
             for pool in self.order:
                 await pool.open(home)

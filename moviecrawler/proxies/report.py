@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.proxies.health import Figures, Quarantine, state_of
 from moviecrawler.proxies.shared_health import read_health
-from moviecrawler.urls import HOMES
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ async def read_proxies(client: Any, site_pools: SitePools | None) -> dict[Site, 
     pools = site_pools.pools if site_pools is not None else {}
     known = {proxy.id: (pool, proxy) for pool in pools.values() for proxy in pool.proxies}
     reports: dict[Site, list[ProxyReport]] = {}
-    for site in HOMES:
+    for site in SITES:
         now, figures, quarantines = await read_health(client, site) if client is not None else (0.0, {}, {})
         order = site_pools.orders.get(site, ()) if site_pools is not None else ()
         # Another process' sessions are none of ours, and our own are not used.

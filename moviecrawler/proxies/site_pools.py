@@ -10,14 +10,13 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import unquote
 
 import msgspec
 
 from moviecrawler.configuration import read_file
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import Site
 from moviecrawler.meta import DIRECT
 from moviecrawler.option_types import split_url
 from moviecrawler.options import ProxyOptions, TorOptions, node_of
@@ -31,6 +30,7 @@ from moviecrawler.proxies.pools import (
     SessionPool,
     basic_authorization,
 )
+from moviecrawler.sites import SITES, page_hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,16 +38,10 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from moviecrawler.items import Site
+
 logger = logging.getLogger(__name__)
 
-HOME_SETTINGS: dict[str, Site] = {
-    "IMDB_URL": "imdb",
-    "METACRITIC_URL": "metacritic",
-    "METACRITIC_API_URL": "metacritic",
-    "ROTTENTOMATOES_URL": "rottentomatoes",
-}
-"""Settings that name a site's hosts, and the site. IMDb's datasets are always fetched directly."""
-_SITES: tuple[Site, ...] = get_args(Site)
 _ORDER_FORM = 'direct,datacenter,tor for all sites, or {"imdb": "direct,tor"} for some'
 _POOLS_FORM = '{"datacenter": {"kind": "datacenter", "urls": ["http://user:password@host:port", ...]}}'
 _POOL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -81,11 +75,12 @@ class SitePools:
         names = _read_orders(options.order)
         if options.worker_pool:
             _pool("WORKER_POOL", options.worker_pool, pools)
-            names = dict.fromkeys(names or _SITES, (options.worker_pool,))
+            names = dict.fromkeys(names or SITES, (options.worker_pool,))
         orders = {site: tuple(_pool("PROXY_ORDER", name, pools) for name in order) for site, order in names.items()}
-        for setting, site in HOME_SETTINGS.items():
-            for pool in orders.get(site, ()):
-                pool.check(setting, settings[setting])
+        for site, order in orders.items():
+            for setting, url in page_hosts_of(site, settings).items():
+                for pool in order:
+                    pool.check(setting, url)
         if orders:
             from moviecrawler.proxies.policy import load_policy  # noqa: PLC0415 - imports what only proxies need
 
@@ -99,7 +94,7 @@ def _read_orders(given: Any) -> dict[Site, tuple[str, ...]]:
         return {}
     text = str(given)
     if not text.lstrip().startswith("{"):
-        return dict.fromkeys(_SITES, _names(text))
+        return dict.fromkeys(SITES, _names(text))
     try:
         orders = msgspec.json.decode(text, type=dict[str, str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -107,9 +102,9 @@ def _read_orders(given: Any) -> dict[Site, tuple[str, ...]]:
             f"PROXY_ORDER is {_shown(text)}, which can't be understood ({error}); set it to {_ORDER_FORM}"
         ) from None
     for site in orders:
-        if site not in _SITES:
-            raise ConfigurationError(f"PROXY_ORDER names the site {site!r}; there are {', '.join(_SITES)}")
-    return {site: _names(orders[site]) for site in _SITES if site in orders}
+        if site not in SITES:
+            raise ConfigurationError(f"PROXY_ORDER names the site {site!r}; there are {', '.join(SITES)}")
+    return {site: _names(orders[site]) for site in SITES if site in orders}
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The replica's three web servers: one process, one event loop, a port for each site."""
+"""The replica's web servers: one process, one event loop, a port for each site."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.robots import robots_txt
 from moviecrawler.replica.saved import SavedPages
 from moviecrawler.replica.sources import HTML, Answer, Generated, Source, not_found
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import Site
     from moviecrawler.replica.options import Options
-
-SITES: tuple[Site, ...] = ("imdb", "metacritic", "rottentomatoes")
-"""In the order of their ports."""
 
 _CONTROL = "/__replica__/"
 _REDIRECTED = "replica_redirected"
@@ -45,7 +43,7 @@ _PORTS = range(20_000, 32_000)
 
 
 class Replica:
-    """A local stand-in for the three sites.
+    """A local stand-in for the sites.
 
     `GET /__replica__/counts` on any port returns a JSON object of the figures of `Counts` by site. `POST /__replica__/options`
     changes some of the options that are CHANGEABLE, as in {"faults": {"500": 0.1}}. `POST /__replica__/reset` sets all figures to
@@ -73,7 +71,7 @@ class Replica:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen on the three ports. Raises ConfigurationError when one is taken."""
+        """Listen on a port for each site. Raises ConfigurationError when one is taken."""
         for site, listener in zip(SITES, _listeners(self._options.host, self._options.port), strict=True):
             app = web.Application()
             app.router.add_get(_CONTROL + "counts", self._get_counts)
@@ -222,7 +220,7 @@ class Replica:
 
 
 async def serve(options: Options, *, until: Callable[[], Awaitable[object]] | None = None) -> None:
-    """Run a replica, and print the three URLs when it answers, until SIGINT or SIGTERM, or until `until` returns.
+    """Run a replica, and print the sites' URLs when it answers, until SIGINT or SIGTERM, or until `until` returns.
 
     Raises ConfigurationError when it can't start.
     """
@@ -248,7 +246,7 @@ def _source_of(options: Options) -> Source:
 
 
 def _listeners(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each site: on `port` and the next two, or on any three in a row that are free."""
+    """Return a listening socket for each site: on `port` and the next ones, or on any that follow each other and are free."""
     for _ in range(_PORT_TRIES):
         listeners: list[socket.socket] = []
         first = port or random.choice(_PORTS)  # noqa: S311 - no secret
@@ -264,7 +262,7 @@ def _listeners(host: str, port: int) -> list[socket.socket]:
                 ) from error
         else:
             return listeners
-    raise ConfigurationError("there are no three free ports in a row")
+    raise ConfigurationError(f"there are no {len(SITES)} free ports in a row")
 
 
 def _requested(request: web.Request, etag: str, size: int) -> tuple[int, int, int]:

@@ -12,6 +12,7 @@ import msgspec
 
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.replica.options import Options
+from moviecrawler.sites import SITES
 
 if TYPE_CHECKING:
     from typing import Self
@@ -38,11 +39,9 @@ class ReplicaProcess:
     def settings(self) -> dict[str, str]:
         """The project's settings, or environment variables, that make its spiders ask the replica."""
         return {
-            "IMDB_URL": self.urls["imdb"],
-            "IMDB_DATASETS_URL": f"{self.urls['imdb']}/datasets",
-            "METACRITIC_URL": self.urls["metacritic"],
-            "METACRITIC_API_URL": self.urls["metacritic"],
-            "ROTTENTOMATOES_URL": self.urls["rottentomatoes"],
+            host.setting: self.urls[site] + ("/datasets" if host.has_files else "")
+            for site, profile in SITES.items()
+            for host in profile.hosts
         }
 
     def __enter__(self) -> Self:
@@ -65,13 +64,13 @@ class ReplicaProcess:
         return self
 
     def _first_lines(self) -> list[list[str]]:
-        """Return the words of the three lines that the replica prints; an empty line if it ended before."""
+        """Return the words of the lines that the replica prints, one a site; an empty line if it ended before."""
         assert self._process is not None  # noqa: S101 - it was started before
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
         too_late = threading.Timer(_START_WITHIN, self._process.kill)
         too_late.start()
         try:
-            return [self._process.stdout.readline().split() for _ in range(3)]
+            return [self._process.stdout.readline().split() for _ in SITES]
         finally:
             too_late.cancel()
 

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.bodies import Template
 from moviecrawler.replica.sources import HTML, JSON, Answer
-from moviecrawler.urls import HOMES, site_of
+from moviecrawler.sites import SITES
+from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +62,7 @@ class SavedPages:
     @functools.lru_cache(maxsize=64)  # noqa: B019 - one folder is served as long as the process lives
     def _read(self, site: Site, file: str, url: str) -> Answer:
         content = (self._folder / file).read_bytes()
-        is_page = urlsplit(url).netloc == urlsplit(HOMES[site]).netloc and not urlsplit(url).path.endswith(".json")
+        is_page = urlsplit(url).netloc == urlsplit(SITES[site].home).netloc and not urlsplit(url).path.endswith(".json")
         if not is_page:
             return Answer(Template(content).fill(), JSON)
         if content[:1] in {b"{", b"["}:

@@ -1,4 +1,4 @@
-"""What the three spiders share: arguments, lists that lead to titles, and an account of every title asked for."""
+"""What all spiders share: arguments, lists that lead to titles, and an account of every title asked for."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from moviecrawler.frontier.engine import NotSent
 from moviecrawler.items import Entry, Listing, Miss, Page
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.signals import list_missed, title_unread, titles_listed
+from moviecrawler.sites import SITES, hosts_of
 from moviecrawler.spiders.plan import MAX_REASON_CHARS, Plan, Seed, due_of
-from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of
+from moviecrawler.spiders.results import fetch_of, fetched_at, movie_of_list, outcome_of, series_of
 from moviecrawler.urls import parse_title_id, title_url
 
 if TYPE_CHECKING:
@@ -66,8 +67,6 @@ class MovieSpider(scrapy.Spider):
     """
 
     site: ClassVar[Site]
-    home_setting: ClassVar[str]
-    """The setting with the site's scheme and host."""
     default_list: ClassVar[str]
     """The list that is crawled when the arguments name no title and no list."""
     arguments: ClassVar[frozenset[str]] = frozenset({"list", "ids", "file", "limit", "lane"})
@@ -82,7 +81,10 @@ class MovieSpider(scrapy.Spider):
     plan: Plan
     seed_key: str
     """The same for all workers of a shared crawl that were given the same titles and lists."""
+    hosts: dict[str, str]
+    """Scheme and host of each host that it may ask, by its setting."""
     home: str
+    """That of the pages."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -103,7 +105,9 @@ class MovieSpider(scrapy.Spider):
         check_argument_names(arguments, cls.arguments)
         if "lane" in arguments:
             return cls.check_lane(settings, arguments)
-        titles = parse_title_ids(cls.site, arguments.get("ids"), arguments.get("file"), settings[cls.home_setting])
+        titles = parse_title_ids(
+            cls.site, arguments.get("ids"), arguments.get("file"), settings[SITES[cls.site].home_setting]
+        )
         name = arguments.get("list", None if titles else cls.default_list)
         if name is not None:
             cls.check_list(name)
@@ -145,18 +149,12 @@ class MovieSpider(scrapy.Spider):
             spider.idle_timeout = CatalogueOptions.read(crawler.settings).idle
         others = sorted((name, value) for name, value in arguments.items() if name not in _TITLES and name[0] != "_")
         spider.seed_key = repr((plan.titles, others))
-        spider.home = crawler.settings[cls.home_setting]
-        spider.allowed_domains = sorted(
-            {urlsplit(crawler.settings[name]).hostname or "" for name in cls.home_settings()}
-        )
+        spider.hosts = hosts_of(cls.site, crawler.settings)
+        spider.home = spider.hosts[SITES[cls.site].home_setting]
+        spider.allowed_domains = sorted({urlsplit(url).hostname or "" for url in spider.hosts.values()})
         spider.asked, spider.asked_seasons = set(), set()
         spider.ignored_fields = set()
         return spider
-
-    @classmethod
-    def home_settings(cls) -> tuple[str, ...]:
-        """Return the settings that name hosts which this spider may ask."""
-        return (cls.home_setting,)
 
     asked: set[str]
     """Titles, which the limit counts."""
@@ -370,6 +368,8 @@ class MovieSpider(scrapy.Spider):
             self.crawler.signals.send_catch_log(title_unread, site_id=site_id, error=error)
             yield from self.title_missed(site_id, found, "failed", str(error), fetched_at(response.meta))
             return
+        if page.movie is not None and page.movie.kind == "season" and page.movie.series_id == site_id:
+            page = series_of(page.movie)
         movie = page.movie
         if movie is None:
             reason = "the page is about no single title"

@@ -25,6 +25,7 @@ from moviecrawler.extract.imdb_lists import chart
 from moviecrawler.frontier.engine import is_closing
 from moviecrawler.items import MovieBatch
 from moviecrawler.signals import list_missed
+from moviecrawler.sites import datasets_url
 from moviecrawler.spiders.base import LIST_PRIORITY, MovieSpider
 from moviecrawler.urls import id_in_url
 
@@ -73,7 +74,6 @@ class ImdbSpider(MovieSpider):
 
     name = "imdb"
     site = "imdb"
-    home_setting = "IMDB_URL"
     default_list = "top"
     arguments = MovieSpider.arguments | {"via"}
     current_lists: ClassVar[Mapping[Reading, Sequence[str]]] = {"lists": ["popular", "populartv"]}
@@ -81,11 +81,6 @@ class ImdbSpider(MovieSpider):
     via: str
     files: dict[str, Path]
     """Of the datasets that are read, by their names, such as `title.crew`."""
-
-    @classmethod
-    def home_settings(cls) -> tuple[str, ...]:
-        """Return the pages' host and the datasets'."""
-        return ("IMDB_URL", "IMDB_DATASETS_URL")
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -101,6 +96,8 @@ class ImdbSpider(MovieSpider):
             raise ConfigurationError("list is 'boxoffice', which IMDb's datasets don't have; use via=pages or list=top")
         if via != "datasets" and plan.list_name == "all":
             raise ConfigurationError("list is 'all', which only the datasets have; add via=datasets")
+        if via == "datasets":
+            datasets_url(settings)
         return plan
 
     @classmethod
@@ -108,6 +105,10 @@ class ImdbSpider(MovieSpider):
         """Create the spider, and have it asked when nothing is left to fetch."""
         spider = super().from_crawler(crawler, *args, **arguments)
         spider.via = arguments.get("via", "auto")
+        if spider.via == "auto" and "IMDB_DATASETS_URL" not in spider.hosts:
+            message = "IMDB_URL is no host of IMDb's, and IMDB_DATASETS_URL is not set: what the pages refuse is not read from datasets"
+            logger.info(message, extra={"spider": spider})
+            spider.via = "pages"
         spider.has_other_source = spider.via == "auto"
         spider.refused_titles = {}
         spider.refused_list = None
@@ -239,7 +240,7 @@ class ImdbSpider(MovieSpider):
 
     def begin_pass(self) -> Request:
         """Return the request for the first part of the datasets; its callback fetches the others, and reads them."""
-        home, folder = self.settings["IMDB_DATASETS_URL"].rstrip("/"), Path(self.settings["DATA_DIR"]) / "datasets"
+        home, folder = self.hosts["IMDB_DATASETS_URL"].rstrip("/"), Path(self.settings["DATA_DIR"]) / "datasets"
         self.files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
         expect_parts(self.crawler)
         self.downloads = Downloads(
@@ -289,7 +290,7 @@ class ImdbSpider(MovieSpider):
             logger.info("IMDb's datasets are not read to their end: %s", reason, extra={"spider": self})
             return
         if self.refused_list is not None:
-            yield from super().list_missed(self.settings["IMDB_DATASETS_URL"], "failed", reason)
+            yield from super().list_missed(self.hosts["IMDB_DATASETS_URL"], "failed", reason)
         self.refused_list = None
         yield from self._titles_missed(list(self.refused_titles), "failed", f"IMDb's datasets: {reason}")
         self._end_pass()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from moviecrawler.configuration import parse_choice
-from moviecrawler.errors import ExtractionError
+from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import metacritic
 from moviecrawler.extract.metacritic_lists import finder
+from moviecrawler.sites import SITES
 from moviecrawler.spiders.base import TRENDING_SIZE
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
-from moviecrawler.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,6 @@ class MetacriticSpider(SitemapSpider):
 
     name = "metacritic"
     site = "metacritic"
-    home_setting = "METACRITIC_URL"
     default_list = "metascore"
     sitemaps: ClassVar[Mapping[str, Sitemap]] = {
         "sitemap": Sitemap("/movies.xml", "movie"),
@@ -62,11 +61,6 @@ class MetacriticSpider(SitemapSpider):
         "lists": ["popular", "new", "tv-popular", "tv-new"],
         "sitemap": ["sitemap", "sitemap-series"],
     }
-
-    @classmethod
-    def home_settings(cls) -> tuple[str, ...]:
-        """Return the pages' host and the JSON host."""
-        return ("METACRITIC_URL", "METACRITIC_API_URL")
 
     @classmethod
     def check_list(cls, name: str) -> None:
@@ -119,7 +113,7 @@ class MetacriticSpider(SitemapSpider):
     # --- Titles -------------------------------------------------------------------------------------------------------
 
     json_host: str
-    """Where lists and titles are asked for: METACRITIC_API_URL, but METACRITIC_URL where only that is a stand-in."""
+    """Where lists are asked for, and titles, too, where it is a host of its own: beside a stand-in of the pages, only the pages' host may be there."""
     asks_json_host: bool
     """Whether titles are asked for at the JSON host, whose answer is what the page is made of, in a third of its bytes."""
     failures_of_json_host: int
@@ -127,21 +121,20 @@ class MetacriticSpider(SitemapSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **arguments: Any) -> Self:
-        """Create the spider. It asks the JSON host for titles only if both hosts are live ones, or neither is.
-
-        A crawl of a stand-in of the pages sends nothing to the live JSON host, also no list and no redirect.
-        """
+        """Create the spider. Raises ConfigurationError for a stand-in of the JSON host alone, whose titles would be the live site's."""
         spider = super().from_crawler(crawler, *args, **arguments)
-        json_host = crawler.settings["METACRITIC_API_URL"]
-        pages_are_live, json_is_live = (site_of(host) == cls.site for host in (spider.home, json_host))
-        if json_is_live and not pages_are_live:
-            json_host = spider.home
-            spider.allowed_domains = [urlsplit(spider.home).hostname or ""]
-            message = "METACRITIC_URL is no live host, but METACRITIC_API_URL is: all is asked for at METACRITIC_URL"
+        json_host = spider.hosts.get("METACRITIC_API_URL")
+        if json_host is not None and SITES[cls.site].owns(spider.home) and not SITES[cls.site].owns(json_host):
+            raise ConfigurationError(
+                f"METACRITIC_API_URL is {json_host!r}, and METACRITIC_URL is the live site, where titles would be asked for; set "
+                "METACRITIC_URL to a stand-in, too, or remove METACRITIC_API_URL"
+            )
+        if json_host is None:
+            message = "METACRITIC_URL is no host of Metacritic's, and METACRITIC_API_URL is not set: all is asked for at METACRITIC_URL"
             logger.info(message, extra={"spider": spider})
-        spider.json_host = json_host.rstrip("/")
+        spider.json_host = (json_host or spider.home).rstrip("/")
         spider.failures_of_json_host = 0
-        spider.asks_json_host = pages_are_live == json_is_live
+        spider.asks_json_host = json_host is not None
         return spider
 
     @property

@@ -10,7 +10,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from moviecrawler.clock import utc_now
 from moviecrawler.fields import silent_beside
-from moviecrawler.items import Entry, Fetch, Movie
+from moviecrawler.items import Entry, Fetch, Movie, Page
 from moviecrawler.meta import DIRECT, POOL_META
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.compression import wire_size
@@ -85,3 +85,21 @@ def movie_of_list(site: Site, site_id: str, found: Found) -> Movie | None:
     )
     movie.silent = silent_beside(movie)
     return movie
+
+
+def series_of(season: Movie) -> Page:
+    """Return what the page of a season says where that of its series should be: the series' name and year, and the season.
+
+    A site may have no page for a series with one season, and redirect to that season's.
+    """
+    series = Movie(
+        site=season.site,
+        site_id=season.series_id,
+        url=title_url(season.site, season.series_id or ""),
+        title=season.series_title or season.title,
+        kind="series",
+        year=season.year if season.season == 1 else None,
+    )
+    series.silent = silent_beside(series)
+    season.source = "list"  # one title was asked for
+    return Page(site=season.site, kind="series", movie=series, seasons=[season])

@@ -33,7 +33,6 @@ class RottenTomatoesSpider(SitemapSpider):
 
     name = "rottentomatoes"
     site = "rottentomatoes"
-    home_setting = "ROTTENTOMATOES_URL"
     default_list = "movies_at_home/sort:popular"
     sitemaps: ClassVar[Mapping[str, Sitemap]] = {
         "sitemap": Sitemap(_SITEMAPS, "movie", "movie_"),

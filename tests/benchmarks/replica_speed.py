@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from moviecrawler.replica.app import SITES
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SITES
 from moviecrawler.urls import title_url
 from tests.benchmarks.harness import table
 from tests.replica.truth import truth

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, get_args
 
-from moviecrawler.items import SCOREBOARD_KINDS, Site
+from moviecrawler.items import Site
 from moviecrawler.replica.movies import Catalogue
+from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import FAST, counts, environment
 from tests.replica.series_truth import every_title, season_id
 from tests.services.postgres import execute

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from moviecrawler.catalogue.tables import MOVIE_COLUMNS, movie_row, neutralise, read_movies, restore, write_row
 from moviecrawler.errors import TableError
-from moviecrawler.items import SCOREBOARD_KINDS, Amount, Credit, Movie, Score
+from moviecrawler.items import Amount, Credit, Movie, Score
+from moviecrawler.sites import SCOREBOARD_KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,6 +25,7 @@ from moviecrawler.extract.pages import page_record, read_page
 from moviecrawler.extract.sitemaps import read_sitemap
 from moviecrawler.items import Page
 from moviecrawler.pipelines.validate import check_movie
+from moviecrawler.sites import SCORES
 from tests.extract.limits import LONGEST_SECONDS, TooSlowError, processor_time
 from tests.extract.mutants import mutant
 from tests.shared import PAGES, PROJECT
@@ -144,7 +145,7 @@ def check_believable(page: Page) -> None:
         assert entry.site_id
         assert entry.title
         assert entry.year is None or 1870 <= entry.year <= 2100
-        assert all(0 <= score.value <= score.scale for score in entry.scores)
+        assert all(0 <= score.value <= SCORES[score.kind].scale for score in entry.scores)
     if page.movie is None:
         return
     movie = page.movie

@@ -18,10 +18,10 @@ from moviecrawler.items import Fetch, Movie, Site
 from moviecrawler.monitors.places import ALL_SCORES, GONE_AFTER_PAGES, WINDOW_PAGES, Places
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
-from moviecrawler.urls import HOMES, title_url
+from moviecrawler.sites import SCORES, SITES
+from moviecrawler.urls import title_url
 from tests.monitors.movies import continued
 
-SITES: list[Site] = ["imdb", "metacritic", "rottentomatoes"]
 TITLES = 260
 CATALOGUE = Catalogue(1, TITLES)
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -75,7 +75,7 @@ def pages(site: Site) -> list[tuple[str, bytes]]:
     found = []
     for name in filter(None, (site_id(CATALOGUE, site, index) for index in range(TITLES))):
         url = title_url(site, name)
-        answer = generated.answer(site, urlsplit(url).path, {}, HOMES[site])
+        answer = generated.answer(site, urlsplit(url).path, {}, SITES[site].home)
         if isinstance(answer, Answer) and answer.status == 200:
             found.append((url, answer.body.identity()))
     return found
@@ -107,7 +107,7 @@ def renamed(site: Site, keys: Iterable[str], number: int = WINDOW_PAGES) -> list
 
 def ordered(films: list[Movie], order: str, luck: random.Random) -> list[Movie]:
     def best(movie: Movie) -> float:
-        return max((score.value / score.scale for score in movie.scores), default=0)
+        return max((score.value / SCORES[score.kind].scale for score in movie.scores), default=0)
 
     def fame(movie: Movie) -> int:
         return max((score.count or 0 for score in movie.scores), default=0)

@@ -15,9 +15,10 @@ import psycopg2
 from moviecrawler.catalogue.stored import document_of_movie, encode_movie, movie_of_document, read_movie
 from moviecrawler.database.connection import open_database
 from moviecrawler.fields import silent_beside
-from moviecrawler.items import SCOREBOARD_KINDS, Award, Credit, Movie, Offer, RelatedTitle, Score
+from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
+from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.pipelines.runs import BEGIN, record_of
 from tests.pipelines.stored import Stored, in_order
 from tests.pipelines.test_erasing import write

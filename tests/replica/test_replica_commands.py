@@ -11,9 +11,9 @@ import time
 import pytest
 
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.replica.app import SITES
 from moviecrawler.replica.options import add_arguments, parse_options
 from moviecrawler.replica.process import ReplicaError, ReplicaProcess
+from moviecrawler.sites import SITES
 from tests.replica.client import ask
 
 ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "moviecrawler.settings"}

@@ -3,28 +3,27 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.sitemaps import read_sitemap
-from moviecrawler.items import SCOREBOARD_KINDS, Entry, Listing, Movie, Score, Site
+from moviecrawler.items import Entry, Listing, Movie, Score, Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
-from moviecrawler.urls import HOMES, title_url
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.urls import title_url
 from tests.replica.client import TITLES, ask
 from tests.replica.truth import truth
 
 CATALOGUE = Catalogue(1, TITLES)
-SITES = get_args(Site)
 GZIP = {"Accept-Encoding": "gzip"}
 
 
 def listing_at(replica: ReplicaProcess, site: Site, path: str) -> Listing:
     reply = ask(replica.urls[site] + path)
     assert reply.status == 200
-    listing = read_page(reply.body, HOMES[site] + path).listing
+    listing = read_page(reply.body, SITES[site].home + path).listing
     assert listing is not None
     return listing
 

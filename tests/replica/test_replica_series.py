@@ -10,13 +10,14 @@ import pytest
 
 from moviecrawler.extract.pages import read_page
 from moviecrawler.extract.sitemaps import read_sitemap
-from moviecrawler.items import SCOREBOARD_KINDS, Listing, Page, Site
+from moviecrawler.items import Listing, Page, Site
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import MOST_SERIES, SHAPES
 from moviecrawler.replica.sources import Answer, Generated
 from moviecrawler.replica.titles import TODAY, SlugSite, known
-from moviecrawler.urls import HOMES, title_url
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
+from moviecrawler.urls import title_url
 from tests.replica.client import Control, ask
 from tests.replica.series_truth import every_title, scores_of, season_id, season_scores
 from tests.replica.test_replica_pages import assert_says
@@ -24,13 +25,12 @@ from tests.replica.truth import truth_of
 
 CATALOGUE = Catalogue(1, 300, len(SHAPES))
 SERIES = CATALOGUE.series
-SITES: tuple[Site, ...] = get_args(Site)
 SLUG_SITES: tuple[SlugSite, ...] = get_args(SlugSite)
 SOURCE = Generated(CATALOGUE, light=True)
 
 
 def answer(site: Site, path: str, **query: str) -> Answer:
-    found = SOURCE.answer(site, path, query, HOMES[site])
+    found = SOURCE.answer(site, path, query, SITES[site].home)
     assert isinstance(found, Answer), path
     return found
 
@@ -38,7 +38,7 @@ def answer(site: Site, path: str, **query: str) -> Answer:
 def page(site: Site, path: str, **query: str) -> Page:
     found = answer(site, path, **query)
     assert found.status == 200
-    return read_page(found.body.identity(), HOMES[site] + path)
+    return read_page(found.body.identity(), SITES[site].home + path)
 
 
 def listing(site: Site, path: str, **query: str) -> Listing:
@@ -197,7 +197,7 @@ def test_charts_of_series_are_in_order() -> None:
     ],
 )
 def test_what_is_not_there_is_not_served(site: Site, path: str) -> None:
-    assert SOURCE.answer(site, path, {}, HOMES[site]) is None
+    assert SOURCE.answer(site, path, {}, SITES[site].home) is None
 
 
 def test_a_new_season_begins_on_its_day() -> None:

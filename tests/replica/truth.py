@@ -9,6 +9,7 @@ from moviecrawler.items import Amount, Award, Credit, Movie, Offer, RelatedTitle
 from moviecrawler.replica import imdb, metacritic, rottentomatoes
 from moviecrawler.replica.titles import known
 from moviecrawler.replica.traits import has_consensus, recommended, sides_of, traits_of
+from moviecrawler.sites import SCORES
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _on_metacritic(catalogue: Catalogue, title: Title) -> Movie:
         for offer in traits.offers
     ]
     for score in found.scores:
-        counted = metacritic.opinions(score.value, score.scale, score.count or 0)
+        counted = metacritic.opinions(score.value, SCORES[score.kind].scale, score.count or 0)
         score.liked, score.neutral, score.disliked = counted
         score.sentiment = metacritic.SENTIMENT
         if score.kind == "metascore":

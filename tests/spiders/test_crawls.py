@@ -12,8 +12,9 @@ import pytest
 from scrapy.settings import Settings
 from scrapy.spiderloader import SpiderLoader
 
-from moviecrawler.items import SCOREBOARD_KINDS, Movie
+from moviecrawler.items import Movie
 from moviecrawler.replica.process import ReplicaProcess
+from moviecrawler.sites import SCOREBOARD_KINDS
 from tests.crawling import change, counts, crawl, environment, reset
 from tests.processes import ForkedCommand
 from tests.replica.truth import truth

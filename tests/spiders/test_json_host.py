@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy.settings import Settings
@@ -13,10 +14,11 @@ from scrapy.settings import Settings
 from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.sources import Answer, Generated
+from moviecrawler.sites import SITES
 from moviecrawler.spiders.metacritic import MetacriticSpider
-from moviecrawler.urls import HOMES
 from tests.crawling import crawl, crawl_command, scrapy
 from tests.middlewares.sites import Site, Told
 from tests.spiders.test_endless import spider_of
@@ -29,7 +31,7 @@ PAGE = "/movie/{}/"
 
 def served(path: str) -> Told:
     """Return what the replica answers."""
-    answer = Generated(CATALOGUE, light=True).answer("metacritic", path, {}, HOMES["metacritic"])
+    answer = Generated(CATALOGUE, light=True).answer("metacritic", path, {}, SITES["metacritic"].home)
     assert isinstance(answer, Answer)
     return Told(answer.status, answer.body.identity())
 
@@ -103,21 +105,28 @@ def test_host_without_titles_takes_no_more_than_the_budget(
         assert len(pages.pages) == min(20, per_day - len(host.pages))
 
 
-STAND_IN, OTHER = "http://127.0.0.1:8001", "http://127.0.0.1:8002"
+STAND_IN, OTHER, LIVE = "http://127.0.0.1:8001", "http://127.0.0.1:8002", "https://backend.metacritic.com"
 
 
 @pytest.mark.parametrize(
     ("settings", "host"),
     [
-        ({}, "https://backend.metacritic.com"),
+        ({}, LIVE),
         ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": OTHER}, OTHER),
-        ({"METACRITIC_API_URL": OTHER}, OTHER),
+        ({"METACRITIC_URL": STAND_IN, "METACRITIC_API_URL": LIVE}, LIVE),
         ({"METACRITIC_URL": STAND_IN + "/"}, STAND_IN),
-        ({"METACRITIC_URL": "https://metacritic.com"}, "https://backend.metacritic.com"),
+        ({"METACRITIC_URL": "https://metacritic.com"}, LIVE),
     ],
 )
-def test_lists_are_asked_for_at_the_json_host_unless_that_alone_is_live(settings: dict[str, str], host: str) -> None:
-    assert spider_of(MetacriticSpider, settings).list_request("new").url.startswith(f"{host}/finder/")
+def test_lists_are_asked_for_at_the_json_host_that_belongs_to_the_pages(settings: dict[str, str], host: str) -> None:
+    spider = spider_of(MetacriticSpider, settings)
+    assert spider.list_request("new").url.startswith(f"{host}/finder/")
+    assert spider.allowed_domains == sorted({urlsplit(url).hostname or "" for url in (spider.home, host)})
+
+
+def test_a_stand_in_of_the_json_host_alone_does_not_lead_to_the_live_pages() -> None:
+    with pytest.raises(ConfigurationError, match=r"METACRITIC_API_URL is .*; set METACRITIC_URL to a stand-in, too"):
+        spider_of(MetacriticSpider, {"METACRITIC_API_URL": OTHER})
 
 
 def test_live_json_host_is_not_asked_for_titles_of_another_site(tmp_path: Path) -> None:

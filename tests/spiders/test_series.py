@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.console.replay import ReplaySpider
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import SCOREBOARD_KINDS, Site
+from moviecrawler.items import Site
 from moviecrawler.middlewares.compression import FastCompressionMiddleware
 from moviecrawler.pipelines.warc import Answer
 from moviecrawler.replica.movies import Catalogue
@@ -24,13 +24,17 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.replica.series import SHAPES
 from moviecrawler.replica.sources import Answer as Served
 from moviecrawler.replica.sources import Generated
+from moviecrawler.replica.titles import known
 from moviecrawler.settings import ITEM_PIPELINES
+from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.spiders.metacritic import MetacriticSpider
 from moviecrawler.spiders.rottentomatoes import RottenTomatoesSpider
 from tests.crawling import Finished, change, counts, crawl, reset
 from tests.frontier.workers import Workers
+from tests.middlewares.sites import Site as StandIn
+from tests.middlewares.sites import Told
 from tests.replica.series_truth import Scores, every_title, scores_of, season_id
 from tests.replica.truth import truth_of
 from tests.spiders.dying import MARK
@@ -231,6 +235,23 @@ def test_a_kill_between_the_items_of_a_page_loses_none_and_doubles_none(
     found = {movie.site_id or "": scores_of(movie) for movie in workers.movies}
     assert found == {site_id: shown(true[site_id][1]) for site_id in part}
     assert set(counts(replica, "rottentomatoes")["paths"].values()) <= {1, 2}
+
+
+def test_a_series_whose_address_leads_to_its_only_season_is_stored_with_it(tmp_path: Path) -> None:
+    alone = (number for number, shape in enumerate(SHAPES) if len(shape.episodes) == 1)
+    number = next(number for number in alone if known(SERIES.title(number).seasons[0].rottentomatoes).popcornmeter)
+    path = f"/tv/{SERIES.slug('rottentomatoes', number)}"
+    found = Generated(CATALOGUE, light=True).answer("rottentomatoes", f"{path}/s01", {}, SITES["rottentomatoes"].home)
+    assert isinstance(found, Served)
+    with StandIn() as site:
+        site.answers[path] = Told(301, headers={"Location": f"{path}/s01"})
+        site.answers[f"{path}/s01"] = Told(200, found.body.identity())
+        finished = crawl("rottentomatoes", f"ids={path[1:]}", data=tmp_path, ROTTENTOMATOES_URL=site.url)
+    series, season = sorted(finished.movies, key=lambda movie: movie.site_id or "")
+    assert (series.site_id, series.kind, series.title) == (path[1:], "series", SERIES.title(number).basics.title)
+    assert "scores.tomatometer" in series.silent
+    assert (season.site_id, season.kind, bool(season.scores)) == (f"{path[1:]}/s01", "season", True)
+    assert (finished.code, finished.misses, finished.stat("titles/stored")) == (0, {}, 1)
 
 
 def test_a_season_that_a_series_page_names_before_the_arguments_do_is_counted_once() -> None:

@@ -25,8 +25,9 @@ from moviecrawler.extract.legacy.imdb_document import (
 from moviecrawler.extract.legacy.imdb_numbers import numbers_in, season_count, season_shown
 from moviecrawler.extract.values import parse_date, parse_integer, parse_year
 from moviecrawler.items import Entry, Listing, Page, Score
+from moviecrawler.sites import SITES
 from moviecrawler.texts import fold
-from moviecrawler.urls import HOMES, id_in_url
+from moviecrawler.urls import id_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def listing(body: bytes, url: str | None) -> Page:
         # Until scripts run, a new page shows 25; the others are in data that this one lacks.
         raise ShapeError("entries", f"the page says that it lists {counted[0]} titles, and shows {len(entries)}")
     following = attribute(root.css("a.lister-page-next, .pagination a:last-child"), "href")
-    base = urljoin(HOMES["imdb"], url or document.address)
+    base = urljoin(SITES["imdb"].home, url or document.address)
     return Page(
         site="imdb",
         kind=kind,

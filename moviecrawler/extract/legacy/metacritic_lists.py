@@ -13,8 +13,8 @@ from moviecrawler.extract.metacritic_values import KINDS, read_date
 from moviecrawler.extract.trees import text_of
 from moviecrawler.extract.values import parse_integer
 from moviecrawler.items import Entry, Listing
+from moviecrawler.sites import SITES
 from moviecrawler.texts import fold
-from moviecrawler.urls import HOMES
 
 if TYPE_CHECKING:
     from parsel import Selector
@@ -135,4 +135,4 @@ def _entry(link: str | None, name: str, date_text: str, scores: dict[ScoreKind, 
 
 def _next(page: Selector, url: str | None) -> str | None:
     link = page.css('a[rel="next"]::attr(href), link[rel="next"]::attr(href)').get()
-    return urljoin(url or HOMES["metacritic"], link) if link else None
+    return urljoin(url or SITES["metacritic"].home, link) if link else None

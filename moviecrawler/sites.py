@@ -1,0 +1,262 @@
+"""The sites: what each is called, its hosts, its titles' addresses and ids, how often it is asked, and its scores.
+
+All other parts take this from here. README.md says what else another site needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from moviecrawler.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moviecrawler.items import ScoreKind, Site
+
+NAME = r"(?!\.{1,2}(?:/|$))[^/\s?#\x00-\x1f\x7f-\x9f]{1,300}"
+"""A segment of a path that names a title. Not one that leads up, and nothing that a terminal would take for a command; the
+longest that the sites have is half as long."""
+
+
+class Host(NamedTuple):
+    """One of a site's hosts."""
+
+    setting: str
+    """The setting that puts another one in its place."""
+    live: str
+    """Scheme and host."""
+    delay: float | None = None
+    """Seconds between two requests, one at a time; None for DOWNLOAD_DELAY."""
+    has_files: bool = False
+    """Whether it has large files, and no pages: it is asked without proxies, and outside of the site's budget."""
+
+
+class Parts(NamedTuple):
+    """How the ids of seasons and episodes are written, which begin with that of their series. Regular expressions."""
+
+    series: str
+    part: str
+    """What follows a series' id. Its groups are `season`, `special` (of what is no season), `of_episode` and `episode`."""
+    no_part: str
+    """What can't follow it in an address of the series itself: a part that is written in a way that is not known."""
+    spellings: tuple[tuple[str, str], ...]
+    """What the site understands as well after a series' id, and how it writes that itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteProfile:
+    """What is known of a site. `id`, `before_id`, `tracking` and what `Parts` has are regular expressions."""
+
+    name: str
+    """As people write it."""
+    hosts: tuple[Host, ...]
+    """That of its pages first."""
+    domains: tuple[str, ...]
+    """All that end so are its hosts."""
+    aliases: tuple[str, ...]
+    """Hosts with the same pages as the first of `hosts`."""
+    title_path: str
+    """The path of a title's page, with {} for the id."""
+    before_id: str = ""
+    """What may stand before the id in the path of a page that is about a title."""
+    id: str
+    """Of a title that has no parts."""
+    id_in_archives: str | None = None
+    """Of titles that only archived pages name, and that are not asked for."""
+    parts: Parts | None = None
+    """None where the ids of series, seasons and episodes are of the same form as those of other titles."""
+    example: str
+    """An id."""
+    tracking: str
+    """Parameters of its URLs that only say where a visitor came from."""
+    per_second: float = 0.5
+    """Requests that all nodes together make at most."""
+    per_day: int
+    trending: frozenset[str]
+    """Its lists of what is popular today."""
+    wikidata: str
+    """Wikidata's property for its ids."""
+
+    @property
+    def home_setting(self) -> str:
+        """The setting with scheme and host of its pages."""
+        return self.hosts[0].setting
+
+    @property
+    def home(self) -> str:
+        """Scheme and host of its live pages: what canonical URLs begin with, wherever a page was fetched from."""
+        return self.hosts[0].live
+
+    def owns(self, url: str) -> bool:
+        """Return whether a URL is of one of its live hosts, or of one that has their pages."""
+        try:
+            host = urlsplit(url).hostname or ""
+        except ValueError:  # what is no URL at all, such as "https://[…", is nobody's
+            return False
+        return f".{host}".endswith(tuple(f".{domain}" for domain in self.domains))
+
+
+SITES: dict[Site, SiteProfile] = {
+    "imdb": SiteProfile(
+        name="IMDb",
+        hosts=(
+            Host("IMDB_URL", "https://www.imdb.com"),
+            Host("IMDB_DATASETS_URL", "https://datasets.imdbws.com", delay=0.0, has_files=True),
+        ),
+        # The others are its translations, until 2012.
+        domains=("imdb.com", "imdb.de", "imdb.es", "imdb.fr", "imdb.it", "imdb.pt"),
+        aliases=("imdb.com", "m.imdb.com"),
+        title_path="/title/{}/",
+        before_id=r"(?:[a-z]{2}(?:-[a-z]{2})?/)?title/",
+        id="tt[0-9]{7,10}",
+        example="tt0111161",
+        tracking=r"ref_?|pf_rd_\w+|pd_rd_\w+",
+        per_day=30_000,
+        trending=frozenset({"popular", "boxoffice", "populartv"}),
+        wikidata="P345",
+    ),
+    "metacritic": SiteProfile(
+        name="Metacritic",
+        # Its budget is an average: a request every 5 s while a crawl lasts.
+        hosts=(
+            Host("METACRITIC_URL", "https://www.metacritic.com", delay=5.0),
+            Host("METACRITIC_API_URL", "https://backend.metacritic.com", delay=5.0),
+        ),
+        domains=("metacritic.com",),
+        aliases=("metacritic.com",),
+        title_path="/{}/",
+        id=f"movie/{NAME}",
+        id_in_archives=f"(?:game|music)/{NAME}",
+        parts=Parts(
+            series=f"tv/{NAME}",
+            part=r"/(?:season-(?P<season>[0-9]{1,4})(?P<special>-[a-z0-9-]{1,60})?|specials)"
+            rf"(?P<of_episode>/episode-(?:(?=(?P<episode>[0-9]{{1,4}})(?:[-/]|$))|){NAME})?",
+            no_part="/season-|/specials",
+            spellings=((r"^/season-0+(?=/|$)", "/specials"), (r"^/season-0+(?=[1-9])", "/season-")),
+        ),
+        example="movie/dune-part-two",
+        tracking="ref|ftag",
+        per_day=600,
+        trending=frozenset({"popular", "new", "tv-popular", "tv-new"}),
+        wikidata="P1712",
+    ),
+    "rottentomatoes": SiteProfile(
+        name="Rotten Tomatoes",
+        hosts=(Host("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com"),),
+        domains=("rottentomatoes.com",),
+        aliases=("rottentomatoes.com",),
+        title_path="/{}",
+        id=f"m/{NAME}",
+        parts=Parts(
+            series=f"tv/{NAME}",
+            # A special that comes out between two episodes of a season stands inside it: `s37.2`.
+            part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
+            r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))|(?!/e[0-9]))",
+            no_part="/s[0-9]",
+            spellings=((r"(/[se])0*([0-9])(?=[./]|$)", r"\g<1>0\2"), (r"(/[se])0+(?=[1-9][0-9])", r"\1")),
+        ),
+        example="m/dune_part_two",
+        tracking="ref",
+        per_day=5_000,
+        trending=frozenset({"movies_in_theaters", "movies_at_home/sort:popular", "tv_series_browse/sort:popular"}),
+        wikidata="P1258",
+    ),
+}
+"""Every site, in the order in which they are shown."""
+
+BY_AUTHORITY: tuple[Site, ...] = ("imdb", "rottentomatoes", "metacritic")
+"""Whose title and year count, where the sites differ. The database's functions have the same order."""
+
+
+class ScoreForm(NamedTuple):
+    """What one kind of score looks like."""
+
+    site: Site
+    """Whose score it is. Another site may show it, too."""
+    name: str
+    """As its site calls it."""
+    lowest: int
+    scale: int
+    """The highest value."""
+    average_scale: int | None
+    """The highest `Score.average`; None for a score without one."""
+    columns: tuple[str, str] | None
+    """The columns of its value and of its count where titles are rows; None for a finer score, which stands beside the others."""
+    facts: tuple[str, ...]
+    """What its site tells beside the value: fields of `Score`."""
+
+
+_OPINIONS = ("liked", "neutral", "disliked", "sentiment")
+_CRITICS = ("count", "average", "liked", "disliked", "certified", "sentiment")
+_AUDIENCE = (*_CRITICS, "reviews")
+
+SCORES: dict[ScoreKind, ScoreForm] = {
+    "imdb": ScoreForm(
+        *("imdb", "IMDb rating", 1, 10, None),
+        columns=("imdb_rating", "imdb_votes"),
+        facts=("count", "reviews", "histogram"),
+    ),
+    "metascore": ScoreForm(
+        *("metacritic", "Metascore", 0, 100, 100),
+        columns=("metascore", "metascore_reviews"),
+        facts=("count", "average", *_OPINIONS),  # Metacritic marks only what is a must-see
+    ),
+    "metacritic_user": ScoreForm(
+        *("metacritic", "Metacritic users", 0, 10, None),
+        columns=("metacritic_user_score", "metacritic_user_ratings"),
+        facts=("count", *_OPINIONS),
+    ),
+    "tomatometer": ScoreForm(
+        *("rottentomatoes", "Tomatometer", 0, 100, 10),
+        columns=("tomatometer", "tomatometer_reviews"),
+        facts=_CRITICS,
+    ),
+    "popcornmeter": ScoreForm(
+        *("rottentomatoes", "Popcornmeter", 0, 100, 5),
+        columns=("popcornmeter", "popcornmeter_ratings"),
+        facts=_AUDIENCE,
+    ),
+    "tomatometer_top": ScoreForm("rottentomatoes", "Tomatometer, top critics", 0, 100, 10, None, _CRITICS),
+    "popcornmeter_all": ScoreForm("rottentomatoes", "Popcornmeter, all", 0, 100, 5, None, _AUDIENCE),
+    "popcornmeter_verified": ScoreForm("rottentomatoes", "Popcornmeter, verified", 0, 100, 5, None, _AUDIENCE),
+}
+"""Every score, in the order in which they are shown."""
+
+SCOREBOARD_KINDS: tuple[ScoreKind, ...] = tuple(kind for kind, form in SCORES.items() if form.columns)
+"""The scores that each site shows as its own; the other kinds stand beside them."""
+
+
+def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the scheme and host of each setting that names one of a site's hosts, that of its pages first.
+
+    A setting that is empty stands for the live host beside the live pages. Beside a stand-in it stands for none: a crawl of a
+    stand-in asks a live host only where a setting names it.
+    """
+    profile = SITES[site]
+    home = settings[profile.home_setting]
+    hosts = {profile.home_setting: home}
+    for host in profile.hosts[1:]:
+        if url := settings.get(host.setting) or (host.live if profile.owns(home) else ""):
+            hosts[host.setting] = url
+    return hosts
+
+
+def page_hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return those of `hosts_of` that have pages: what budgets and proxies are for."""
+    files = {host.setting for host in SITES[site].hosts if host.has_files}
+    return {setting: url for setting, url in hosts_of(site, settings).items() if setting not in files}
+
+
+def datasets_url(settings: Mapping[str, Any]) -> str:
+    """Return scheme and host of IMDb's datasets. Raises ConfigurationError when there is none beside a stand-in of the pages."""
+    url = hosts_of("imdb", settings).get("IMDB_DATASETS_URL")
+    if url is None:
+        live = SITES["imdb"].hosts[1].live
+        raise ConfigurationError(
+            f"IMDB_DATASETS_URL is not set, and IMDB_URL is {settings['IMDB_URL']!r}, no host of IMDb's; set it to where the "
+            f"datasets are, which may be {live}"
+        )
+    return url
