@@ -1,4 +1,4 @@
-"""IMDb's pages as the site has served them since the autumn of 2025: data in `__NEXT_DATA__`, JSON-LD beside it."""
+"""IMDb's pages as the site has served them since the autumn of 2025: data in `__NEXT_DATA__`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moviecrawler.replica import markup
 from moviecrawler.replica.bodies import Body, Template
-from moviecrawler.replica.markup import encode, json_ld_script, rating_json_ld
-from moviecrawler.replica.titles import Release
+from moviecrawler.replica.markup import encode
 from moviecrawler.replica.traits import traits_of
 from moviecrawler.urls import title_url
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from moviecrawler.items import OfferKind
     from moviecrawler.replica.movies import Catalogue
-    from moviecrawler.replica.titles import Basics, Episode, Person, Title
+    from moviecrawler.replica.titles import Basics, Person, Title
     from moviecrawler.replica.traits import Traits
 
 CAST_ON_TITLE_PAGE = 18
@@ -27,8 +26,6 @@ _POPULAR_SIZE = 100
 _BOX_OFFICE_SIZE = 10
 _RANKED = 2_000
 """How many of the most popular titles have a rank among the top rated on their pages, also beyond the chart."""
-_UNKNOWN = "Unknown"
-"""What the site calls the season of an episode that has none."""
 
 WATCH_CATEGORIES: dict[OfferKind, str] = {
     "free": "FREE",
@@ -58,32 +55,7 @@ class Pages:
             "episodes": _outline(title) if title.seasons else None,
         }
         props = {"tconst": title.imdb_id, "aboveTheFoldData": above, "mainColumnData": main}
-        return self._page("/title/[tconst]", _head(title) + json_ld_script(_title_json_ld(title)), props)
-
-    def episodes(self, imdb_id: str, season: str | None) -> Body | None:
-        """Return the page of one season's episodes, the first unless it is named; episodes of no season are in "Unknown"."""
-        series = self._catalogue.series.of_imdb_id(imdb_id)
-        if series is None or series.episode:
-            return None
-        seasons = [str(part.number) if part.number else _UNKNOWN for part in series.seasons]
-        shown = season or next(iter(seasons), "1")
-        listed = [_row(episode) for episode in series.episodes if str(episode.season or _UNKNOWN) == shown]
-        rating, votes = series.rating or (None, 0)
-        entity = {
-            **_named(series.imdb_id, series.basics),
-            "ratingsSummary": {"aggregateRating": rating, "voteCount": votes},
-            "series": None,
-        }
-        section = {
-            "selectedTab": "seasons",
-            "seasons": [{"id": name, "value": name} for name in seasons],
-            "episodes": {"items": listed, "total": len(listed), "hasNextPage": False, "endCursor": None},
-            "currentSeason": shown,
-        }
-        head = f"<title>{html.escape(series.basics.title)} - Episodes - IMDb</title>".encode()
-        return self._page(
-            "/title/[tconst]/episodes", head, {"contentData": {"entityMetadata": entity, "section": section}}
-        )
+        return self._page("/title/[tconst]", _head(title), props)
 
     def chart(self, name: str) -> Body:
         """Return a chart of titles in their order: top, moviemeter, boxoffice, toptv or tvmeter."""
@@ -91,10 +63,12 @@ class Pages:
         indexes = titles.top if name.startswith("top") else range(min(titles.count, _POPULAR_SIZE))
         if name == "boxoffice":
             return self._box_office(indexes[:_BOX_OFFICE_SIZE])
-        shown = [titles.title(index) for index in indexes]
-        edges = [{"currentRank": rank, "node": _title(title)} for rank, title in enumerate(shown, start=1)]
-        head = _canonical(f"/chart/{name}/") + json_ld_script(_chart_json_ld(shown))
-        return self._page(f"/chart/{name}", head, {"pageData": {"chartTitles": {"edges": edges}}})
+        edges = [
+            {"currentRank": rank, "node": _title(titles.title(index))} for rank, index in enumerate(indexes, start=1)
+        ]
+        return self._page(
+            f"/chart/{name}", _canonical(f"/chart/{name}/"), {"pageData": {"chartTitles": {"edges": edges}}}
+        )
 
     def _box_office(self, indexes: Iterable[int]) -> Body:
         """Return the weekend's box office, which gives no ranks, years or running times."""
@@ -105,7 +79,7 @@ class Pages:
             for absent in ("releaseYear", "runtime", "certificate", "titleGenres", "releaseDate"):
                 del node[absent]
             gross = _wrapped("total", _money(title.opening_weekend))
-            edges.append({"node": {"gross": gross, "release": {"weeksRunning": 1 + index, "titles": [node]}}})
+            edges.append({"node": {"gross": gross, "release": {"titles": [node]}}})
         props = {"pageData": {"topGrossingReleases": {"edges": edges}}}
         return self._page("/chart/boxoffice", _canonical("/chart/boxoffice/"), props)
 
@@ -161,7 +135,6 @@ def poster_url(title: Title) -> str | None:
 
 _SIZES = {
     "/title/[tconst]": (790_000, 530_000),
-    "/title/[tconst]/episodes": (350_000, 400_000),
     "/chart/boxoffice": (450_000, 370_000),
 }
 _CHART_SIZES = (770_000, 370_000)
@@ -194,67 +167,19 @@ def _canonical(path: str) -> bytes:
 
 def _head(title: Title) -> bytes:
     name, address = html.escape(title.basics.title), title_url("imdb", title.imdb_id)
-    return (
-        f'<title>{name} ({title.basics.year}) - IMDb</title><link rel="canonical" href="{address}"/>'
-        f'<meta property="og:url" content="{address}"/><meta property="og:title" content="{name}"/>'
-    ).encode()
-
-
-def _title_json_ld(title: Title) -> dict[str, Any]:
-    """Return a title's JSON-LD, whose texts are HTML-escaped: name and alternateName are the original and the shown."""
-    basics, credits_ = title.basics, title.credits
-    found = {
-        **_listed_json_ld(title),
-        "@context": "https://schema.org",
-        "genre": list(basics.genres),
-        "datePublished": title.release.iso,
-        "actor": _people_json_ld(person for person, _ in credits_.cast[:3]),
-        "director": _people_json_ld(credits_.directors),
-        "creator": _people_json_ld((*credits_.creators, *credits_.writers)),
-    }
-    if basics.original_title is not None:
-        found |= {"name": html.escape(basics.original_title), "alternateName": html.escape(basics.title)}
-    return found
-
-
-def _chart_json_ld(titles: Sequence[Title]) -> dict[str, Any]:
-    items = [{"@type": "ListItem", "item": {**_listed_json_ld(t), "genre": ", ".join(t.basics.genres)}} for t in titles]
-    return {"@type": "ItemList", "itemListElement": items, "@context": "https://schema.org"}
-
-
-def _listed_json_ld(title: Title) -> dict[str, Any]:
-    basics, minutes, rating = title.basics, title.basics.runtime_minutes, title.rating
-    found: dict[str, Any] = {
-        "@type": _TYPES[basics.title_type][1],
-        "url": title_url("imdb", title.imdb_id),
-        # The site writes &apos; where html.escape writes &#x27;.
-        "name": html.escape(basics.title).replace("&#x27;", "&apos;"),
-        "image": poster_url(title),
-        "description": html.escape(title.plot) if title.plot else None,
-        "contentRating": title.certificate,
-        "aggregateRating": None if rating is None else rating_json_ld(1, 10, rating[0], ratingCount=rating[1]),
-        "duration": None if minutes is None else f"PT{minutes // 60}H{minutes % 60}M",
-    }
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _people_json_ld(people: Iterable[Person]) -> list[dict[str, str]]:
-    return [
-        {"@type": "Person", "url": f"https://www.imdb.com/name/{person.imdb_id}/", "name": html.escape(person.name)}
-        for person in people
-    ]
+    return (f'<title>{name} ({title.basics.year}) - IMDb</title><link rel="canonical" href="{address}"/>').encode()
 
 
 # --- Pieces of the data ---------------------------------------------------------------------------------------------
 
 _TYPES = {
-    "movie": ("Movie", "Movie"),
-    "tvMovie": ("TV Movie", "Movie"),
-    "tvSeries": ("TV Series", "TVSeries"),
-    "tvMiniSeries": ("TV Mini Series", "TVSeries"),
-    "tvEpisode": ("TV Episode", "TVEpisode"),
+    "movie": "Movie",
+    "tvMovie": "TV Movie",
+    "tvSeries": "TV Series",
+    "tvMiniSeries": "TV Mini Series",
+    "tvEpisode": "TV Episode",
 }
-"""What the page and its JSON-LD call each type of title."""
+"""What the page calls each type of title."""
 
 
 def _named(imdb_id: str, basics: Basics) -> dict[str, Any]:
@@ -276,7 +201,7 @@ def _title(title: Title) -> dict[str, Any]:
     return {
         "id": title.imdb_id,
         "titleText": {"text": basics.title},
-        "titleType": {"id": basics.title_type, "text": _TYPES[basics.title_type][0]},
+        "titleType": {"id": basics.title_type, "text": _TYPES[basics.title_type]},
         "originalTitleText": {"text": basics.original_title or basics.title},
         "primaryImage": None if poster is None else {"width": POSTER_SIZE[0], "height": POSTER_SIZE[1], "url": poster},
         "releaseYear": {"year": basics.year, "endYear": basics.end_year},
@@ -290,27 +215,12 @@ def _title(title: Title) -> dict[str, Any]:
 
 
 def _above_the_fold(title: Title, traits: Traits) -> dict[str, Any]:
-    credits_ = title.credits
-    shown = (
-        ("Creator", "creator", credits_.creators),
-        ("Director", "director", credits_.directors),
-        ("Writers", "writer", credits_.writers),
-        ("Stars", "cast", tuple(person for person, _ in credits_.cast)),
-    )
-    principal = [
-        {"category": {"text": text, "id": category}, **_credits(people), "credits": _credits(people[:3])["credits"]}
-        for text, category, people in shown
-        if people
-    ]
     return {
         **_title(title),
         "meterRanking": {"currentRank": title.index + 1},
         "criticReviewsTotal": {"total": traits.critic_reviews},
         "genres": {"genres": [{"text": genre, "id": genre} for genre in title.basics.genres]},
-        "principalCredits": principal,
         "metacritic": _wrapped("metascore", _wrapped("score", title.metascore)),
-        "creatorsPageTitle": _departments(credits_.creators),
-        "directorsPageTitle": _departments(credits_.directors),
         "keywords": {
             "total": len(traits.keywords),
             "edges": [{"node": {"text": keyword}} for keyword in traits.keywords],
@@ -356,28 +266,9 @@ def _place(title: Title) -> dict[str, Any] | None:
 
 def _outline(series: Title) -> dict[str, Any]:
     """Return what a series' page says of its episodes."""
-    episodes = series.episodes
     return {
-        "episodes": {"total": len(episodes)},
+        "episodes": {"total": len(series.episodes)},
         "seasons": [{"number": season.number} for season in series.numbered],
-        "years": [{"year": year} for year in sorted({episode.air_date.year for episode in episodes})],
-        "totalEpisodes": {"total": len(episodes)},
-        "unknownSeasonEpisodes": {"total": sum(episode.season is None for episode in episodes)},
-    }
-
-
-def _row(episode: Episode) -> dict[str, Any]:
-    release, (rating, votes) = Release.on(episode.air_date), episode.rating or (None, 0)
-    return {
-        "id": episode.imdb_id,
-        "type": "tvEpisode",
-        "season": str(episode.season or _UNKNOWN),
-        "episode": _UNKNOWN if episode.number is None else str(episode.number),
-        "titleText": episode.title,
-        "releaseDate": {"year": release.year, "month": release.month, "day": release.day},
-        "releaseYear": release.year,
-        "aggregateRating": rating,
-        "voteCount": votes,
     }
 
 

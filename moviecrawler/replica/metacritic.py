@@ -21,7 +21,7 @@ from moviecrawler.replica.traits import recommended, traits_of
 from moviecrawler.urls import title_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from moviecrawler.replica.movies import Catalogue
     from moviecrawler.replica.titles import MetacriticFacts, Person, Season, Title, Titles
@@ -150,7 +150,6 @@ class Pages:
 
 _ORDERS: dict[str, Callable[[MetacriticFacts], Any]] = {
     "-metaScore": lambda facts: -(facts.metascore or 0),
-    "-userScore": lambda facts: -(facts.user_score or 0),
     "-releaseDate": lambda facts: [-part for part in (facts.release.year, facts.release.month, facts.release.day or 1)],
 }
 
@@ -217,7 +216,7 @@ def _product(title: Title, traits: Traits) -> dict[str, Any]:
     ]
     return {
         **_listed(title),
-        "production": {"companies": [], "officialSite": "", "filmingLocations": [], "cast": cast, "crew": crew},
+        "production": {"cast": cast, "crew": crew},
         "imdbId": title.imdb_id if known(title.metacritic).names_imdb_id else None,
         "tags": [keyword.replace(" ", "-") for keyword in traits.keywords],
         "tagline": traits.tagline,
@@ -360,19 +359,10 @@ def _title_json_ld(title: Title) -> dict[str, Any]:
         "@context": "https://schema.org",
         "@type": "TVSeason" if title.season else kind.json_ld,
         "name": basics.title,
-        "dateCreated": f"{facts.release.iso}T00:00:00.000Z",
         "datePublished": facts.release.iso,
         "description": title.plot or "",
-        "contentRating": title.certificate or "",
         "url": title_url("metacritic", f"{kind.path}/{facts.slug}"),
-        "genre": list(basics.genres),
-        "actor": _people_json_ld(person for person, _ in title.credits.cast[:CAST_SHOWN]),
-        "director": _people_json_ld(title.credits.directors),
     }
-    if basics.runtime_minutes is not None:
-        # So the site writes 2 h 17 min, and 58 min as PT58S.
-        hours, minutes = divmod(basics.runtime_minutes, 60)
-        found["duration"] = f"PT{f'{hours}M' if hours else ''}{minutes}S"
     if facts.metascore is not None:
         found["aggregateRating"] = rating_json_ld(
             0, 100, facts.metascore, name="Metascore", reviewCount=facts.critic_reviews
@@ -382,15 +372,13 @@ def _title_json_ld(title: Title) -> dict[str, Any]:
 
 def _episode_json_ld(title: Title) -> dict[str, Any]:
     """Return what JSON-LD says of an episode, which only users rate."""
-    series, season, episode, facts = known(title.part_of), title.season, title.episode, known(title.metacritic)
+    series, facts = known(title.part_of), known(title.metacritic)
     found: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "TVEpisode",
         "name": title.basics.title,
         "url": title_url("metacritic", f"{kind_of(title).path}/{facts.slug}"),
         "datePublished": facts.release.iso,
-        "episodeNumber": known(episode).number,
-        "partOfSeason": {"@type": "TVSeason", "seasonNumber": known(season).number},
         "partOfSeries": {"@type": "TVSeries", "name": series.basics.title},
     }
     if facts.user_score is not None:
@@ -398,10 +386,3 @@ def _episode_json_ld(title: Title) -> dict[str, Any]:
             0, 10, facts.user_score, name="Metacritic User Score", ratingCount=facts.user_ratings
         )
     return found
-
-
-def _people_json_ld(people: Iterable[Person]) -> list[dict[str, str]]:
-    return [
-        {"@type": "Person", "name": person.name, "url": f"https://www.metacritic.com/person/{person.slug}/"}
-        for person in people
-    ]

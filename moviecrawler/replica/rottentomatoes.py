@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moviecrawler.items import OfferKind
     from moviecrawler.replica.bodies import Body
     from moviecrawler.replica.movies import Catalogue
-    from moviecrawler.replica.titles import Person, Release, RottenTomatoesFacts, Season, Title
+    from moviecrawler.replica.titles import Release, RottenTomatoesFacts, Title
     from moviecrawler.replica.traits import Side, Traits
 
 CAST_SHOWN = 8
@@ -162,15 +162,12 @@ def _scripts(address: str, title: Title, facts: RottenTomatoesFacts, traits: Tra
     content = {
         "mediaType": kind.type,
         "title": title.basics.title,
-        "metadataGenres": list(title.basics.genres),
         "metadataProps": [*([] if title.certificate is None else [title.certificate]), *_below_the_name(title, facts)],
     }
     scorecard = {
         "audienceScore": verified if "popcornmeter_verified" in sides else everybody,
         "criticsScore": critics,
-        "criticReviewHref": f"/critics/self-submission/movie/{traits.ems_id}",
         "description": title.plot,
-        "hideAudienceScore": False,
         "overlay": {
             "audienceAll": everybody,
             "audienceVerified": verified,
@@ -349,64 +346,25 @@ def _json_ld(title: Title, facts: RottenTomatoesFacts) -> dict[str, Any]:
         "@type": kind_of(title).json_ld,
         "name": name,
         "url": title_url("rottentomatoes", id_of(title)),
-        "description": f"Discover reviews, ratings, and trailers for {name} on Rotten Tomatoes.",
-        "dateCreated": facts.release.iso,
-        "genre": list(title.basics.genres),
-        "actor": [_person_json_ld(person) for person, _ in title.credits.cast[:5]],
-        **(_parts_json_ld(title) if title.is_series else _movie_json_ld(title, facts)),
+        **(_parts_json_ld(title) if title.is_series else {}),
     }
+    if not title.is_series and facts.slug.endswith(f"_{facts.release.year}"):
+        # Where two movies share a title, the site tells them apart here.
+        found["name"] = f"{name} ({facts.release.year})"
     if facts.tomatometer is not None:
         counts = {"ratingCount": facts.critic_reviews, "reviewCount": facts.critic_reviews}
         found["aggregateRating"] = rating_json_ld("0", "100", str(facts.tomatometer), name=_CRITICS, **counts)
     return found
 
 
-def _movie_json_ld(title: Title, facts: RottenTomatoesFacts) -> dict[str, Any]:
-    name = title.basics.title
-    found: dict[str, Any] = {
-        "director": [_person_json_ld(person) for person in title.credits.directors],
-        # Of the trailer, not of the movie.
-        "video": {"@type": "VideoObject", "name": f"{name}: Trailer 1", "duration": "2:28"},
-    }
-    if facts.slug.endswith(f"_{facts.release.year}"):
-        # Where two movies share a title, the site tells them apart here.
-        found["name"] = f"{name} ({facts.release.year})"
-    if title.certificate is not None:
-        found["contentRating"] = title.certificate
-    return found
-
-
 def _parts_json_ld(title: Title) -> dict[str, Any]:
     """Return what JSON-LD says of the seasons of a series, or of where a season or an episode stands."""
-    series, season, episode = title.part_of, title.season, title.episode
+    series, season = title.part_of, title.season
     if series is None or season is None:
-        seasons = [_season_json_ld(season) for season in reversed(title.seasons)]
-        return {"numberOfSeasons": len(title.numbered), "containsSeason": seasons}
-    part_of_series = {
-        "@type": "TVSeries",
-        "name": series.basics.title,
-        "startDate": known(series.rottentomatoes).release.iso,
-        "url": title_url("rottentomatoes", id_of(series)),
-    }
-    if episode is not None:
-        place = {"partOfSeason": _season_json_ld(season), "episodeNumber": episode.number}
-        return {"partOfSeries": part_of_series, **place}
-    address = title_url("rottentomatoes", id_of(title))
-    episodes = [
-        {"@type": "TVEpisode", "name": one.title, "url": f"{address}/e{one.number:02}"}
-        for one in season.episodes
-        if one.number is not None
-    ]
-    return {"partOfSeries": part_of_series, "numberOfEpisodes": len(season.episodes), "episode": episodes}
-
-
-def _season_json_ld(season: Season) -> dict[str, Any]:
-    address = title_url("rottentomatoes", f"tv/{known(season.rottentomatoes).slug}")
-    return {"@type": "TVSeason", "name": season.title, "url": address}
-
-
-def _person_json_ld(person: Person) -> dict[str, str]:
-    return {"@type": "Person", "name": person.name, "sameAs": f"https://www.rottentomatoes.com/{person.celebrity}"}
+        return {"numberOfSeasons": len(title.numbered)}
+    url = title_url("rottentomatoes", id_of(series))
+    found: dict[str, Any] = {"partOfSeries": {"@type": "TVSeries", "name": series.basics.title, "url": url}}
+    return found if title.episode is not None else {**found, "numberOfEpisodes": len(season.episodes)}
 
 
 def _hours(minutes: int) -> str:

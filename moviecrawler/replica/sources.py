@@ -69,7 +69,6 @@ class Generated:
         routes: dict[Site, dict[str, Callable[..., Answer | Dataset | None]]] = {
             "imdb": {
                 r"/title/(tt\d+)/": lambda tt, *_: _page(of_imdb.title(tt)),
-                r"/title/(tt\d+)/episodes/": lambda tt, query, _: _page(of_imdb.episodes(tt, query.get("season"))),
                 r"(/title/tt\d+(?:/\w+)?)": partial(_with_slash, 308),
                 r"/chart/(top|moviemeter|boxoffice|toptv|tvmeter)/?": lambda name, *_: _page(of_imdb.chart(name)),
                 r"/datasets/([\w.]+)": lambda name, *_: datasets.get(name),

@@ -121,16 +121,6 @@ def test_episodes_say_the_truth(site: Site) -> None:
     assert 0 < sum(scored) < len(scored), "some have no score"
 
 
-def test_a_season_lists_its_episodes() -> None:
-    for series in map(SERIES.title, range(3)):
-        for season in series.seasons:
-            shown = str(season.number) if season.number else "Unknown"
-            entries = listing("imdb", f"/title/{series.imdb_id}/episodes/", season=shown).entries
-            assert [(one.site_id, [(score.value, score.count) for score in one.scores]) for one in entries] == [
-                (one.imdb_id, [one.rating] if one.rating else []) for one in season.episodes
-            ]
-
-
 def test_traps_of_the_sites_are_there() -> None:
     with_specials, split, first, again = (
         SERIES.title(next(index for index, shape in enumerate(SHAPES) if getattr(shape, trap)))
@@ -186,7 +176,6 @@ def test_charts_of_series_are_in_order() -> None:
     ("site", "path"),
     [
         ("imdb", f"/title/{SERIES.imdb_id(1, 99)}/"),
-        ("imdb", f"/title/{SERIES.imdb_id(1, 3)}/episodes/"),
         ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/season-6/"),
         ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/specials/"),
         ("metacritic", f"/tv/{SERIES.slug('metacritic', 1)}/season-1/episode-1-of-another-name/"),
