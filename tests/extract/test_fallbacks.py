@@ -162,6 +162,21 @@ def older(rating: str) -> bytes:
 
 
 @pytest.mark.parametrize(
+    ("words", "kind"), [("(mini)", "series"), ("(TV)", "movie"), ("(V)", "video"), ("(VG)", "game"), ("", "movie")]
+)
+def test_words_behind_the_year_say_what_a_title_was_until_2011(words: str, kind: str) -> None:
+    heading = f'<div id="tn15title"><h1>Salt <span>(<a href="/Sections/Years/2005">2005</a>) {words}</span></h1></div>'
+    found = item(document(heading, f"<title>Salt (2005) {words}</title>" + OWN), IMDB)
+    assert (found["title"], found["year"], found["kind"]) == ("Salt", 2005, kind)
+
+
+@pytest.mark.parametrize("facts", ["45 min - Drama", "TV Episode - 45 min - ", "TV-14 &nbsp;-&nbsp; 45 min"])
+def test_runtime_stands_among_bare_words(facts: str) -> None:
+    heading = f'<div id="overview-top"><h1>Salt</h1><div class="infobar">{facts}</div></div>'
+    assert item(document(heading, "<title>Salt (2005) - IMDb</title>" + OWN), IMDB)["runtime_minutes"] == 45
+
+
+@pytest.mark.parametrize(
     ("votes", "count"),
     [
         ("33,314", 33314),

@@ -28,7 +28,7 @@ _PAGE_OF_TITLE = re.compile(
 """What a page about a title links to of the same title."""
 _PERSON_ID = re.compile(r"/name/(nm\d{7,10})(?:[/?#]|$)")
 
-_HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG)\))?\s*(?:[-\u2b50|][^()]*)?$")
+_HEAD_TITLE = re.compile(r"\((?P<words>[^()]*)\)(?:\s*\((?P<medium>TV|V|VG|mini)\))?\s*(?:[-\u2b50|][^()]*)?$")
 _EPISODE_IN_HEAD = re.compile(r'"[^"]+" (?P<title>.+)')
 _ABBREVIATED = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?\s?[^\W\d_]+\.?")
 _YEARS = re.compile(r"(?<!\d)(?P<year>\d{4})(?!\d)(?:/[IVXL]+)?(?:\s*(?P<span>[\u2013-])\s*(?P<end>\d{4})?)?")
@@ -37,6 +37,7 @@ LABELS: dict[str, tuple[TitleKind, str]] = {
     "tv series": ("series", "tvSeries"),
     "tv mini-series": ("series", "tvMiniSeries"),
     "tv mini series": ("series", "tvMiniSeries"),
+    "mini": ("series", "tvMiniSeries"),
     "tv episode": ("episode", "tvEpisode"),
     "tv movie": ("movie", "tvMovie"),
     "tv": ("movie", "tvMovie"),
