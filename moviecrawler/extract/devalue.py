@@ -2,7 +2,7 @@
 
 It is one array whose first element is the root. Inside objects and arrays, integers refer to other elements of it, so
 that a value used twice is written once and a cycle can be written at all. Arrays that begin with a text are values that
-JSON has not: `["Date", …]`, `["Set", …]`, or Nuxt's own wrappers such as `["ShallowReactive", 1]`.
+JSON has not, such as `["Set", …]`, or Nuxt's own wrappers such as `["ShallowReactive", 1]`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Devalue:
     """A flattened value, of which only what is asked for is built.
 
     What is built costs at most one visit of each element: shared values are shared objects, cycles are cycles. But who
-    reads them visits a shared one each time: how large the whole would be if nothing were shared has a bound. Sets are lists, Maps are dicts, Dates and URLs are texts, undefined and holes are None.
+    reads them visits a shared one each time: how large the whole would be if nothing were shared has a bound. Sets are lists, Dates are
+    texts, undefined and holes are None. What has no JSON behind it, such as a Map or a BigInt, is refused: titles come from JSON.
     """
 
     def __init__(self, elements: list[Any]) -> None:
@@ -166,17 +167,7 @@ class Devalue:
             built = self._build(_operand(element), depth + 1)
         elif kind in _EMPTY_REFS:
             built = _empty_ref(self._build(_operand(element), depth + 1))
-        elif kind == "Map":
-            keys = [self._build(key, depth + 1) for key in element[1::2]]
-            built = dict(zip(map(_checked_key, keys), (self._build(v, depth + 1) for v in element[2::2]), strict=False))
-        elif kind == "null":  # an object without a prototype: its names stand among the references
-            names = map(_checked_key, element[1::2])
-            built = dict(zip(names, (self._build(v, depth + 1) for v in element[2::2]), strict=False))
-        elif kind == "BigInt":
-            built = _big_int(_operand(element))
-        elif kind == "RegExp":
-            built = f"/{_operand(element)}/{element[2] if len(element) > 2 else ''}"  # noqa: PLR2004 - its flags
-        elif kind in {"Date", "Object", "URL", "URLSearchParams"}:
+        elif kind in {"Date", "Object"}:
             built = _scalar(_operand(element))
         else:
             raise ShapeError("__NUXT_DATA__", f"{kind!r} is no known type")
@@ -200,23 +191,10 @@ def _checked(reference: Any) -> int:
     return reference
 
 
-def _checked_key(key: Any) -> str | int | float:
-    if not isinstance(key, str | int | float):
-        raise ShapeError("__NUXT_DATA__", "a key that is neither text nor number")
-    return key
-
-
 def _scalar(value: Any) -> Any:
     if isinstance(value, list | dict):
         raise ShapeError("__NUXT_DATA__", "a list or an object where a single value belongs")
     return value
-
-
-def _big_int(text: Any) -> int:
-    try:
-        return int(text)
-    except (TypeError, ValueError):
-        raise ShapeError("__NUXT_DATA__", f"{text!r:.40} is no BigInt") from None
 
 
 def _empty_ref(text: Any) -> Any:

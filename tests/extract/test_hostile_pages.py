@@ -95,12 +95,6 @@ def test_page_whose_tree_would_be_too_expensive_is_refused_at_once(large: bytes,
         read_page(body, ADDRESSES[site])
 
 
-@pytest.mark.parametrize("large", LARGE_TREES.values(), ids=LARGE_TREES)
-def test_tree_has_bounds(large: bytes) -> None:
-    with processor_time(), pytest.raises(ShapeError, match=r"more than|are the most"):
-        tree_of(b"<html><body>" + large + b"</body></html>")
-
-
 def test_tree_just_within_its_bounds_is_made() -> None:
     deep = b"<b>" * (DEEPEST - 3)
     beside = b"<i>a</i>" * MOST_CHILDREN

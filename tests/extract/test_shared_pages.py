@@ -1,23 +1,17 @@
-"""Every fact that is known of the saved pages, one test a page; and what damaged copies of them give."""
+"""Every fact that is known of the saved pages, one test a page."""
 
 from __future__ import annotations
 
-import random
 from typing import Literal
 
 import pytest
 
-from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.blocks import classify
 from moviecrawler.extract.pages import page_record, read_page
-from moviecrawler.pipelines.validate import check_movie
-from tests.extract.fuzz import check_believable
 from tests.extract.saved_pages import CORE, TRUTH, compare, holds, record
 from tests.shared import PAGES
 
 pytestmark = pytest.mark.shared("pages")
-DAMAGES = [1, 4, 1, 20, 1, 4, 1, 220] * 3
-"""Changed bytes of each copy."""
 
 
 @pytest.mark.parametrize("file", CORE)
@@ -49,37 +43,3 @@ def test_healthy_page_is_not_taken_for_a_block(file: str) -> None:
     expects: Literal["json", "page"] = "json" if file.endswith(".json") else "page"
     if len(body) > 10_000:  # owners have trimmed the others to pieces of pages
         assert classify(200, {}, body, expects=expects, now=0) is None
-
-
-def _assert_valid_or_refused(body: bytes) -> None:
-    try:
-        page = read_page(body)
-    except ExtractionError:
-        return
-    check_believable(page)
-    # No spider asks for games and music.
-    if page.movie is not None and page.movie.site_id is not None and page.movie.kind not in {"game", "music"}:
-        check_movie(page.movie)
-
-
-def _cut_and_damage(file: str, cuts: int, damages: list[int]) -> None:
-    body = (PAGES / file).read_bytes()
-    for place in range(cuts):
-        _assert_valid_or_refused(body[: len(body) * place // cuts])
-    chance = random.Random(file)  # noqa: S311 - the same damage in every run
-    for changes in damages:
-        damaged = bytearray(body)
-        for _ in range(changes):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-        _assert_valid_or_refused(bytes(damaged))
-
-
-@pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_cut_or_with_damaged_bytes_is_valid_or_refused(file: str) -> None:
-    _cut_and_damage(file, 2, DAMAGES[:2])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("file", sorted(TRUTH))
-def test_page_cut_at_twenty_places_or_with_hundreds_of_damaged_bytes_is_valid_or_refused(file: str) -> None:
-    _cut_and_damage(file, 20, DAMAGES)
