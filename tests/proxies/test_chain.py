@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
 
 TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
+_SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
+GATEWAY = {"PROXY_POOLS": json.dumps({"home": _SESSIONS}), "PROXY_ORDER": "home"}
 
 
 class GoAwayPolicy(SiteBanPolicy):
@@ -186,9 +189,12 @@ async def test_a_request_that_is_bound_to_a_pool_leaves_by_it_or_not_at_all(tmp_
     assert [one.proxy for one in chain.sent] == ["datacenter:1"]
 
 
-async def test_a_circuit_that_is_refused_gets_a_fresh_one_twice_and_then_rests(tmp_path: Path) -> None:
-    chain = Chain(0, tmp_path, 403, **TOR, PROXY_ATTEMPTS=20)
-    with pytest.raises(SiteStopped, match="no proxy is left of tor"):
+@pytest.mark.parametrize("pool", [TOR, GATEWAY])
+async def test_a_session_that_is_refused_gets_a_fresh_one_twice_and_then_rests(
+    pool: dict[str, Any], tmp_path: Path
+) -> None:
+    chain = Chain(0, tmp_path, 403, **pool, PROXY_ATTEMPTS=20)
+    with pytest.raises(SiteStopped, match=r"no proxy is left of (tor|home)"):
         await chain.run(URL)
     tokens = [one.authorization for one in chain.sent]
     assert None not in tokens

@@ -8,20 +8,16 @@ from pathlib import Path
 
 import pytest
 import redis
-from scrapy import Request
-from scrapy.http import Response
 
 from moviecrawler.frontier.keys import Keys as FrontierKeys
 from moviecrawler.items import Site
 from moviecrawler.proxies.keys import Keys
-from moviecrawler.proxies.policy import SiteBanPolicy
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts, crawl, reset
 from tests.proxies.fleets import attempts, crawl_imdb, write_pools
 from tests.replica.truth import truth
 from tests.services.forward_proxy import Mode, ProxyFleet
 from tests.services.replica import CATALOGUE, TITLES
-from tests.shared import PAGES
 
 HOUR = 3600
 
@@ -115,41 +111,3 @@ def test_a_worker_that_is_tied_to_a_pool_ends_with_it_and_the_site_stays_open_to
         assert not fleet.proxies[1].asked
         other = crawl_imdb(tmp_path / "other", replica, fleet, WORKER_POOL="home", **shared)  # type: ignore[arg-type]
         assert len(other.movies) == 20
-
-
-# --- The policy --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("status", [200, 301, 404, 410, 500, 502])
-def test_answers_are_no_bans(status: int) -> None:
-    request = Request("https://example.com/", meta={"expects": "page"})
-    body = b"x" * 5000 if status == 200 else b""
-    assert not SiteBanPolicy().response_is_ban(request, Response(request.url, status=status, body=body))
-
-
-@pytest.mark.parametrize(
-    ("expects", "status", "headers", "body"),
-    [
-        ("json", 200, {}, b"<html>" + b"x" * 5000),
-        ("json", 200, {}, b""),
-        ("page", 503, {"Retry-After": "60"}, b""),
-        ("page", 200, {}, b"<html><head><title>Just a moment...</title>" + b"x" * 5000),
-        ("page", 200, {}, b"<script>window.gokuProps = {}</script>" + b"x" * 5000),
-    ],
-)
-def test_signs_that_the_replica_does_not_show(expects: str, status: int, headers: dict[str, str], body: bytes) -> None:
-    request = Request("https://example.com/", meta={"expects": expects})
-    assert SiteBanPolicy().response_is_ban(request, Response(request.url, status=status, headers=headers, body=body))
-
-
-@pytest.mark.shared("pages")
-def test_no_healthy_page_is_a_ban() -> None:
-    policy, seen = SiteBanPolicy(), 0
-    for path in sorted(PAGES.rglob("*")):
-        if path.suffix not in {".html", ".json"} or path.stat().st_size <= 10_000:
-            continue  # owners have trimmed the small ones to pieces of pages
-        seen += 1
-        meta = {"expects": "json" if path.suffix == ".json" else "page"}
-        request = Request("https://example.com/", meta=meta)
-        assert not policy.response_is_ban(request, Response(request.url, body=path.read_bytes())), path
-    assert seen
