@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -11,6 +12,7 @@ from scrapy.settings import Settings
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.proxies.pools import Route
+from moviecrawler.proxies.report import read_proxies
 from moviecrawler.proxies.site_pools import SitePools
 
 USER, PASSWORD = "customer-7", "pa55w0rd-of-mine"
@@ -70,6 +72,11 @@ def test_sessions_of_a_gateway_differ_by_a_token_and_a_renewed_one_has_another()
     assert len({*before, *after}) == 4
     assert (after[0], after[2]) == (before[0], before[2])
     assert home.route(home.proxies[0]).url == "http://gate.example:7000"
+
+
+def test_circuits_that_no_crawl_uses_are_not_reported() -> None:
+    pools = options(TOR_TUNNEL="http://127.0.0.1:9080", PROXY_ORDER='{"imdb": "direct,tor"}')
+    assert asyncio.run(read_proxies(None, pools))["imdb"] == []
 
 
 def test_nothing_of_a_proxy_or_a_route_shows_its_credentials() -> None:

@@ -125,7 +125,7 @@ def test_every_wrong_port_is_named(tor_network: TorNetwork) -> None:
             ({"TOR_TUNNEL": client.socks}, "but another port, such as its SOCKS port"),
             ({"TOR_TUNNEL": client.control}, "but another port, such as its SOCKS port"),
             ({"TOR_CONTROL": lonely.control}, "has no circuits yet: it is at "),
-            ({"TOR_CONTROL": client.socks}, "; set it to Tor's ControlPort"),
+            ({"TOR_CONTROL": client.socks}, "or correct TOR_CONTROL"),
             ({"TOR_TUNNEL": lonely.tunnel, "TOR_CONTROL": ""}, "it may still be looking for its first circuits"),
         ):
             where = {**given, "TOR_TUNNEL": f"http://{given.get('TOR_TUNNEL', client.tunnel)}"}
