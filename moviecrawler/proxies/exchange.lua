@@ -1,6 +1,6 @@
--- One exchange of a worker with the other workers of a site: add its figures and quarantines, grant probes, return those of all.
+-- One exchange of a worker with the other workers of a site: add its figures and quarantines, grant probes, return the quarantines of all.
 --
--- KEYS  1 quarantines  2 figures of this hour  3 figures of the hour before  4… probes: those wanted, then those that have ended
+-- KEYS  1 quarantines  2 figures of this hour  3… probes: those wanted, then those that have ended
 -- ARGV  1 MessagePack map:
 --   me           this worker
 --   probe        ms for which one worker has a probe
@@ -8,15 +8,14 @@
 --   figures      {{field, number}, …}: to be added to those of this hour
 --   quarantines  {{proxy's id, JSON}, …}: new or ended ones; the probes of these have ended
 --   keep_figures, keep_quarantines     s
---   hours        of how many hours, back from this one, the figures are to be returned
--- Returns {s since 1970, microseconds, {whether each wanted probe is this worker's: 1 or 0}, quarantines, figures of an hour, …}
+-- Returns {s since 1970, microseconds, {whether each wanted probe is this worker's: 1 or 0}, quarantines}
 
 local given = cmsgpack.unpack(ARGV[1])
 local time = redis.call('TIME')
 
 local granted = {}
 for place = 1, given.wanted do
-    granted[place] = redis.call('SET', KEYS[3 + place], given.me, 'NX', 'PX', given.probe) and 1 or 0
+    granted[place] = redis.call('SET', KEYS[2 + place], given.me, 'NX', 'PX', given.probe) and 1 or 0
 end
 
 for _, figure in ipairs(given.figures) do
@@ -28,14 +27,10 @@ end
 
 for place, quarantine in ipairs(given.quarantines) do
     redis.call('HSET', KEYS[1], quarantine[1], quarantine[2])
-    redis.call('DEL', KEYS[3 + given.wanted + place])
+    redis.call('DEL', KEYS[2 + given.wanted + place])
 end
 if #given.quarantines > 0 then
     redis.call('EXPIRE', KEYS[1], given.keep_quarantines)
 end
 
-local answer = {time[1], time[2], granted, redis.call('HGETALL', KEYS[1])}
-for hour = 1, given.hours do
-    answer[#answer + 1] = redis.call('HGETALL', KEYS[1 + hour])
-end
-return answer
+return {time[1], time[2], granted, redis.call('HGETALL', KEYS[1])}

@@ -81,7 +81,7 @@ def state_of(quarantine: Quarantine | None, now: float) -> State:
 
 
 class Health:
-    """The health of the proxies of one site, by this process and, once `merge` is called, by others.
+    """The health of the proxies of one site: figures of this process, and quarantines of all that share them.
 
     Decisions go by the argument `now`. `shift` is the lead of the shared clock over ours, in seconds.
     """
@@ -90,8 +90,8 @@ class Health:
         """Create it. `quarantine` is the length of the first quarantine in seconds, `proxies` their number."""
         self._base = quarantine
         self._many = min(3, proxies)
-        self._published: defaultdict[str, Figures] = defaultdict(Figures)  # of all processes
-        self._unpublished: defaultdict[str, Figures] = defaultdict(Figures)  # ours since then
+        self._figures: defaultdict[str, Figures] = defaultdict(Figures)
+        self._unpublished: defaultdict[str, Figures] = defaultdict(Figures)  # the latest part of them
         self.quarantines: dict[str, Quarantine] = {}
         self._changed: set[str] = set()  # proxies whose quarantine other processes don't know yet
         self._failures_in_a_row: Counter[str] = Counter()
@@ -111,10 +111,8 @@ class Health:
     # --- What is known -------------------------------------------------------------------------------------------------
 
     def figures(self, proxy_id: str) -> Figures:
-        """Return the figures of a proxy's requests."""
-        if proxy_id not in self._unpublished:
-            return self._published.get(proxy_id) or Figures()
-        return self._published[proxy_id] + self._unpublished[proxy_id]
+        """Return the figures of this process' requests through a proxy."""
+        return self._figures.get(proxy_id) or Figures()
 
     def state(self, proxy_id: str, now: float) -> State:
         """Return whether a proxy may be used."""
@@ -141,9 +139,7 @@ class Health:
 
     def succeeded(self, proxy_id: str, latency: float, sent_at: float) -> None:
         """Count an answer to a request that was sent at a time."""
-        figures = self._unpublished[proxy_id]
-        figures.successes += 1
-        figures.seconds += latency
+        self._count(proxy_id, Figures(successes=1, seconds=latency))
         self._failing.clear()
         self._failures_in_a_row.pop(proxy_id, None)
         quarantine = self.quarantines.get(proxy_id)
@@ -152,7 +148,7 @@ class Health:
 
     def refused(self, proxy_id: str) -> None:
         """Count a refusal by the site. Call `quarantine` as well, unless the proxy gets another address."""
-        self._unpublished[proxy_id] += Figures(bans=1)
+        self._count(proxy_id, Figures(bans=1))
         self._failures_in_a_row.pop(proxy_id, None)
 
     def failed(
@@ -163,7 +159,7 @@ class Health:
         `certain`: the failure is certainly the proxy's. `sites_fault`: when several proxies fail in a row, the site is the cause, and
         none of them is quarantined. `renewed`: the proxy has another address now.
         """
-        self._unpublished[proxy_id] += Figures(failures=1)
+        self._count(proxy_id, Figures(failures=1))
         self._failing.add(proxy_id)
         if renewed or (self.in_trouble and sites_fault and not certain):
             self._failures_in_a_row.pop(proxy_id, None)
@@ -193,6 +189,10 @@ class Health:
         self._set(proxy_id, again)
         return True
 
+    def _count(self, proxy_id: str, more: Figures) -> None:
+        self._figures[proxy_id] += more
+        self._unpublished[proxy_id] += more
+
     def _set(self, proxy_id: str, quarantine: Quarantine) -> None:
         self.quarantines[proxy_id] = quarantine
         self._changed.add(proxy_id)
@@ -208,8 +208,6 @@ class Health:
     def take_unpublished(self) -> tuple[dict[str, Figures], dict[str, Quarantine]]:
         """Return what is not published yet, and mark it as published."""
         figures, self._unpublished = self._unpublished, defaultdict(Figures)
-        for proxy_id, more in figures.items():
-            self._published[proxy_id] += more
         quarantines = {proxy_id: self.quarantines[proxy_id] for proxy_id in self._changed}
         self._changed = set()
         return dict(figures), quarantines
@@ -218,13 +216,10 @@ class Health:
         """Take back what could not be published."""
         for proxy_id, more in figures.items():
             self._unpublished[proxy_id] += more
-            self._published[proxy_id] += Figures(-more.successes, -more.failures, -more.bans, -more.seconds)
         self._changed |= quarantines.keys() & self.quarantines.keys()
 
-    def merge(self, figures: dict[str, Figures] | None, quarantines: dict[str, Quarantine]) -> bool:
-        """Replace figures (unless None) and quarantines by those of all processes; return whether a quarantine changed."""
-        if figures is not None:
-            self._published = defaultdict(Figures, figures)
+    def merge(self, quarantines: dict[str, Quarantine]) -> bool:
+        """Replace the quarantines by those of all processes; return whether one changed."""
         ours = {proxy_id: self.quarantines[proxy_id] for proxy_id in self._changed if proxy_id in self.quarantines}
         before, self.quarantines = self.quarantines, {**quarantines, **ours}
         return self.quarantines != before

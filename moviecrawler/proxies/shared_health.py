@@ -1,10 +1,9 @@
-"""Shares the health of proxies with other processes through Redis, several times a second."""
+"""Shares the quarantines of proxies with other processes through Redis, several times a second, and publishes their figures."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from moviecrawler.proxies.keys import HOUR, HOURS_KEPT, Keys
 from moviecrawler.redis_client import load_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from moviecrawler.proxies.health import Health
 
@@ -25,20 +24,16 @@ logger = logging.getLogger(__name__)
 
 _INTERVAL_SECONDS = 0.4
 """Seconds between two exchanges. Urgent news does not wait for the next one."""
-_FIGURES_INTERVAL_SECONDS = 2.0
-"""Seconds between two readings of the figures, which are many and change little."""
 _COALESCE_SECONDS = 0.02
 EXCHANGE_TIMEOUTS = {"socket_connect_timeout": 3.0, "socket_timeout": 3.0}
 """Seconds to connect and to get an answer; after that the process goes on alone."""
 _MAX_RETRY_SECONDS = 5.0
 _FIGURES = ("successes", "failures", "bans", "ms")
 _MILLISECONDS = 1000
-_HOURS_USED = 2
-"""Number of hours whose figures decide how much a proxy is used, including the current one."""
 
 
 class SharedHealth:
-    """Keeps the `Health` of one site the same in all processes. Without Redis, each process goes on with its own."""
+    """Keeps the quarantines of one site the same in all processes. Without Redis, each process goes on with its own."""
 
     def __init__(
         self, client: Any, site: str, health: Health, probe_seconds: float, on_change: Callable[[], None]
@@ -53,7 +48,6 @@ class SharedHealth:
         self._me = uuid.uuid4().hex
         self._wakeup = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._figures_read_at = float("-inf")
         health.is_shared = True
 
     async def start(self) -> None:
@@ -101,8 +95,6 @@ class SharedHealth:
         figures, quarantines = health.take_unpublished()
         hour = int(health.now() // HOUR)
         wanted = sorted(health.wanted_probes)
-        began = time.monotonic()
-        hours = _HOURS_USED if began - self._figures_read_at >= _FIGURES_INTERVAL_SECONDS else 0
         arguments = {
             "me": self._me,
             "probe": self._probe_ms,
@@ -116,15 +108,10 @@ class SharedHealth:
             "quarantines": [(proxy_id, msgspec.json.encode(one).decode()) for proxy_id, one in quarantines.items()],
             "keep_figures": (HOURS_KEPT + 1) * HOUR,
             "keep_quarantines": round(2 * MAX_QUARANTINE_SECONDS),
-            "hours": hours,
         }
         try:
-            seconds, micro, granted, known_quarantines, *known_figures = await self._script(
-                keys=[
-                    keys.quarantines,
-                    *(keys.figures(hour - before) for before in range(_HOURS_USED)),
-                    *map(keys.probe, [*wanted, *quarantines]),
-                ],
+            seconds, micro, granted, known_quarantines = await self._script(
+                keys=[keys.quarantines, keys.figures(hour), *map(keys.probe, [*wanted, *quarantines])],
                 args=[msgspec.msgpack.encode(arguments)],
             )
         except BaseException:  # also when it is cancelled
@@ -136,11 +123,8 @@ class SharedHealth:
         for proxy_id, is_ours in zip(wanted, granted, strict=True):
             if is_ours:
                 health.granted_probes[proxy_id] = now + self._probe_ms / _MILLISECONDS
-        known = _quarantines(_fields(known_quarantines))
-        if hours:
-            self._figures_read_at = began
-        changed = health.merge(_sum(map(_fields, known_figures)) if hours else None, known)
-        if changed or wanted:
+        known = _quarantines(dict(zip(known_quarantines[::2], known_quarantines[1::2], strict=True)))
+        if health.merge(known) or wanted:
             self._on_change()
         old = [proxy_id for proxy_id, one in known.items() if now - one.until > FORGIVEN_AFTER_SECONDS]
         if old:
@@ -149,11 +133,6 @@ class SharedHealth:
 
 def _numbers(figures: Figures) -> tuple[int, int, int, int]:
     return figures.successes, figures.failures, figures.bans, round(figures.seconds * _MILLISECONDS)
-
-
-def _fields(answer: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return a hash of which a script returns names and values in turn."""
-    return dict(zip(answer[::2], answer[1::2], strict=True))
 
 
 def _sum(hours: Iterable[dict[bytes, bytes]]) -> dict[str, Figures]:
