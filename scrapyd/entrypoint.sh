@@ -28,8 +28,9 @@ if [ ! -r "$conf" ]; then
     echo "SCRAPYD_CONF is $conf, which can't be read" >&2
     exit 1
 fi
-# Scrapyd reads ~/.scrapyd.conf, besides one in the current folder, where logs and copies of eggs go.
+# Scrapyd reads the one in the current folder, where logs and copies of eggs go: a link, so that whoever edits it edits the one that counts.
 if [ "$(readlink -f "$conf")" != "$(readlink -f scrapyd.conf 2>/dev/null || true)" ]; then
-    cp "$conf" scrapyd.conf
+    [ ! -f scrapyd.conf ] || [ -L scrapyd.conf ] || mv scrapyd.conf scrapyd.conf.old
+    ln -sf "$(readlink -f "$conf")" scrapyd.conf
 fi
 exec "${PYTHON:-python3}" -P -m scrapyd --pidfile=

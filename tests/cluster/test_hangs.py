@@ -96,7 +96,8 @@ def test_spider_that_hangs_or_does_not_end_is_killed_and_others_are_not(node: No
     [done] = node.wait_for_end(hanging)
     assert done["reason"] == "gave up: it was started 2 times; the last end: killed, as its event loop stood still"
     assert f"toy/{hanging} hangs: its event loop stands still; process" in node.log
-    assert re.search(r"toy/spiders\.py.*, line \d+ in start", node.log), "the traceback says where"
+    for log in (node.log, node.get(done["log_url"].lstrip("/")).text):
+        assert re.search(r"toy/spiders\.py.*, line \d+ in start", log), "the traceback says where"
     assert 'moviecrawler_jobs_total{event="died"} 2.0' in node.get("metrics").text
     assert alive(pid), "a spider that waits is none that hangs"
     # One that does not end when it is told to is killed after a while, and a hung one as well.

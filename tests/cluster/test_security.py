@@ -321,3 +321,11 @@ def test_secrets_come_from_files(tmp_path: Path) -> None:
     ended = run(tmp_path, str(PROJECT / "scrapyd" / "entrypoint.sh"), "env", **named)
     assert "SCRAPYD_PASSWORD=of-a-file" in ended.output.splitlines()
     assert "SCRAPYD_PASSWORD_FILE" not in ended.output
+
+
+def test_configuration_that_somebody_edits_in_a_node_s_folder_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "scrapyd.conf").write_text("edited")
+    for _ in range(2):
+        run(tmp_path, str(PROJECT / "scrapyd" / "entrypoint.sh"), PYTHON="true")
+    assert (tmp_path / "scrapyd.conf").resolve() == (PROJECT / "scrapyd" / "scrapyd.conf").resolve()
+    assert (tmp_path / "scrapyd.conf.old").read_text() == "edited"
