@@ -23,7 +23,7 @@ from moviecrawler.extensions.catalogue_writer import CatalogueWriter
 from moviecrawler.frontier.budgets import DayBudget, begin_of_day, site_budget
 from moviecrawler.items import Miss, Movie, movies_in
 from moviecrawler.options import CatalogueOptions
-from moviecrawler.signals import item_completed, item_passed, lease_ended, list_missed, site_refused, titles_listed
+from moviecrawler.signals import item_completed, lease_ended, list_missed, site_refused, titles_listed
 from moviecrawler.sites import SCOREBOARD_KINDS, SITES
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ class CatalogueRecorder:
         for handler, signal in (
             (recorder.spider_opened, signals.spider_opened),
             (recorder.spider_closed, signals.spider_closed),
-            (recorder.item_passed, item_passed),
             # A movie did not pass the checks, a pipeline failed on one, or a callback failed.
             (recorder.title_failed, signals.item_dropped),
             (recorder.title_failed, signals.item_error),

@@ -16,6 +16,7 @@ from moviecrawler.errors import TransientStoreError
 from moviecrawler.extensions.catalogue import CatalogueRecorder
 from moviecrawler.frontier.budgets import begin_of_day, until_next_day
 from moviecrawler.frontier.shared import shared_scheduler
+from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -84,6 +85,7 @@ class DueTitles:
         assert recorder is not None  # noqa: S101 - MovieSpider.check has seen to it
         self.spider = spider
         self.recorder = recorder
+        spider.crawler.signals.connect(recorder.item_passed, item_passed)
         self.options = recorder.options
         self._asked = 0
         self._reason: str | None = None  # for which nothing was claimed last

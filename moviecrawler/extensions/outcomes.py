@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 OUTCOMES = ("stored", "unchanged", "absent", "failed", "blocked", "disallowed", "rejected", "spooled", "lost")
 """How a title that was asked for can end; each is counted in the stat `titles/<outcome>`."""
 
+_MAX_REASONS = 200
+"""Reasons that are counted one by one; further ones are counted as others."""
+_NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
+"""What makes each reason another one: addresses and ids."""
+
 
 class TitleOutcomes:
     """Counts a title as `stored` when its movie is durable in every store, and otherwise as what kept it from that.
@@ -29,6 +36,8 @@ class TitleOutcomes:
 
     def __init__(self, crawler: Crawler) -> None:
         self.stats = crawler.stats
+        self.reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """Outcome of a title that was missed → why, and how often."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -43,6 +52,9 @@ class TitleOutcomes:
         """Count a title that was missed, and each movie of what Scrapy counts as one item."""
         if isinstance(item, Miss):
             self._count(item.outcome)
+            reasons = self.reasons[item.outcome]
+            reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
+            reasons[reason if reason in reasons or len(reasons) < _MAX_REASONS else "others"] += 1
         elif isinstance(item, MovieBatch):
             self.stats.inc_value("item_scraped_count", len(item.movies) - 1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -16,27 +15,23 @@ from moviecrawler.clock import utc_text
 from moviecrawler.errors import MovieCrawlerError
 from moviecrawler.extensions.alarms import Alarms
 from moviecrawler.extensions.coverage import CoverageWatch
-from moviecrawler.extensions.outcomes import OUTCOMES
+from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes
 from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
-from moviecrawler.items import Miss, Site
-from moviecrawler.signals import item_passed
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from moviecrawler.items import Site
+
 logger = logging.getLogger(__name__)
 
-_MAX_REASONS = 200
-"""Reasons that are counted one by one; further ones are counted as others."""
 _MAX_SHOWN = 3
 _MEGABYTE = 1_000_000
 _TIMEOUT_SECONDS = 15.0  # seconds for the catalogue's answer, with connecting
 _STATEMENT_SECONDS = 10
-_NOISE = re.compile(r"\s*\(?https?://\S+|\b(?:tt\d+|(?:m|tv|movie)/[\w-]+)\b")
-"""What makes each reason another one: addresses and ids."""
 _NEXT_DUE = """
 SELECT count(*) FILTER (WHERE next_due <= now() AND (claimed_until IS NULL OR claimed_until <= now())),
     min(next_due) FILTER (WHERE next_due > now())
@@ -51,24 +46,15 @@ class Summary:
         self._crawler = crawler
         self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
-        self._reasons: dict[str, Counter[str]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals that tell."""
+        """Wait for the end."""
         if not hasattr(crawler.spidercls, "site"):
             raise NotConfigured
         summary = cls(crawler)
-        crawler.signals.connect(summary.item_passed, item_passed)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
         return summary
-
-    def item_passed(self, item: Any) -> None:
-        """Count why a title was missed."""
-        if isinstance(item, Miss):
-            reasons = self._reasons.setdefault(item.outcome, Counter())
-            reason = _NOISE.sub("", item.reason).strip(" ,;:()") or item.outcome
-            reasons[reason if reason in reasons or len(reasons) < _MAX_REASONS else "others"] += 1
 
     async def spider_closed(self, reason: str) -> None:
         """Log them."""
@@ -96,7 +82,8 @@ class Summary:
 
     def _missed(self, outcome: str, stats: dict[str, Any]) -> str:
         total = stats.get(f"titles/{outcome}", 0)
-        reasons = self._reasons.get(outcome, Counter())
+        outcomes = self._crawler.get_extension(TitleOutcomes)
+        reasons = outcomes.reasons[outcome] if outcomes is not None else Counter[str]()
         shown = [f"{count:,} {why}" for why, count in reasons.most_common(_MAX_SHOWN)]
         more = total - sum(count for _, count in reasons.most_common(_MAX_SHOWN))
         if shown and more > 0:
