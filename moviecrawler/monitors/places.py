@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -53,6 +52,10 @@ BASELINE_PAGES = 1000.0
 """The most pages that a baseline stands for: with more, the older ones count less and less."""
 
 NOTHING: Baseline = (0.0, 0.0, 0.0)
+_VALUE: Baseline = (1.0, 0.0, 0.0)
+_ABSENT: Baseline = (1.0, 0.0, 1.0)
+_SILENT: Baseline = (1.0, 1.0, 0.0)
+"""What a page says of a field, as it is added to a baseline."""
 
 
 class Example(NamedTuple):
@@ -120,14 +123,6 @@ def group_of(movie: Movie) -> str:
     date = movie.release_date or ("" if movie.year is None else str(movie.year))
     is_out = not now or date <= now[: len(date)]
     return f"{path[1] if len(path) > 1 else '-'}|{movie.kind}|{'released' if is_out else 'unreleased'}"
-
-
-class Sign(Enum):
-    """What a page says of a field."""
-
-    VALUE = auto()
-    ABSENT = auto()
-    SILENT = auto()
 
 
 class _Window:
@@ -198,14 +193,14 @@ class Places:
         group = group_of(movie)
         if group in self._baselines or len(self._baselines) < _MAX_GROUPS:
             for name in shown | {name for name in having | silent if name.count(".") > 1}:
-                sign = Sign.SILENT if name in silent else Sign.VALUE if name in having else Sign.ABSENT
+                sign = _SILENT if name in silent else _VALUE if name in having else _ABSENT
                 self._look(group, name, sign, example)
         self.unread = 0
         self.partial += bool(silent and self.unexpected(movie))
         if any(name.startswith("scores.") and name not in silent for name in shown):
             self._scoreless = 0
             self._missing.pop(ALL_SCORES, None)
-            self._learn(ANY, ALL_SCORES, Sign.VALUE)
+            self._learn(ANY, ALL_SCORES, _VALUE)
         else:
             self._scoreless += 1
             if self._scoreless >= GONE_AFTER_PAGES and self._expects_scores():
@@ -257,35 +252,35 @@ class Places:
         learnt.update(self._unsaved)
         self._unsaved = learnt
 
-    def _look(self, group: str, name: str, sign: Sign, example: Example) -> None:
+    def _look(self, group: str, name: str, sign: Baseline, example: Example) -> None:
         """Look at one field of a page.
 
         While a place is watched, a page without it joins the baseline only when it leaves the window and the place is not
         missing. Otherwise a missing place would become the usual case after a while.
         """
         baseline = self._baselines.get(group, {}).get(name, NOTHING)
+        is_silent = sign is _SILENT
         if not _has_place(name, baseline):
-            if sign is not Sign.SILENT or name not in self._missing:
+            if not is_silent or name not in self._missing:
                 self._learn(group, name, sign)
             return
         window = self._windows[name]
-        left = window.add(sign is Sign.SILENT, group)
+        left = window.add(is_silent, group)
         marks = self._unsaved.marks
-        marks[name] = (marks.get(name, "") + ("1" if sign is Sign.SILENT else "0"))[-WINDOW_PAGES:]
-        if sign is not Sign.SILENT:
+        marks[name] = (marks.get(name, "") + ("1" if is_silent else "0"))[-WINDOW_PAGES:]
+        if not is_silent:
             self._learn(group, name, sign)
             if name in self._missing and window.silent(_LATEST_PAGES) <= _PRESENT_AMONG_LATEST:
                 del self._missing[name]
         elif name in self._missing or window.is_missing(_is_everywhere(name, baseline)):
             self._missing[name] = Finding(silent=window.silent(), pages=len(window), example=example)
         if left is not None and name not in self._missing:
-            self._learn(left, name, Sign.SILENT)
+            self._learn(left, name, _SILENT)
 
-    def _learn(self, group: str, name: str, sign: Sign) -> None:
-        more = (1.0, float(sign is Sign.SILENT), float(sign is Sign.ABSENT))
+    def _learn(self, group: str, name: str, sign: Baseline) -> None:
         for baselines in (self._baselines, self._unsaved.baselines):
             fields = baselines.setdefault(group, {})
-            fields[name] = merge(fields.get(name, NOTHING), more)
+            fields[name] = merge(fields.get(name, NOTHING), sign)
 
     def _expects_scores(self) -> bool:
         """Return whether pages should have places of scores: always, unless an operator accepted that they don't, and none was seen since."""
@@ -301,9 +296,9 @@ def _is_everywhere(name: str, baseline: Baseline) -> bool:
 def _has_place(name: str, baseline: Baseline) -> bool | None:
     """Return whether nearly all pages alike have a place; None while that is not known."""
     pages, silent, _ = baseline
-    everywhere = _is_everywhere(name, baseline)
     if pages < KNOWN_FROM_PAGES:
         return None
+    everywhere = _is_everywhere(name, baseline)
     if silent > pages * (_SILENT_SHARE if everywhere else _LABEL_SILENT_SHARE):
         return False
     return True if everywhere or pages >= _LABEL_KNOWN_FROM_PAGES else None
