@@ -38,8 +38,6 @@ class Selection:
     def __post_init__(self) -> None:
         if not self.kinds:
             raise ConfigurationError("no kind of title is selected; name one, such as movie")
-        if self.min_votes < 0:
-            raise ConfigurationError(f"at least {self.min_votes} votes; give 0 or more")
         if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
             raise ConfigurationError(f"years from {self.first_year} to {self.last_year}; give the earlier one first")
 

@@ -44,7 +44,6 @@ _MOST_POPULAR_VOTES = 3_000_000
 """IMDb's most voted title has about as many."""
 _MOST_POPULAR_TMDB = 2_000.0
 """TMDB's popularity has no upper end; from here on it counts as 100."""
-_LARGEST_SHARE = 0.9
 _MOST_OWED = 1.99
 """Titles; one that found no room in a small batch, and a fraction."""
 _FARTHEST = 3_650
@@ -174,22 +173,13 @@ C = TypeVar("C", bound=Candidate)
 
 @dataclass(slots=True, kw_only=True, frozen=True)
 class Shares:
-    """Which part of a site's pages two of the queues may have while titles wait in the others."""
+    """Which part of a site's pages two of the queues may have while titles wait in the others; 1 together at most, as `CatalogueOptions` has it."""
 
     boosted: float = 0.5
     """0 to 0.9: lane 2 goes first, but never takes all."""
     stale: float = 0.2
     """0 to 0.9. Without it, a site whose unread titles take years (a million titles, 600 pages a day) would be asked for
     each page once."""
-
-    def __post_init__(self) -> None:
-        for name, share in (("boosted", self.boosted), ("stale", self.stale)):
-            if not 0 <= share <= _LARGEST_SHARE:
-                raise ValueError(f"the share of {name} titles is {share}; give a number from 0 to {_LARGEST_SHARE}")
-        if self.boosted + self.stale > 1:
-            raise ValueError(
-                f"the shares of boosted and stale titles, {self.boosted} and {self.stale}, are more than 1"
-            )
 
 
 @dataclass(slots=True)

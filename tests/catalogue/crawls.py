@@ -12,7 +12,7 @@ from moviecrawler.catalogue.loading import load
 from moviecrawler.catalogue.rows import ImportRow
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.replica.movies import Catalogue
-from tests.crawling import FAST, Finished, counts, environment, scrapy
+from tests.crawling import Finished, counts, crawl_command, environment, scrapy
 from tests.processes import ForkedCommand
 from tests.services.postgres import execute
 
@@ -47,8 +47,7 @@ def know(database_url: str, titles: int, popularity: float = 50.0) -> None:
 
 def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
     """Run a spider on what is due."""
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    finished = scrapy("crawl", site, "-a", "lane=due", *arguments, *options, data=data, replica=replica, **settings)
+    finished = scrapy(*crawl_command(site, "lane=due"), *arguments, data=data, replica=replica, **settings)
     assert "Traceback" not in finished.log, finished.log
     return finished
 

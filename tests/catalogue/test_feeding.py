@@ -22,7 +22,7 @@ from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.spiders.imdb import ImdbSpider
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
-from tests.crawling import FAST, Finished, counts, reset, scrapy
+from tests.crawling import Finished, counts, crawl_command, reset, scrapy
 from tests.replica.truth import truth
 from tests.services.postgres import execute
 from tests.services.replica import TITLES
@@ -226,13 +226,8 @@ def test_imdb_titles_come_from_its_datasets_where_its_pages_may_not_be_had(datab
 
 def test_other_crawls_tell_the_catalogue_too(database_url: str, replica: ReplicaProcess, tmp_path: Path) -> None:
     know(database_url, TITLES)
-    options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-    finished = scrapy(
-        *("crawl", "imdb", "-a", "list=top", "-a", "limit=20", *options),
-        data=tmp_path,
-        replica=replica,
-        **settings_of(database_url),
-    )
+    command = crawl_command("imdb", "list=top", "limit=20")
+    finished = scrapy(*command, data=tmp_path, replica=replica, **settings_of(database_url))
     assert finished.code == 0, finished.log
     assert states(database_url, "imdb") == {"ok": 20, "never": TITLES - 20}
     due = fetch_due("imdb", data=tmp_path, replica=replica, **settings_of(database_url, CATALOGUE_LISTS="0"))

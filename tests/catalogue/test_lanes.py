@@ -205,14 +205,6 @@ def test_as_many_are_drawn_as_there_are_and_nothing_twice(
     assert set(chosen) <= there
 
 
-@pytest.mark.parametrize(
-    "values", [{"boosted": 1.0}, {"boosted": -0.1}, {"stale": 0.91}, {"boosted": 0.6, "stale": 0.5}]
-)
-def test_a_share_that_would_starve_the_others_is_refused(values: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="share"):
-        Shares(**values)
-
-
 # --- How long it takes ------------------------------------------------------------------------------------------------
 
 TODAY = date(2026, 11, 5)

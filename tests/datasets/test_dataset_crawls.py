@@ -30,7 +30,7 @@ from moviecrawler.signals import item_completed
 from moviecrawler.spiders import imdb as imdb_spider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.urls import title_url
-from tests.crawling import FAST, Finished, scrapy
+from tests.crawling import Finished, crawl_command, scrapy
 from tests.datasets.served import serving
 
 if TYPE_CHECKING:
@@ -67,13 +67,9 @@ def put_all(folder: Path) -> None:
 
 
 def crawl(url: str, data: Path) -> Finished:
-    given = {
-        **FAST,
-        "DOWNLOAD_MAXSIZE": "70000",
-    }  # less than the largest of the files, of which the server gives no parts
-    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    arguments = ("crawl", "imdb", "-a", "via=datasets", "-a", f"ids={ASKED}", *options)
-    return scrapy(*arguments, data=data, IMDB_DATASETS_URL=url, FRESHNESS_MARGIN="0")
+    # DOWNLOAD_MAXSIZE is less than the largest of the files, of which the server gives no parts.
+    command = crawl_command("imdb", "via=datasets", f"ids={ASKED}", DOWNLOAD_MAXSIZE="70000")
+    return scrapy(*command, data=data, IMDB_DATASETS_URL=url, FRESHNESS_MARGIN="0")
 
 
 def test_only_titles_whose_facts_have_changed_are_written_again(tmp_path: Path) -> None:

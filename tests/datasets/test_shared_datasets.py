@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moviecrawler.extract.imdb_values import TITLE_KINDS
-from tests.crawling import FAST, scrapy
+from tests.crawling import crawl_command, scrapy
 from tests.datasets.served import serving
 from tests.services.postgres import execute
 from tests.shared import SHARED
@@ -56,13 +56,8 @@ def test_all_facts_of_real_rows_reach_the_csv_files_and_postgres(database_url: s
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(truths), encoding="utf-8")
     with serving(FOLDER) as url:
-        options = [part for name, value in FAST.items() for part in ("-s", f"{name}={value}")]
-        finished = scrapy(
-            *("crawl", "imdb", "-a", "via=datasets", "-a", f"file={ids}", *options),
-            data=tmp_path,
-            IMDB_DATASETS_URL=url,
-            DATABASE_URL=database_url,
-        )
+        command = crawl_command("imdb", "via=datasets", f"file={ids}")
+        finished = scrapy(*command, data=tmp_path, IMDB_DATASETS_URL=url, DATABASE_URL=database_url)
     assert finished.code == 0, finished.log
     assert f"{len(truths)} stored" in finished.log
     for stored in (of_csv(tmp_path), of_postgres(database_url)):
