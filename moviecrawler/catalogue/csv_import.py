@@ -11,7 +11,6 @@ from moviecrawler.catalogue.comparing import BY_HAND
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import kind_of, read_rows, read_values, shown
-from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract.values import check_runtime, check_year
 from moviecrawler.sites import SITES
@@ -105,28 +104,17 @@ class CsvTitles(FileSource):
     """The titles of a CSV."""
 
     name = "csv"
+    is_read_first = True
 
     def __init__(self, path: Path) -> None:
         """Read the file at `path`: UTF-8; commas, semicolons or tabs; a header that names COLUMNS."""
-        super().__init__(str(path))
-        self._path = path
+        super().__init__(str(path), [path], f"a CSV with the columns {', '.join(COLUMNS)}")
 
-    def version(self) -> str:
-        """Return what changes when the file does; see `FileSource`.
-
-        All rows are looked at, so that nothing is imported of a file with one that can't be right.
-        """
-        self.check_there([self._path], f"a CSV with the columns {', '.join(COLUMNS)}")
-        for _ in self.rows():
-            pass
-        self.measure([self._path])
-        return version_of([self._path])
-
-    def rows(self) -> Iterator[ImportRow]:
+    def read(self) -> Iterator[ImportRow]:
         """Yield the rows in the file's order; ConfigurationError for the first that can't be right; see `FileSource`."""
-        self.measure([self._path])
-        with self.reading(self._path) as file:
+        (path,) = self.paths
+        with self.reading(path) as file:
             try:
-                yield from read_titles((line.decode("utf-8-sig") for line in file), str(self._path))
+                yield from read_titles((line.decode("utf-8-sig") for line in file), str(path))
             except UnicodeDecodeError as error:
-                raise ConfigurationError(f"{self._path} is not UTF-8 ({error}); save it as CSV UTF-8") from error
+                raise ConfigurationError(f"{path} is not UTF-8 ({error}); save it as CSV UTF-8") from error

@@ -44,10 +44,9 @@ class ImdbEpisodes(ImdbFiles):
     name = "episodes"
     files: ClassVar[tuple[str, ...]] = (EPISODES, BASICS, RATINGS)
 
-    def rows(self) -> Iterator[tuple[TableName, tuple[object, ...]]]:
+    def read(self) -> Iterator[tuple[TableName, tuple[object, ...]]]:
         """Yield the rows for each temporary table, one table after the other; see `FileSource`."""
-        places, names, ratings = self.paths()
-        self.measure((places, names, ratings))
+        places, names, ratings = self.paths
         self.damaged_tables: set[TableName] = set()
         wanted = IdSet()
         with self.reading(places) as file:

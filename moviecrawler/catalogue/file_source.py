@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
+from moviecrawler.datasets.downloads import version_of
 from moviecrawler.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moviecrawler.catalogue.fetching import Fetcher
-    from moviecrawler.catalogue.rows import ImportRow
     from moviecrawler.errors import ExtractionError
 
 _MOST_DAMAGED = 1_000
@@ -24,10 +24,17 @@ class FileSource(ABC):
     """A source of titles. Ask for its `version`, and for its `rows` when that is not what was read before."""
 
     name: ClassVar[str]
+    is_read_first: ClassVar[bool] = False
+    """Whether all rows are read before the first is imported, so that nothing is of a file with one that can't be right."""
 
-    def __init__(self, origin: str) -> None:
-        """Begin with nothing read. `origin` is a path, or a URL, whose files are to be fetched first."""
+    def __init__(self, origin: str, paths: Iterable[Path], instead: str) -> None:
+        """Begin with nothing read. `origin` is a path, or a URL, whose files are to be fetched first.
+
+        paths: the files that are read. instead: what to name in place of one that is not there.
+        """
         self._origin = origin
+        self._instead = instead
+        self.paths = list(paths)
         self.is_remote = "://" in origin
         self.total: int | None = None
         """Bytes of all files, as they lie on disk; None before `version` was called."""
@@ -48,28 +55,34 @@ class FileSource(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
     def version(self) -> str:
         """Return what changes when the rows do.
 
         Raises ConfigurationError for a file that isn't there or can't be right, and ExtractionError for one that isn't whole.
         """
+        for path in self.paths:
+            if not path.is_file():
+                raise ConfigurationError(f"{path} is not there; name {self._instead}")
+        if self.is_read_first:
+            for _ in self.read():
+                pass
+        self._begin()
+        return version_of(self.paths)
+
+    def rows(self) -> Iterator[Any]:
+        """Return the rows, each an `ImportRow` but for episodes, in the same order for the same version.
+
+        To iterate raises ExtractionError when a file is damaged.
+        """
+        self._begin()
+        return self.read()
 
     @abstractmethod
-    def rows(self) -> Iterator[ImportRow | tuple[object, ...]]:
-        """Yield the rows, in the same order for the same version. Raises ExtractionError when a file is damaged."""
+    def read(self) -> Iterator[Any]:
+        """Yield the rows, as `rows` has it."""
 
-    def check_there(self, paths: Iterable[Path], instead: str) -> None:
-        """Raise ConfigurationError for the first file that is not there, with what to name instead; else measure them."""
-        paths = list(paths)
-        for path in paths:
-            if not path.is_file():
-                raise ConfigurationError(f"{path} is not there; name {instead}")
-        self.measure(paths)
-
-    def measure(self, paths: Iterable[Path]) -> None:
-        """Take these files for all that is to be read, from the start."""
-        self.total = sum(path.stat().st_size for path in paths)
+    def _begin(self) -> None:
+        self.total = sum(path.stat().st_size for path in self.paths)
         self.damaged = self._done = 0
 
     @contextmanager

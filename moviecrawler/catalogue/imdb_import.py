@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_votes
 from moviecrawler.catalogue.rows import ImportRow
-from moviecrawler.datasets.downloads import forget, version_of
+from moviecrawler.datasets.downloads import forget
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.extract import datasets
 
@@ -62,22 +62,13 @@ class ImdbFiles(FileSource):
 
     def __init__(self, origin: str, data_dir: Path) -> None:
         """Read the files in the folder `origin`, or fetch them from below the URL `origin` into `data_dir`/datasets."""
-        super().__init__(origin.rstrip("/"))
-        self._folder = data_dir / "datasets" if self.is_remote else Path(origin)
+        folder = data_dir / "datasets" if "://" in origin else Path(origin)
+        instead = f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}"
+        super().__init__(origin.rstrip("/"), [folder / name for name in self.files], instead)
 
     async def fetch(self, fetcher: Fetcher) -> None:
         """Bring the files up to date; see `FileSource`."""
-        await fetcher.download({f"{self._origin}/{path.name}": path for path in self.paths()})
-
-    def version(self) -> str:
-        """Return what changes when the files do; see `FileSource`."""
-        paths = self.paths()
-        self.check_there(paths, f"the folder that holds {', '.join(self.files[:-1])} and {self.files[-1]}")
-        return version_of(paths)
-
-    def paths(self) -> list[Path]:
-        """Return where the files are."""
-        return [self._folder / name for name in self.files]
+        await fetcher.download({f"{self._origin}/{path.name}": path for path in self.paths})
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[BinaryIO]:
@@ -111,10 +102,9 @@ class ImdbDatasets(ImdbFiles):
         """Return what changes when the files or the selection do; see `FileSource`."""
         return f"{super().version()} {self._selection}"
 
-    def rows(self) -> Iterator[ImportRow]:
+    def read(self) -> Iterator[ImportRow]:
         """Yield the selected titles, in the order of title.basics; see `FileSource`."""
-        basics, ratings = self.paths()
-        self.measure((basics, ratings))
+        basics, ratings = self.paths
         chosen = self._selection
         with self.reading(basics) as titles, self.reading(ratings) as rated:
             blocks = self.blocks(titles), self.blocks(rated)

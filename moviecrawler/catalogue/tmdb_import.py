@@ -17,7 +17,7 @@ import msgspec
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
-from moviecrawler.datasets.downloads import DownloadError, MissingFileError, version_of
+from moviecrawler.datasets.downloads import DownloadError, MissingFileError
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.datasets import gunzip, lines_of
 
@@ -88,21 +88,15 @@ class TmdbExport(FileSource):
 
     def __init__(self, origin: str, data_dir: Path, *, day: date) -> None:
         """Read the file `origin` (.json.gz or .json), or fetch the newest exports up to `day` from below the URL `origin`."""
-        super().__init__(origin.rstrip("/"))
+        names = " or ".join(file_name(day, export) for export in _EXPORTS)
+        paths = [] if "://" in origin else [Path(origin)]
+        super().__init__(origin.rstrip("/"), paths, f"an export such as {names}")
         self._folder = data_dir / "tmdb"
         self._day = day
-        self._paths = [] if self.is_remote else [Path(origin)]
 
-    def version(self) -> str:
-        """Return what changes when the exports do; see `FileSource`."""
-        names = " or ".join(file_name(self._day, export) for export in _EXPORTS)
-        self.check_there(self._paths, f"an export such as {names}")
-        return version_of(self._paths)
-
-    def rows(self) -> Iterator[ImportRow]:
+    def read(self) -> Iterator[ImportRow]:
         """Yield the films in the exports' order, and then the series; see `FileSource`."""
-        self.measure(self._paths)
-        for path in self._paths:
+        for path in self.paths:
             yield from self._rows_of(path)
 
     def _rows_of(self, path: Path) -> Iterator[ImportRow]:
@@ -131,8 +125,8 @@ class TmdbExport(FileSource):
                     f"{self._origin} has no {file_name(self._day, export)}, nor one of the {_DAYS_BACK} days before"
                 )
             else:
-                self._paths.append(path)
-        if not self._paths:
+                self.paths.append(path)
+        if not self.paths:
             raise DownloadError(missing[0])
         for message in missing:
             logger.warning("%s; it is left out", message)

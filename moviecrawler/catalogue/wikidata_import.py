@@ -21,7 +21,7 @@ from moviecrawler.catalogue.comparing import WIKIDATA
 from moviecrawler.catalogue.file_source import FileSource
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.catalogue.spreadsheets import read_rows, shown
-from moviecrawler.datasets.downloads import DownloadError, version_of
+from moviecrawler.datasets.downloads import DownloadError
 from moviecrawler.errors import ConfigurationError, ExtractionError
 from moviecrawler.sites import BY_AUTHORITY, SITES
 from moviecrawler.urls import parse_title_id, part_of_series
@@ -146,14 +146,14 @@ class WikidataCrosswalk(FileSource):
     """The ids of films and series on the other sites, by their IMDb ids."""
 
     name = "wikidata"
+    is_read_first = True
 
     def __init__(self, origin: str, data_dir: Path, *, now: datetime) -> None:
         """Read the CSV `origin`, or ask the query service at the URL `origin`, once a day at most."""
-        super().__init__(origin)
-        self._now = now
         folder = data_dir / "wikidata"
-        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if self.is_remote else {}
-        self._paths = list(self._answers) or [Path(origin)]
+        self._answers = {folder / f"{column}.csv": column for column in PROPERTIES} if "://" in origin else {}
+        super().__init__(origin, self._answers or [Path(origin)], f"a CSV saved from {SERVICE}")
+        self._now = now
 
     async def fetch(self, fetcher: Fetcher) -> None:
         """Ask the service for what it was not asked for today; see `FileSource`."""
@@ -161,18 +161,9 @@ class WikidataCrosswalk(FileSource):
             if not self._is_recent(path):
                 await self._ask(fetcher, column, path)
 
-    def version(self) -> str:
-        """Return what changes when the crosswalk does; see `FileSource`."""
-        self.check_there(self._paths, f"a CSV saved from {SERVICE}")
-        for path in self._paths:
-            self._read(path)
-        self.measure(self._paths)
-        return version_of(self._paths)
-
-    def rows(self) -> Iterator[ImportRow]:
+    def read(self) -> Iterator[ImportRow]:
         """Yield one row for each id of a title; see `FileSource`."""
-        self.measure(self._paths)
-        for path in self._paths:
+        for path in self.paths:
             yield from links(self._read(path))
 
     def check_whole(self, before: int | None) -> None:
