@@ -142,7 +142,7 @@ def measure(pages: int, rounds: int) -> dict[tuple[str, float], list[Crawl]]:
 
 def main() -> None:
     """Print both ways' figures."""
-    pages, rounds = numbers(3000, 3, least=(100, 1))
+    pages, rounds = numbers(3000, 3, least=(1_000, 1))
     results = measure(pages, rounds)
 
     def median(way: str, delay: float, figure: str) -> float:
