@@ -285,7 +285,7 @@ class _LogStream:
             request.finish()
 
     def pauseProducing(self) -> None:
-        self._paused = Deferred()
+        self._paused = self._paused or Deferred()
 
     def resumeProducing(self) -> None:
         paused, self._paused = self._paused, None

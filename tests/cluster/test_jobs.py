@@ -107,6 +107,7 @@ def report(reason: str, pages: int = 10, *, shared: bool = True) -> Report:
         (report("memusage_exceeded", shared=False), {}, "finished"),
         (report("frontier_unreachable"), {}, "died"),
         (None, {"exit_code": 2}, "finished"),
+        (None, {"exit_code": 1, "hung": True}, "died"),
         (None, {"signal": 9}, "died"),
         (None, {"signal": 9, "stopped": True}, "handed_back"),
         (None, {"signal": 2, "cancelled": True}, "cancelled"),
@@ -116,5 +117,5 @@ def test_end_of_a_run_means(sentence: Report | None, ended: dict[str, Any], expe
     usual = {"signal": None, "exit_code": None, "cancelled": False, "stopped": False}
     how, reason = classify_end(sentence, last_error="no such list", **{**usual, **ended})
     assert how == expected
-    if "exit_code" in ended:
+    if ended == {"exit_code": 2}:
         assert reason == "exit code 2: no such list"
