@@ -79,17 +79,13 @@ _OF_EPISODES: Final[tuple[Fact, ...]] = (
 )
 _FACTS_OF: Final[dict[TitleKind, tuple[Fact, ...]]] = {"series": _OF_SERIES, "episode": (*_OF_MOVIES, *_OF_EPISODES)}
 """What only titles of a kind have; every other kind has what a movie has."""
-KEYS: Final = frozenset(
-    {
-        *("id", "titleText", "originalTitleText", "titleType", "titleGenres"),
-        *values.AWARD_KEYS,
-        *CREDIT_KEYS,
-        *(
-            path.partition(".")[0]
-            for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES)
-            for path in paths
-        ),
-    }
+KEYS: Final = (
+    *("id", "titleText", "originalTitleText", "titleType", "titleGenres"),
+    *dict.fromkeys(
+        path.partition(".")[0] for _, _, *paths in (*_FACTS, *_OF_MOVIES, *_OF_SERIES, *_OF_EPISODES) for path in paths
+    ),
+    *values.AWARD_KEYS,
+    *CREDIT_KEYS,
 )
 """All keys of such an object under which something is read. The others aren't even decoded."""
 
