@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Kind = Literal["coverage", "extraction_errors", "blocks", "stalled", "store", "dead_letters", "freshness"]
-_READER = "Is the value on a kept page, under another name? Then its reader needs an update. "
+_READER = (
+    "Is the value on a kept page, under another name? Then moviecrawler/extract/{site}_title.py needs that place. "
+)
 FIRST_STEPS: dict[Kind, tuple[str, str]] = {
     "coverage": ("/quality#partial", f"{_READER}Is it gone from the site? Then take that for the new normal."),
     "extraction_errors": ("/quality#errors", f"{_READER}The titles are tried again when they are due."),
@@ -80,7 +82,7 @@ class Alarm:
     @property
     def todo(self) -> str:
         """What to do first."""
-        return FIRST_STEPS[self.kind][1]
+        return FIRST_STEPS[self.kind][1].format(site=self.site)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections import Counter
@@ -21,7 +22,9 @@ from moviecrawler.errors import AlarmStoreError, ConfigurationError
 from moviecrawler.monitors import alarm_store
 from moviecrawler.monitors.alarm_store import FILE, Alarm, AlarmStore, Day, open_alarm_store
 from moviecrawler.monitors.places import ANY, BASELINE_PAGES, KNOWN_FROM_PAGES, WINDOW_PAGES, Example, Seen
+from moviecrawler.sites import SITES
 from tests.services.redis import RedisServer
+from tests.shared import PROJECT
 
 ALARM = Alarm(
     name="coverage/imdb/year", kind="coverage", site="imdb", text="year is missing", since=100, seen_at=100, told_at=100
@@ -104,6 +107,13 @@ def test_history_is_bounded(store: AlarmStore, monkeypatch: pytest.MonkeyPatch) 
         store.recover(ALARM.name, at + 1, 0)
     assert len(store.history()) == 10
     assert store.history(1)[0].at == 23
+
+
+def test_alarm_about_a_field_names_the_file_that_has_its_places() -> None:
+    for site in SITES:
+        named = re.search(r"moviecrawler/extract/\w+\.py", replace(ALARM, site=site).todo)
+        assert named is not None
+        assert (PROJECT / named[0]).is_file()
 
 
 # --- What is known of pages -------------------------------------------------------------------------------------------
