@@ -35,7 +35,10 @@ def under_way(engine: ExecutionEngine | None) -> str:
     for host, slot in slots.items():
         sent = f", the last sent {monotonic() - slot.lastseen:.0f} s ago"
         waits += [(f"an answer of {host}", len(slot.transferring), sent), (f"a turn at {host}", len(slot.queue), "")]
-    waits += [("robots.txt or another try", between, ""), ("a store", len(engine.scraper.slot.active), "")]
+    waits += [
+        ("robots.txt or another try", between, ""),
+        ("a callback or a store", len(engine.scraper.slot.active), ""),
+    ]
     return "; ".join(f"for {what}: {count}{more}" for what, count, more in waits if count)
 
 
