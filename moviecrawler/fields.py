@@ -104,7 +104,6 @@ _IN_DATASETS: Final[dict[str, frozenset[str]]] = {
     "title.episode": _PLACES["episode"],
 }
 """What each of IMDb's datasets tells: a title that has none of these there has none."""
-ALL_DATASETS: Final = frozenset(_IN_DATASETS)
 
 
 @cache
