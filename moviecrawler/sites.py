@@ -63,7 +63,7 @@ class SiteProfile:
     before_id: str = ""
     """What may stand before the id in the path of a page that is about a title."""
     id: str
-    """Of a title that has no parts."""
+    """The form of the id of a title without parts."""
     id_in_archives: str | None = None
     """Of titles that only archived pages name, and that are not asked for."""
     parts: Parts | None = None

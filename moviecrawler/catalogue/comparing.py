@@ -54,7 +54,7 @@ _RUNTIMES: dict[_Runtimes, float] = {"same": 0.5, "near": 0.25, "similar": 0.0, 
 _RUNTIME_SPREAD = 0.1
 """Cuts of one film differ by less, and so does a film that is released again; when it is made again, it seldom does."""
 _CUT_SPREAD = 0.2
-"""By which a film may be cut for another country."""
+"""The share by which a film may be shorter in another country."""
 _NEAR_RUNTIME = 5
 """Minutes by which runtimes may differ in any case: a short film's tenth is nothing."""
 _SAME_RUNTIME = 2

@@ -81,7 +81,7 @@ class DueTitle(NamedTuple):
     next_due: datetime
     kind: TitleKind | None
     series_title: str | None
-    """Of the series of a season."""
+    """The title of a season's series."""
     season: int | None
 
     @property

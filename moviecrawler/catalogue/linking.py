@@ -124,7 +124,7 @@ def _decide(records: Sequence[Title], titles: Sequence[Title], pairs: Sequence[P
         candidates[pair.a].append(pair)
 
     def linked(number: int) -> Linked:
-        """Return what is told of a record: the title it is, or what the likeliest title lacks."""
+        """Return which title a record is, or what the likeliest title lacks to be it."""
         mine, chosen = candidates[number], linked_to.get(number)
         if not mine:
             return Linked()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from twisted.web.server import Request
 
 _MAX_TITLES = 1000
-"""Of a request."""
+"""Titles that one request may name."""
 _MAX_WEIGHT = 1e6
 
 

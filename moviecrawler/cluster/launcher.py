@@ -75,7 +75,7 @@ class _HeldJob:
     started_at: float
     """Seconds since 1970."""
     sha256: str = ""
-    """Of the egg that it uses."""
+    """The hash of the egg that the process uses."""
     version: str | None = None
     """That egg's."""
     process: SpiderProcess | None = None

@@ -48,7 +48,7 @@ class NodeOptions(Options, frozen=True, kw_only=True):
     bind_address: str = "127.0.0.1"
     """Beyond loopback, a password is required."""
     http_port: Annotated[int, Meta(ge=1, le=65_535)] = 6800
-    """Of the API and the dashboard."""
+    """The port of the API and the dashboard."""
     username: str = ""
     """With `password`: what everything but the probes asks for."""
     password: str = ""

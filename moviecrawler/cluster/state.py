@@ -109,7 +109,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     process: Process | None = None
     """None when it does not run, or its node has not reported it yet."""
     outcome: Outcome | None = None
-    """Of a finished job."""
+    """How a finished job ended."""
 
     @property
     def node(self) -> str:

@@ -46,7 +46,7 @@ REJECTIONS = (
     psycopg2.errors.CardinalityViolation,  # an item with two scores of one kind, or the like
     psycopg2.errors.ProgramLimitExceeded,  # a text too long for an index
 )
-"""What something in an item brings about."""
+"""Errors that an item's own values cause."""
 
 
 def read_url(url: str) -> dict[str, str]:

@@ -50,7 +50,7 @@ class Standing:
 
     imdb_id: str | None
     title: str | None
-    """Of the title in the catalogue."""
+    """The name of the title in the catalogue."""
     beside: list[str]
     """The other sites' ids of the title's records."""
     matched_by: list[str] = field(default_factory=list)

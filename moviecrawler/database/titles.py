@@ -107,7 +107,7 @@ class Plan:
     """Which records belong together, and what that was decided by."""
 
     titles: list[int] = field(default_factory=list)
-    """Whose records were compared."""
+    """Ids of the titles whose records were compared."""
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     """What was compared: the rows of `pool.sql`."""
     pool: list[Stored] = field(default_factory=list)

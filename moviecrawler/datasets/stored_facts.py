@@ -55,7 +55,7 @@ class Facts(NamedTuple):
 
     site_id: str
     hashed: bytes
-    """Of all but the votes."""
+    """The hash of all facts but the votes."""
     votes: int | None
 
 

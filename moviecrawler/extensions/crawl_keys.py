@@ -7,8 +7,8 @@ class CrawlKeys:
     """The keys that crawls write, in the Redis that they share (REDIS_URL)."""
 
     STORES = "{dashboard}:stores"
-    """HASH: `<node> <process>` → JSON of `ProcessFigures`, of those that run. Those that died are removed by who comes next, in
-    10 minutes. Expires in a day."""
+    """HASH: `<node> <process>` → JSON of `ProcessFigures`, of those that run. The next process to write removes those that
+    died, after 10 minutes. Expires in a day."""
 
     ENDED = "{dashboard}:ended"
     """LIST: JSON of the last `ProcessFigures` of processes that have ended, latest first. At most 20. Expires in a day."""

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 _TIMEOUT_SECONDS = 10.0
 _JOB = "moviecrawler"
 _LABELS = ("site", "run")
-"""Of all metrics."""
+"""The labels of all metrics."""
 
 
 _Figures = dict[tuple[str, ...], float]

@@ -27,7 +27,7 @@ SILENT_SECONDS = 3 * PUBLISH_SECONDS
 ENDED_KEPT = 20
 """Processes that have ended, whose figures are kept."""
 _RATE_SECONDS = 60.0
-"""Of which a rate is the mean."""
+"""A rate is the mean of this long."""
 _DEAD_KEPT_SECONDS = 600.0
 _KEPT_SECONDS = 86_400
 

@@ -84,7 +84,7 @@ def _of_main_column(source: Mapping[str, Any], role: Role) -> list[Credit] | NoV
 
 
 def _of_head(source: Mapping[str, Any], key: str, role: Role, *, is_answer: bool) -> list[Credit] | None:
-    """Read the groups in the head of a page, of which one that leaves out people is not the list.
+    """Read the groups in the head of a page. A group that leaves out people is not the list.
 
     On pages they don't say whom the cast plays.
     """

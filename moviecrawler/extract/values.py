@@ -26,7 +26,7 @@ _WORDED_DURATION = re.compile(
     r"(?:(?P<m>[0-9]+)\s*(?:m|mins?|minut(?:es?|en|ter|i|os?|y|a)?|minuuttia?|perc|мин|хв|dk|分|分[钟鐘]|분)(?![^\W\d])\.?)?$",
     re.IGNORECASE,
 )
-"""Of the languages in which IMDb shows its pages."""
+"""Words of the languages in which IMDb shows its pages."""
 _LONGEST_RUNTIME = 100_000
 _FIRST_YEAR, _LAST_YEAR = 1870, 2100
 _YEAR = re.compile(r"(?<!\d)((?:18[7-9]|19\d|20\d)\d)(?!\d)", re.ASCII)

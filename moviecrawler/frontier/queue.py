@@ -87,7 +87,7 @@ class Reply(msgspec.Struct):
     reason: str
     """Why."""
     spent: bool
-    """Whether that is because the budget is."""
+    """Whether the day's budget is spent, and nothing is handed out for that."""
     probing: bool
     """Whether this worker holds the one request that tries whether the site answers again."""
     start: int

@@ -78,7 +78,7 @@ class Current(NamedTuple):
     """The runs that matter now."""
 
     runs: list[RunReport]
-    """By site and then by age."""
+    """Sorted by site, and then by age."""
     left_out: int
     """How many others may not be over, with which workers began before all of these."""
 

@@ -78,7 +78,7 @@ class BatchingPipeline:
     item_types: ClassVar[tuple[type, ...]] = (Movie, Miss)
     """What the store takes."""
     default_limits: ClassVar[Limits] = Limits()
-    """What applies where settings say nothing else."""
+    """The limits where settings name no others."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ _DOCUMENT_TO_BLAME = frozenset({2, 9, 52, 56, 57, 121, 10334, 17280, 17419, 1742
 class _Stored(NamedTuple):
     movie: Movie
     state: Document
-    """What finds it only while it is the same."""
+    """A filter that finds the stored document only while it is unchanged."""
 
 
 class MongoPipeline(BatchingPipeline):

@@ -103,7 +103,7 @@ _SCOREBOARDS: dict[TitleKind | None, str] = {
     ),
     "episode": _OF_PARTS.format(view="episode_scores", name="v.imdb_id", imdb_id="v.imdb_id", episode="v.episode"),
 }
-"""Of what stands in a view of its own."""
+"""The queries of the kinds that have a view of their own, by kind."""
 _UNJOINED = (
     "INSERT INTO unjoined (record_id, owner) SELECT unnest(%s::bigint[]), %s ORDER BY 1"
     " ON CONFLICT (record_id) DO UPDATE SET owner = excluded.owner, since = excluded.since"

@@ -43,7 +43,7 @@ class Kind(NamedTuple):
     """What the site calls one kind of titles."""
 
     type: str
-    """In its scripts."""
+    """The same in the page's scripts."""
     json_ld: str
     database: int
     """The number before that of the first title in the site's database."""

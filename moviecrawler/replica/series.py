@@ -55,7 +55,7 @@ class Shape(NamedTuple):
     """What a series is like."""
 
     episodes: tuple[int, ...]
-    """Of each season that has begun by TODAY."""
+    """How many episodes each season has that has begun by TODAY."""
     runs: bool = False
     mini: bool = False
     names_seasons: bool = False

@@ -71,7 +71,7 @@ class Basics:
     english_title: str = ""
     """What a movie's slugs are made of; the title itself unless that is in another script."""
     end_year: int | None = None
-    """Of a series that has ended."""
+    """The last year of a series that has ended."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,7 +83,7 @@ class Credits:
     cast: tuple[tuple[Person, str | None], ...]
     """Everybody with the characters played: " / " between several, None when the part has no name."""
     creators: tuple[Person, ...] = ()
-    """Of a series."""
+    """The creators of a series."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -182,7 +182,7 @@ class Title:
     """Everything that the replica's pages say of one movie, series, season or episode."""
 
     index: int
-    """Of the movie or the series."""
+    """The number of the movie or the series."""
     imdb_id: str
     """Of a season its series'."""
     basics: Basics
@@ -247,7 +247,7 @@ class Listed:
     """The indexes of the titles that a site has: it lacks one of each group, so that nothing has to be listed to be counted."""
 
     def __init__(self, titles: int, group: int, lacked: Callable[[int], int]) -> None:
-        """Take how many titles there are, the size of a group, and what tells which of a group is lacked."""
+        """Take the number of titles, the size of a group, and a function that returns which title of a group is lacking."""
         self._titles, self._group, self._lacked = titles, group, lacked
 
     def __contains__(self, index: int) -> bool:

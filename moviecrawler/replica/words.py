@@ -42,7 +42,7 @@ SUBTITLES = (
 )
 
 OWNERS = ("Marta", "Old Tom", "Dr. Elric", "Señor Vidal", "Aunt Zoë", "Captain Lund", "Jonah", "Mrs. Harrow")
-"""Whose something a title may be."""
+"""Owners that stand in titles, as in "Marta's Lamp"."""
 
 FOREIGN_TITLES = (
     (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moviecrawler.catalogue.claims import Claim
 
 MAX_REASON_CHARS = 500
-"""Of what is told of a failure."""
+"""A failure's reason has no more characters in stats and misses."""
 
 Due = dict[str, Any]
 """What a request carries of a claim: `title_id`, `boosted`, `ids` (others that may be the title's), `evidence`, and `wanted` (a
