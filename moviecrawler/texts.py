@@ -6,6 +6,7 @@ import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
+_CREDENTIALS = re.compile(r"//[^\s\"']*@")
 _BREAKS = re.compile(r"[\t\r\n]+")
 
 
@@ -25,6 +26,15 @@ def on_one_line(text: str) -> str:
     'The Lamp'
     """
     return _BREAKS.sub(" ", _CONTROLS.sub("", text))
+
+
+def without_credentials(text: str) -> str:
+    """Return a text with *** in place of what stands before the host of a URL.
+
+    >>> without_credentials("no title: 'https://me:pass/w@rd@host/x'")
+    "no title: 'https://***@host/x'"
+    """
+    return _CREDENTIALS.sub("//***@", text)
 
 
 def fold(text: str) -> str:

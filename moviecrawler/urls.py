@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit
 
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.sites import SITES
-from moviecrawler.texts import shortened
+from moviecrawler.texts import shortened, without_credentials
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
@@ -142,7 +142,7 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
         candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
     if candidate is None or not _ID[site].fullmatch(candidate):
         raise ConfigurationError(
-            f"{shortened(repr(text), 200)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
+            f"{shortened(repr(without_credentials(text)), 200)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
         )
     return _spelt(site, candidate)
 

@@ -10,6 +10,7 @@ import msgspec
 from moviecrawler.errors import ConfigurationError
 from moviecrawler.frontier.serialisation import SerialisationError
 from moviecrawler.redis_client import load_script
+from moviecrawler.texts import without_credentials
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
@@ -78,10 +79,9 @@ class Seeds:
         taken, bad = list(self._taken), dict(self._bad)
         pipe = self._client.pipeline(transaction=False)
         for member, reason in bad.items():
-            seed = member.partition(b"\n")[2]
+            seed = without_credentials(member.partition(b"\n")[2].decode(errors="backslashreplace"))
             head = msgspec.json.encode({"reason": f"a bad seed: {reason}", "at": None})
-            name = f"seed {seed.decode(errors='replace')[:_MAX_NAME_CHARS]}"
-            pipe.hset(self._keys.dead_letters, name, head + b"\n" + seed)
+            pipe.hset(self._keys.dead_letters, f"seed {seed[:_MAX_NAME_CHARS]}", head + b"\n" + seed.encode())
         pipe.zrem(self._keys.taken_seeds, *taken)
         await pipe.execute()
         del self._taken[: len(taken)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moviecrawler import clock
+from moviecrawler import clock, texts
 from moviecrawler.dashboard import overview, rendering, search
 from moviecrawler.dashboard.overview import Card, Concern, concerns, sentence
 from moviecrawler.dashboard.quality import Partial, coverage_of, partial_of
@@ -32,7 +32,7 @@ def found(*cards: Card, **changed: Any) -> list[Concern]:
 BLOCKS = Alarm(name="blocks/imdb", kind="blocks", site="imdb", text="9 of 10 refused", since=NOW, seen_at=NOW)
 
 
-@pytest.mark.parametrize("module", [clock, overview, rendering, search])
+@pytest.mark.parametrize("module", [clock, overview, rendering, search, texts])
 def test_examples_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

@@ -105,6 +105,20 @@ async def test_seeds_of_a_worker_that_died_are_taken_over_and_no_others(
     assert await other.take() == (0, 0)
 
 
+async def test_password_in_a_bad_seed_is_neither_logged_nor_kept(
+    client: Any, redis_url: str, spider: ImdbSpider, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = "https://alice:hunter2@www.imdb.com/x"
+    await client.rpush(KEY, url, json.dumps({"url": url}))
+    assert await Worker(client, redis_url, spider).take() == (2, 0)
+    letters = [letter async for letter in dead_letters(client, "imdb", "test")]
+    assert len(letters) == 2
+    assert "https://***@www.imdb.com/x" in caplog.text
+    for shown in (caplog.text, *map(repr, letters)):
+        assert "hunter2" not in shown
+        assert "alice" not in shown
+
+
 async def test_seeds_as_others_write_them(
     client: Any, redis_url: str, spider: ImdbSpider, caplog: pytest.LogCaptureFixture
 ) -> None:
