@@ -18,6 +18,7 @@ from moviecrawler.extensions.coverage import CoverageWatch
 from moviecrawler.extensions.outcomes import OUTCOMES, TitleOutcomes
 from moviecrawler.fields import ON_OTHER_PAGES
 from moviecrawler.frontier.shared import shared_scheduler
+from moviecrawler.meta import DIRECT
 
 if TYPE_CHECKING:
     from typing import Self
@@ -173,18 +174,21 @@ def _blocks(site: str, stats: dict[str, Any]) -> str:
 
 
 def _traffic(site: str, stats: dict[str, Any]) -> str:
-    pools = sorted({tuple(name.split("/")[1:3]) for name in stats if name.startswith("identity/")})
-    into = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_in", 0) for s, pool in pools}
-    out = {(s, pool): stats.get(f"identity/{s}/{pool}/bytes_out", 0) for s, pool in pools}
+    pools: dict[str, Counter[str]] = {DIRECT: Counter()}
+    for name, count in stats.items():
+        if name.startswith(f"identity/{site}/"):
+            pool, what = name.split("/")[2:]
+            pools.setdefault(pool, Counter())[what] = count
     # What did not go through a pool of proxies went directly.
-    key = site, "direct"
-    into[key] = into.get(key, 0) + max(0, stats.get("downloader/response_bytes", 0) - sum(into.values()))
-    out[key] = out.get(key, 0) + max(0, stats.get("downloader/request_bytes", 0) - sum(out.values()))
-    shown = [
-        f"{s} via {pool} {into[s, pool] / _MEGABYTE:,.2f} MB in, {out[s, pool] / _MEGABYTE:,.2f} MB out"
-        for s, pool in sorted(into)
-        if into[s, pool] or out[s, pool]
-    ]
+    for what, total in (("bytes_in", "downloader/response_bytes"), ("bytes_out", "downloader/request_bytes")):
+        pools[DIRECT][what] += max(0, stats.get(total, 0) - sum(pool[what] for pool in pools.values()))
+    shown = []
+    for pool, counts in sorted(pools.items()):
+        into, out = counts.pop("bytes_in", 0), counts.pop("bytes_out", 0)
+        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.most_common())
+        if into or out or outcomes:
+            size = f"{into / _MEGABYTE:,.2f} MB in, {out / _MEGABYTE:,.2f} MB out"
+            shown.append(f"{site} via {pool} {size}" + (f" ({outcomes})" if outcomes else ""))
     return "; ".join(shown) or "none"
 
 

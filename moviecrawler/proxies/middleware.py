@@ -36,7 +36,7 @@ from moviecrawler.proxies.pools import ProxyPoolError
 from moviecrawler.proxies.rotator import ProxyRotator, RoundRobin
 from moviecrawler.proxies.shared_health import EXCHANGE_TIMEOUTS, SharedHealth
 from moviecrawler.proxies.site_pools import SitePools
-from moviecrawler.proxies.traffic import Traffic
+from moviecrawler.proxies.traffic import count_attempt
 from moviecrawler.redis_client import connect, describe_error, redis_parameters
 from moviecrawler.sites import SITES, page_hosts_of
 
@@ -97,7 +97,6 @@ class ProxyMiddleware:
         self.order = pools.orders[site]
         self.policy = load_policy(crawler.settings)
         self.backoff = Backoff.from_settings(crawler.settings)
-        self.traffic = Traffic(crawler.stats)
         self.samples = Path(crawler.settings["DATA_DIR"]) / FOLDER
         self.max_unexpected = crawler.settings.getint("BLOCK_AFTER_UNEXPECTED")
         self.error_statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
@@ -168,11 +167,9 @@ class ProxyMiddleware:
             raise CloseSpider("identity_unreachable") from None
 
     async def spider_closed(self) -> None:
-        """Publish the rest to other processes, and log the totals."""
+        """Publish the rest to other processes."""
         if self.shared is not None:
             await self.shared.close()
-        for line in self.traffic.totals():
-            self._log(logging.INFO, "%s", line)
 
     # --- Requests -----------------------------------------------------------------------------------------------------------
 
@@ -283,7 +280,8 @@ class ProxyMiddleware:
             "attempt %d/%d %s %s via %s → %s",
             *(attempt.number, self._max_attempts(request), request.method, request.url, attempt.proxy.name, why),
         )
-        self.traffic.count(self.site, attempt.proxy.pool, outcome, request if reached else None, response)
+        stats, sent = self.crawler.stats, request if reached else None
+        count_attempt(stats, self.site, attempt.proxy.pool, outcome, sent, response)
         for header in (b"Proxy-Authorization", b"Cookie"):
             request.headers.pop(header, None)
         for name in _ATTEMPT_META:
