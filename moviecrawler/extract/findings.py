@@ -72,19 +72,17 @@ class Findings:
         score = field.rpartition(".")[0]
         if field in self._found or ("." in score and score not in self._found):
             return
-        for place in places:
-            try:
-                found = place()
-            except UNREADABLE:
-                self._unreadable.add(field)
-                continue
-            if found is ABSENT:
-                self._absent.add(field)
-            elif found is not None and found != []:
-                self._found.add(field)
-                self._absent.discard(field)
-                self._set(field, found)
-                return
+        try:
+            found = first(*places)
+        except UNREADABLE:
+            self._unreadable.add(field)
+            return
+        if found is ABSENT:
+            self._absent.add(field)
+        elif found is not None:
+            self._found.add(field)
+            self._absent.discard(field)
+            self._set(field, found)
 
     def take(self, field: str, value: Any) -> None:
         """Take a value that is known, if any, where the field has none."""
