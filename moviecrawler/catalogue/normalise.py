@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from anyascii import anyascii
 from rapidfuzz.fuzz import ratio
 
+from moviecrawler.texts import fold
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -58,58 +60,27 @@ _COUNTED = frozenset({"part", "volume", "chapter", "episode", "season"})
 _NOT_DISTINCTIVE = _ALL_ARTICLES | {"and", "of", "in", "on", "to", "for", "at", "with", "my", "your", "part"}
 _INVERTED = re.compile(r"^(.+), (the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|un|une)$", re.IGNORECASE)
 """As in a card index: "Godfather, The"."""
-_UNITS = {
-    word: number
-    for number, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1)
-}
-_TEENS = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
-_TENS = {
-    word: 10 * number
-    for number, word in enumerate(
-        ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 1
-    )
-}
+_UNITS = "one two three four five six seven eight nine"
+_TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
 _ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx"
 _NUMERALS = {
-    word: str(number)
-    for number, word in (
-        *((number, word) for word, number in (*_UNITS.items(), *_TENS.items())),
-        *enumerate(_TEENS, 11),
-        *enumerate(_ROMAN.split(), 1),
-    )
+    word: first + step * place
+    for words, first, step in ((_UNITS, 1, 1), (_TEENS, 11, 1), (_TENS, 10, 10), (_ROMAN, 1, 1))
+    for place, word in enumerate(words.split())
 }
-_WRITTEN_OUT = {
-    "dr": "doctor",
-    "jr": "junior",
-    "mr": "mister",
-    "mt": "mount",
-    "n": "and",
-    "pt": "part",
-    "sr": "senior",
-    "st": "saint",
-    "vol": "volume",
-    "vs": "versus",
-}
+_BEFORE_UNITS, _AFTER_TENS = frozenset(_TENS.split()), frozenset(_UNITS.split())
+_SHORT_FORMS = "dr=doctor jr=junior mr=mister mt=mount n=and pt=part sr=senior st=saint vol=volume vs=versus"
+_WRITTEN_OUT = dict(pair.split("=") for pair in _SHORT_FORMS.split())
 """Short forms, and the words that they stand for."""
 
 # The ways in which one sound of another script is written in Latin letters: "Zorbas" is spelt "Zormpas" in Greek, and a
 # Russian "Юрий" is Yuri, Jurij or Iurii. Longer ones first.
-_SOUNDS = (
-    *(("shch", "s"), ("sch", "s"), ("tch", "c"), ("dzh", "j"), ("tz", "c"), ("zh", "z"), ("kh", "h"), ("ch", "c")),
-    *(
-        ("sh", "s"),
-        ("ts", "c"),
-        ("ph", "f"),
-        ("th", "t"),
-        ("mp", "b"),
-        ("nt", "d"),
-        ("ks", "x"),
-        ("ou", "u"),
-        ("oo", "u"),
-    ),
-    *(("ya", "ia"), ("ja", "ia"), ("yu", "iu"), ("ju", "iu"), ("yo", "io"), ("jo", "io"), ("ye", "e"), ("je", "e")),
-    *(("y", "i"), ("j", "i"), ("w", "v"), ("q", "k"), ("'", "")),
+_HEARD = (
+    "shch=s sch=s tch=c dzh=j tz=c zh=z kh=h ch=c sh=s ts=c ph=f th=t mp=b nt=d ks=x ou=u oo=u"
+    " ya=ia ja=ia yu=iu ju=iu yo=io jo=io ye=e je=e y=i j=i w=v q=k '="
 )
+_SOUNDS = tuple(pair.split("=") for pair in _HEARD.split())
 _VOWELS = re.compile("[aeiouy]")
 _DOUBLED = re.compile(r"([a-z])\1+")
 
@@ -131,7 +102,7 @@ def normalise(title: str) -> str:
     plain = " ".join(_plain_words(split_words(_INVERTED.sub(r"\2 \1", shown))))
     for article in _ARTICLES:
         plain = plain.removeprefix(article)
-    return plain or " ".join(title.casefold().split())
+    return plain or fold(title.casefold())
 
 
 def _plain_words(words: list[str]) -> Iterator[str]:
@@ -140,14 +111,14 @@ def _plain_words(words: list[str]) -> Iterator[str]:
     word = next(left)
     while word:
         following = next(left)
-        if word in _TENS and following in _UNITS:
-            yield str(_TENS[word] + _UNITS[following])
+        if word in _BEFORE_UNITS and following in _AFTER_TENS:
+            yield str(_NUMERALS[word] + _NUMERALS[following])
             following = next(left)
         elif (word, following) == ("3", "d"):
             yield "3d"
             following = next(left)
         else:
-            yield _NUMERALS.get(word) or _WRITTEN_OUT.get(word, word)
+            yield str(_NUMERALS.get(word) or _WRITTEN_OUT.get(word, word))
         word = following
 
 

@@ -40,7 +40,7 @@ from moviecrawler.option_types import is_http_url
 from moviecrawler.options import CatalogueOptions
 from moviecrawler.pipelines.files import check_data_dir
 from moviecrawler.sites import datasets_url
-from moviecrawler.texts import printable
+from moviecrawler.texts import fold, printable
 from moviecrawler.urls import parse_title_id
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Catalogue(Console):
         lines = []
         for site, rows in found.items():
             lines.append(f"{site}: {len(rows)} due" + (", the first:" if len(rows) == limit else ""))
-            lines += [f"  {row.queue:8} {row.site_id:40} {_line(row.name)} ({row.year or '?'})" for row in rows]
+            lines += [f"  {row.queue:8} {row.site_id:40} {fold(row.name)} ({row.year or '?'})" for row in rows]
         _show({site: [row._asdict() for row in rows] for site, rows in found.items()}, lines, as_json=opts.json)
 
     def _review(self, store: CatalogueStore, arguments: Any, opts: argparse.Namespace) -> None:
@@ -190,8 +190,8 @@ class Catalogue(Console):
             return
         rows = reviews(store, limit)
         lines = [
-            f"{row.imdb_id or '?':12} {_line(row.title)} ({row.year or '?'})  {row.site} {row.site_id}"
-            f"  {row.score:g}: {_line(', '.join(row.reasons))}"
+            f"{row.imdb_id or '?':12} {fold(row.title or '')} ({row.year or '?'})  {row.site} {row.site_id}"
+            f"  {row.score:g}: {fold(', '.join(row.reasons))}"
             for row in rows
         ]
         _show([row._asdict() for row in rows], lines or ["nothing is under review"], as_json=opts.json)
@@ -201,7 +201,7 @@ class Catalogue(Console):
         for batch in rematch(store, apply=opts.apply):
             changes += batch
             for change in () if opts.json else batch:
-                print(printable(f"{change.site} {change.site_id}  {_line(change.record_title)}"))
+                print(printable(f"{change.site} {change.site_id}  {fold(change.record_title)}"))
                 print(printable(f"    {'was':8} {_standing(change.was)}"))
                 print(printable(f"    {'is' if opts.apply else 'would be':8} {_standing(change.becomes)}"))
         if opts.json:
@@ -382,14 +382,14 @@ def _print_status(rows: Sequence[tuple[SiteFigures, int | None, Outlook | None]]
     width = shutil.get_terminal_size(fallback=(100, 24)).columns
     for site, _, _ in rows:
         if site.paused_because is not None:
-            print(printable(f"{site.site} is not asked: {_line(site.paused_because)}")[: max(width, 80)])
+            print(printable(f"{site.site} is not asked: {fold(site.paused_because)}")[: max(width, 80)])
 
 
 def _standing(standing: Standing) -> str:
     """Return in one line which title a record belongs to."""
-    title = f"{standing.imdb_id or 'no IMDb title'} {_line(standing.title)}".strip()
+    title = f"{standing.imdb_id or 'no IMDb title'} {fold(standing.title or '')}".strip()
     beside = f" with {', '.join(standing.beside)}" if standing.beside else " alone"
-    why = f": {_line('; '.join(standing.matched_by))}" if standing.matched_by and standing.beside else ""
+    why = f": {fold('; '.join(standing.matched_by))}" if standing.matched_by and standing.beside else ""
     return title + beside + why
 
 
@@ -402,11 +402,6 @@ def _by(ahead: Outlook | None, name: str) -> str:
 
 def _ago(then: datetime | None, now: datetime) -> str:
     return _NONE if then is None else f"{(now - then.astimezone(UTC)).days} d"
-
-
-def _line(text: str | None) -> str:
-    """Return a text in one line, with plain spaces."""
-    return " ".join((text or "").split())
 
 
 def _shares(settings: BaseSettings) -> Shares:
