@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from moviecrawler.catalogue.figures import ReviewPlace, reviews
-from moviecrawler.catalogue.sql import read_sql
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.clock import utc_now, utc_text
 from moviecrawler.dashboard.pages import Page, PageRequest, RefusedError
+from moviecrawler.dashboard.sql import read_sql
 from moviecrawler.errors import AwayError, TransientStoreError
 from moviecrawler.items import Site
 from moviecrawler.sites import SITES

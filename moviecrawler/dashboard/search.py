@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moviecrawler.catalogue.sql import read_sql
+from moviecrawler.dashboard.sql import read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What the catalogue's SQL does with due titles, once more in Python: the simulation runs on it, and tests compare the two.
 
-The queues are chosen by `catalogue/sql/take.sql` and the indexes of migration 3, boosts by its function `boost_title_ids`.
+The queues are chosen by `catalogue/sql/candidates.sql` and the indexes of migration 3, boosts by its function `boost_title_ids`.
 """
 
 from __future__ import annotations

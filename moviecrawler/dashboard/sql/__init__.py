@@ -1,0 +1,9 @@
+"""The SQL of the dashboard's pages of titles and of what could not be read, in files of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from moviecrawler.package_files import read_package_file
+
+read_sql = partial(read_package_file, __name__)
