@@ -236,11 +236,11 @@ def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     stand-in asks a live host only where a setting names it.
     """
     profile = SITES[site]
-    home = settings[profile.home_setting]
+    home = settings[profile.home_setting].rstrip("/")
     hosts = {profile.home_setting: home}
     for host in profile.hosts[1:]:
         if url := settings.get(host.setting) or (host.live if profile.owns(home) else ""):
-            hosts[host.setting] = url
+            hosts[host.setting] = url.rstrip("/")
     return hosts
 
 

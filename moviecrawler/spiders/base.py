@@ -329,20 +329,27 @@ class MovieSpider(scrapy.Spider):
             titles_listed, site=self.site, list_name=name, entries=entries, ids=ids, further=further
         )
 
-    def list_failed(self, failure: Failure) -> Iterator[Any]:
-        """Account for a list page that could not be fetched."""
-        if isinstance(failure.value, NotSent):
-            return
-        yield from self.list_missed(failure.request.url, *outcome_of(failure))  # type: ignore[attr-defined]
+    def read_list(self, response: Response, read: Callable[[bytes, str], Page | Listing]) -> Listing | None:
+        """Return what a page of a list says; None when it can't be read, which is accounted for."""
+        try:
+            found = read(response.body, response.url)
+            return found.listing if isinstance(found, Page) else found
+        except ExtractionError as error:
+            self.list_missed(response.url, "failed", str(error))
+            return None
 
-    def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
+    def list_failed(self, failure: Failure) -> None:
+        """Account for a list page that could not be fetched."""
+        if not isinstance(failure.value, NotSent):
+            self.list_missed(failure.request.url, *outcome_of(failure))  # type: ignore[attr-defined]
+
+    def list_missed(self, url: str, outcome: str, reason: str) -> None:
         """Account for a list page that could not be read; its titles are unknown."""
         self.crawler.stats.inc_value("lists/missed")
         logger.error("List page %s %s: %s", url, outcome, reason, extra={"spider": self})
         self.crawler.signals.send_catch_log(
             list_missed, url=url, reason=reason, refused=outcome == "blocked" and not self.has_other_source
         )
-        return iter(())
 
     # --- Reading titles -----------------------------------------------------------------------------------------------
 

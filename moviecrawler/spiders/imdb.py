@@ -136,17 +136,12 @@ class ImdbSpider(MovieSpider):
 
     def list_request(self, name: str) -> Request:
         """Return the request for a chart."""
-        return self.list_page(self.home.rstrip("/") + CHARTS[name], self.parse_list, name=name)
+        return self.list_page(self.home + CHARTS[name], self.parse_list, name=name)
 
     def parse_list(self, response: Response, name: str) -> Iterator[Any]:
         """Yield the chart's titles."""
-        try:
-            listing = chart(response.body, response.url).listing
-        except ExtractionError as error:
-            yield from self.list_missed(response.url, "failed", str(error))
-            return
-        assert listing is not None  # noqa: S101 - a chart is a list
-        yield from self.requests_of(listing, name)
+        if (listing := self.read_list(response, chart)) is not None:
+            yield from self.requests_of(listing, name)
 
     def read_title(self, response: Response) -> Page:
         """Return what a title's page says. Raises ExtractionError, also for the page of another title than its address names.
@@ -178,7 +173,7 @@ class ImdbSpider(MovieSpider):
             return iter(())
         return super().title_missed(site_id, found, outcome, reason, now)
 
-    def list_missed(self, url: str, outcome: str, reason: str) -> Iterator[Any]:
+    def list_missed(self, url: str, outcome: str, reason: str) -> None:
         """Keep a list for the datasets when its page may not be had."""
         is_due = self.plan.lane is not None
         if self.via == "auto" and outcome in REFUSED and (is_due or self.plan.list_name != "boxoffice"):
@@ -186,8 +181,8 @@ class ImdbSpider(MovieSpider):
                 self._warn(reason)
                 self.refused_list = self.plan.list_name
             self.crawler.signals.send_catch_log(list_missed, url=url, reason=None, refused=False)
-            return iter(())
-        return super().list_missed(url, outcome, reason)
+        else:
+            super().list_missed(url, outcome, reason)
 
     def _warn(self, reason: str) -> None:
         if not self.refused_titles and self.refused_list is None:
@@ -240,7 +235,7 @@ class ImdbSpider(MovieSpider):
 
     def begin_pass(self) -> Request:
         """Return the request for the first part of the datasets; its callback fetches the others, and reads them."""
-        home, folder = self.hosts["IMDB_DATASETS_URL"].rstrip("/"), Path(self.settings["DATA_DIR"]) / "datasets"
+        home, folder = self.hosts["IMDB_DATASETS_URL"], Path(self.settings["DATA_DIR"]) / "datasets"
         self.files = {name: folder / f"{name}.tsv.gz" for name in dataset_names(self.settings["IMDB_DATASETS"])}
         expect_parts(self.crawler)
         self.downloads = Downloads(
@@ -290,7 +285,7 @@ class ImdbSpider(MovieSpider):
             logger.info("IMDb's datasets are not read to their end: %s", reason, extra={"spider": self})
             return
         if self.refused_list is not None:
-            yield from super().list_missed(self.hosts["IMDB_DATASETS_URL"], "failed", reason)
+            super().list_missed(self.hosts["IMDB_DATASETS_URL"], "failed", reason)
         self.refused_list = None
         yield from self._titles_missed(list(self.refused_titles), "failed", f"IMDb's datasets: {reason}")
         self._end_pass()

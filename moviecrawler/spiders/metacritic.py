@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from moviecrawler.configuration import parse_choice
-from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import metacritic
 from moviecrawler.extract.metacritic_lists import finder
 from moviecrawler.sites import SITES
@@ -83,10 +83,8 @@ class MetacriticSpider(SitemapSpider):
 
         A finder that doesn't say how many there are is asked page by page.
         """
-        try:
-            listing = finder(response.body, response.url)
-        except ExtractionError as error:
-            yield from self.list_missed(response.url, "failed", str(error))
+        listing = self.read_list(response, finder)
+        if listing is None:
             return
         pages: list[Request] = []
         if offset == 0 and listing.total is not None:
@@ -97,7 +95,7 @@ class MetacriticSpider(SitemapSpider):
                 self.finder_request(name, later) for later in range(FINDER_PAGE, min(wanted, MOST_LISTED), FINDER_PAGE)
             ]
             if wanted > MOST_LISTED:
-                yield from self._endless(response)
+                self._endless(response)
         yield from pages
         yield from self.requests_of(listing, name, before=offset, further=len(pages))
         listed = offset + FINDER_PAGE
@@ -105,10 +103,10 @@ class MetacriticSpider(SitemapSpider):
             if listed < MOST_LISTED:
                 yield self.finder_request(name, listed)
             else:
-                yield from self._endless(response)
+                self._endless(response)
 
-    def _endless(self, response: Response) -> Iterator[Any]:
-        return self.list_missed(response.url, "failed", f"it goes on after {MOST_LISTED:,} titles, which are read")
+    def _endless(self, response: Response) -> None:
+        self.list_missed(response.url, "failed", f"it goes on after {MOST_LISTED:,} titles, which are read")
 
     # --- Titles -------------------------------------------------------------------------------------------------------
 
@@ -132,7 +130,7 @@ class MetacriticSpider(SitemapSpider):
         if json_host is None:
             message = "METACRITIC_URL is no host of Metacritic's, and METACRITIC_API_URL is not set: all is asked for at METACRITIC_URL"
             logger.info(message, extra={"spider": spider})
-        spider.json_host = (json_host or spider.home).rstrip("/")
+        spider.json_host = json_host or spider.home
         spider.failures_of_json_host = 0
         spider.asks_json_host = json_host is not None
         return spider

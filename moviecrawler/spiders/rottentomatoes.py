@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from moviecrawler.errors import ConfigurationError, ExtractionError
+from moviecrawler.errors import ConfigurationError
 from moviecrawler.extract import rottentomatoes
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json
 from moviecrawler.spiders.sitemap import Sitemap, SitemapSpider
@@ -65,27 +65,19 @@ class RottenTomatoesSpider(SitemapSpider):
         """
         path = f"/browse/{name}" if cursor is None else f"/cnapi/browse/{name}?{urlencode({'after': cursor})}"
         expects = "page" if cursor is None else "json"
-        return self.list_page(
-            self.home.rstrip("/") + path, self.parse_list, expects, name=name, before=before, seen=seen
-        )
+        return self.list_page(self.home + path, self.parse_list, expects, name=name, before=before, seen=seen)
 
     def parse_list(self, response: Response, name: str, before: int, seen: list[str]) -> Iterator[Any]:
         """Yield the titles of one page, and the next page while its cursor is a new one."""
-        read = browse_json if seen else browse
-        try:
-            listing = read(response.body, response.url).listing
-        except ExtractionError as error:
-            yield from self.list_missed(response.url, "failed", str(error))
+        listing = self.read_list(response, browse_json if seen else browse)
+        if listing is None:
             return
-        assert listing is not None  # noqa: S101 - a browse page is a list
         cursor = listing.next
         listed = before + len(listing.entries)
         # The site has been seen to hand out the same cursor again and again.
         goes_on = bool(cursor and cursor not in seen and listing.entries)
         if goes_on and len(seen) >= MOST_PAGES:
-            yield from self.list_missed(
-                response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read"
-            )
+            self.list_missed(response.url, "failed", f"it goes on after {MOST_PAGES:,} pages, which are read")
             goes_on = False
         goes_on_due = goes_on and self.plan.lane is not None and not self.listed_enough(listed)
         yield from self.requests_of(listing, name, before, further=int(goes_on_due))

@@ -50,7 +50,7 @@ class SitemapSpider(MovieSpider):
         """
         path = _path_of(url) if url else self.sitemaps[name].path
         # The index names its parts on the live site, whatever host it was read from.
-        address = self.home.rstrip("/") + (path or "/")
+        address = self.home + (path or "/")
         return self.list_page(address, self.parse_sitemap, "other", name=name, later=later or [], before=before)
 
     def parse_sitemap(self, response: Response, later: list[str], before: int, name: str = SITEMAP) -> Iterator[Any]:
@@ -62,15 +62,15 @@ class SitemapSpider(MovieSpider):
         try:
             sitemap = read_sitemap(response.body, response.url)
         except ExtractionError as error:
-            yield from self.list_missed(response.url, "failed", str(error))
+            self.list_missed(response.url, "failed", str(error))
             return
         if sitemap.is_cut:
             reason = f"it names more than {MOST_LOCATIONS:,} addresses, of which the first are read"
-            yield from self.list_missed(response.url, "failed", reason)
+            self.list_missed(response.url, "failed", reason)
         urls = [location.url for location in sitemap.locations]
         asked = response.meta.get("redirect_urls", [response.url])[0]
         if sitemap.is_index and asked != self.sitemap_request(name).url:
-            yield from self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
+            self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
             yield from self._next_part(name, later, before)
             return
         if sitemap.is_index:
@@ -78,7 +78,7 @@ class SitemapSpider(MovieSpider):
             broken = [url for url, path in paths.items() if path is None]
             if broken:
                 reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
-                yield from self.list_missed(response.url, "failed", reason)
+                self.list_missed(response.url, "failed", reason)
             others = {url: path for url, path in paths.items() if path and path != self.sitemaps[name].path}
             names = tuple(one.parts for one in self._read_for(name))
             parts = [url for url, path in others.items() if _file_name(path).startswith(names)]
