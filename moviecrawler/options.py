@@ -82,11 +82,11 @@ class SiteOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     URLs of the other two."""
     imdb_datasets_url: OtherUrl = ""
     """The host of IMDb's datasets. Empty: https://datasets.imdbws.com; but none where IMDB_URL is a stand-in, whose crawl asks a live
-    host only where a setting names it. Read by ImdbSpider and `scrapy catalogue import`."""
+    host only where a setting names it. Read by DatasetSpider and `scrapy catalogue import`."""
     imdb_datasets: Annotated[str, _DATASETS, JOB] = "basics,ratings,crew,principals,names,akas,episode"
     """Which of IMDb's datasets are read, with their sizes at the end of 2025, compressed: basics (214 MB) and ratings (8) in any
     case; crew (80: directors and writers), principals (741: the cast), names (295: of all people), akas (464: other titles),
-    episode (54). Read by ImdbSpider."""
+    episode (54). Read by DatasetSpider."""
     imdb_votes_change: Annotated[Share, JOB] = 0.01
     """The share by which a title's votes have to move to be written again while all else stays; 0: whenever they move. Read by
     DatasetFacts."""
@@ -113,7 +113,7 @@ class RequestOptions(Options, frozen=True, kw_only=True, rename=str.upper):
     page_maxsize: Annotated[int, Meta(ge=1, le=1024**3)] = 16 * 1024 * 1024
     """Bytes of a page after decompression; the largest seen has 3.4 MB. Read by FastCompressionMiddleware."""
     dataset_part: Annotated[int, Meta(ge=65_536, le=1024**3), Job(most=64 * 1024 * 1024)] = 16 * 1024 * 1024
-    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by ImdbSpider and `scrapy catalogue import`."""
+    """Bytes of one ranged request for a dataset, so that 228 MB never stand in memory; read by DatasetSpider and `scrapy catalogue import`."""
 
 
 class StoreOptions(Options, frozen=True, kw_only=True, rename=str.upper):

@@ -27,7 +27,7 @@ from moviecrawler.extract.datasets import COLUMNS, Damage
 from moviecrawler.frontier.engine import NotSent
 from moviecrawler.items import Miss, Movie, MovieBatch, movies_in
 from moviecrawler.signals import item_completed
-from moviecrawler.spiders import imdb as imdb_spider
+from moviecrawler.spiders import datasets as dataset_spider
 from moviecrawler.spiders.imdb import ImdbSpider
 from moviecrawler.urls import title_url
 from tests.crawling import Finished, crawl_command, scrapy
@@ -194,8 +194,8 @@ def test_a_pass_that_breaks_off_accounts_for_each_title_once(
         yield from islice(read_titles(*arguments), 2)
         raise end
 
-    monkeypatch.setattr(imdb_spider, "read_titles", breaking)
-    monkeypatch.setattr(imdb_spider, "_AT_A_TIME", 2)
+    monkeypatch.setattr(dataset_spider, "read_titles", breaking)
+    monkeypatch.setattr(dataset_spider, "_AT_A_TIME", 2)
     items = asyncio.run(items_of(spider_of(tmp_path, ids=ASKED)))
     assert sorted(item.site_id for item in items) == sorted(ASKED.split(","))
     assert [type(item) for item in items] == [Movie, Movie, Miss, Miss]
