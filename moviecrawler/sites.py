@@ -55,7 +55,7 @@ class SiteProfile:
     hosts: tuple[Host, ...]
     """That of its pages first."""
     domains: tuple[str, ...]
-    """All that end so are its hosts."""
+    """With a dot before them, hosts of the site end so."""
     aliases: tuple[str, ...]
     """Hosts with the same pages as the first of `hosts`."""
     title_path: str
@@ -90,13 +90,13 @@ class SiteProfile:
         """Scheme and host of its live pages: what canonical URLs begin with, wherever a page was fetched from."""
         return self.hosts[0].live
 
-    def owns(self, url: str) -> bool:
-        """Return whether a URL is of one of its live hosts, or of one that has their pages."""
-        try:
-            host = urlsplit(url).hostname or ""
-        except ValueError:  # what is no URL at all, such as "https://[…", is nobody's
-            return False
-        return f".{host}".endswith(tuple(f".{domain}" for domain in self.domains))
+    def has_host(self, host: str) -> bool:
+        """Return whether a host, in lower case, is one of the live site's, or once was."""
+        return f".{host}".endswith(self.domains)
+
+    def is_live(self, home: str) -> bool:
+        """Return whether a scheme and host is the live site's, and no stand-in's."""
+        return self.has_host(urlsplit(home).hostname or "")
 
 
 SITES: dict[Site, SiteProfile] = {
@@ -107,7 +107,7 @@ SITES: dict[Site, SiteProfile] = {
             Host("IMDB_DATASETS_URL", "https://datasets.imdbws.com", delay=0.0, has_files=True),
         ),
         # The others are its translations, until 2012.
-        domains=("imdb.com", "imdb.de", "imdb.es", "imdb.fr", "imdb.it", "imdb.pt"),
+        domains=(".imdb.com", ".imdb.de", ".imdb.es", ".imdb.fr", ".imdb.it", ".imdb.pt"),
         aliases=("imdb.com", "m.imdb.com"),
         title_path="/title/{}/",
         before_id=r"(?:[a-z]{2}(?:-[a-z]{2})?/)?title/",
@@ -125,7 +125,7 @@ SITES: dict[Site, SiteProfile] = {
             Host("METACRITIC_URL", "https://www.metacritic.com", delay=5.0),
             Host("METACRITIC_API_URL", "https://backend.metacritic.com", delay=5.0),
         ),
-        domains=("metacritic.com",),
+        domains=(".metacritic.com",),
         aliases=("metacritic.com",),
         title_path="/{}/",
         id=f"movie/{NAME}",
@@ -146,7 +146,7 @@ SITES: dict[Site, SiteProfile] = {
     "rottentomatoes": SiteProfile(
         name="Rotten Tomatoes",
         hosts=(Host("ROTTENTOMATOES_URL", "https://www.rottentomatoes.com"),),
-        domains=("rottentomatoes.com",),
+        domains=(".rottentomatoes.com",),
         aliases=("rottentomatoes.com",),
         title_path="/{}",
         id=f"m/{NAME}",
@@ -156,7 +156,7 @@ SITES: dict[Site, SiteProfile] = {
             part=r"/s(?P<season>[0-9]{1,4})(?P<special>\.[0-9]{1,3})?"
             r"(?:(?P<of_episode>/e(?:(?P<episode>[0-9]{1,4})(?![0-9.])|[0-9]{1,4}\.[0-9]{1,3}))|(?!/e[0-9]))",
             no_part="/s[0-9]",
-            spellings=((r"(/[se])0*([0-9])(?=[./]|$)", r"\g<1>0\2"), (r"(/[se])0+(?=[1-9][0-9])", r"\1")),
+            spellings=((r"(/[se])([0-9])(?=[./]|$)", r"\g<1>0\2"), (r"(/[se])0+(?=[0-9]{2})", r"\1")),
         ),
         example="m/dune_part_two",
         tracking="ref",
@@ -239,7 +239,7 @@ def hosts_of(site: Site, settings: Mapping[str, Any]) -> dict[str, str]:
     home = settings[profile.home_setting].rstrip("/")
     hosts = {profile.home_setting: home}
     for host in profile.hosts[1:]:
-        if url := settings.get(host.setting) or (host.live if profile.owns(home) else ""):
+        if url := settings.get(host.setting) or (host.live if profile.is_live(home) else ""):
             hosts[host.setting] = url.rstrip("/")
     return hosts
 

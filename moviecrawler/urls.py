@@ -12,30 +12,35 @@ from moviecrawler.texts import shortened, without_credentials
 
 if TYPE_CHECKING:
     from moviecrawler.items import Site, TitleKind
-    from moviecrawler.sites import SiteProfile
+    from moviecrawler.sites import Parts
 
 IMDB_ID = re.compile(SITES["imdb"].id)
 """A title's id on IMDb, which other sites name, too."""
 
 
-def _ids(profile: SiteProfile) -> re.Pattern[str]:
-    parts = profile.parts
-    return re.compile(rf"{profile.id}|{parts.series}(?:{parts.part})?" if parts else profile.id)
+def _series(parts: Parts | None, otherwise: str) -> str:
+    """Return the pattern of the ids of series and of their parts; `otherwise` is what may follow a series' id instead of a part."""
+    return rf"|{parts.series}(?:(?P<part>{parts.part})|{otherwise})" if parts else ""
 
 
-def _ids_in_paths(profile: SiteProfile) -> re.Pattern[str]:
-    forms = [profile.id, profile.id_in_archives]
-    if parts := profile.parts:
-        forms.append(rf"{parts.series}(?:{parts.part}|(?!{parts.no_part}))")
-    return re.compile(rf"^/?{profile.before_id}(?P<id>{'|'.join(filter(None, forms))})(?:/|$)")
-
-
-_ID = {site: _ids(profile) for site, profile in SITES.items()}
-_ID_IN_PATH = {site: _ids_in_paths(profile) for site, profile in SITES.items()}
+_ID = {site: re.compile(rf"(?P<id>{profile.id}{_series(profile.parts, '')})") for site, profile in SITES.items()}
+_ID_IN_PATH = {
+    site: re.compile(
+        rf"^/?{profile.before_id}(?P<id>{profile.id}|{profile.id_in_archives or profile.id}"
+        rf"{_series(profile.parts, f'(?!{profile.parts.no_part})' if profile.parts else '')})(?:/|$)"
+    )
+    for site, profile in SITES.items()
+}
 _PART_OF_SERIES = {
     site: re.compile(f"(?P<series>{parts.series}){parts.part}")
     for site, profile in SITES.items()
     if (parts := profile.parts)
+}
+
+
+_SPELLINGS = {
+    site: [(re.compile(other), own) for other, own in profile.parts.spellings] if profile.parts else []
+    for site, profile in SITES.items()
 }
 
 
@@ -47,7 +52,11 @@ def site_of(url: str) -> Site | None:
     >>> site_of("https://example.com/title/tt0111161/") is None
     True
     """
-    return next((site for site, profile in SITES.items() if profile.owns(url)), None)
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # what is no URL at all, such as "https://[…", is nobody's
+        return None
+    return next((site for site, profile in SITES.items() if profile.has_host(host)), None)
 
 
 def id_in_url(site: Site, url: str) -> str | None:
@@ -71,18 +80,18 @@ def id_in_url(site: Site, url: str) -> str | None:
         found = _ID_IN_PATH[site].match(urlsplit(url).path)
     except ValueError:
         return None
-    return _spelt(site, found["id"]) if found else None
+    return _spelt(site, found) if found else None
 
 
-def _spelt(site: Site, site_id: str) -> str:
-    """Return an id as the site writes it: one season has one id."""
-    part, parts = part_of_series(site, site_id), SITES[site].parts
-    if part is None or parts is None:
-        return site_id
-    ending = site_id.removeprefix(part.series_id)
-    for other, own in parts.spellings:
-        ending = re.sub(other, own, ending)
-    return part.series_id + ending
+def _spelt(site: Site, found: re.Match[str]) -> str:
+    """Return an id as the site writes it."""
+    if not _SPELLINGS[site] or not found["part"]:
+        return found["id"]
+    part = found["part"]
+    for other, own in _SPELLINGS[site]:
+        if other.search(part):
+            part = other.sub(own, part)
+    return found["id"].removesuffix(found["part"]) + part
 
 
 class SeriesPart(NamedTuple):
@@ -140,11 +149,12 @@ def parse_title_id(site: Site, text: str, home: str | None = None) -> str:
     candidate: str | None = text.strip("/")
     if "://" in text:
         candidate = id_in_url(site, text) if site_of(text) == site or _is_below(home, text) else None
-    if candidate is None or not _ID[site].fullmatch(candidate):
+    found = None if candidate is None else _ID[site].fullmatch(candidate)
+    if found is None:
         raise ConfigurationError(
             f"{shortened(repr(without_credentials(text)), 200)} is not a title of {site}; give an id such as {SITES[site].example}, or its URL"
         )
-    return _spelt(site, candidate)
+    return _spelt(site, found)
 
 
 def _is_below(home: str | None, url: str) -> bool:

@@ -122,7 +122,7 @@ class MetacriticSpider(SitemapSpider):
         """Create the spider. Raises ConfigurationError for a stand-in of the JSON host alone, whose titles would be the live site's."""
         spider = super().from_crawler(crawler, *args, **arguments)
         json_host = spider.hosts.get("METACRITIC_API_URL")
-        if json_host is not None and SITES[cls.site].owns(spider.home) and not SITES[cls.site].owns(json_host):
+        if json_host is not None and SITES[cls.site].is_live(spider.home) and not SITES[cls.site].is_live(json_host):
             raise ConfigurationError(
                 f"METACRITIC_API_URL is {json_host!r}, and METACRITIC_URL is the live site, where titles would be asked for; set "
                 "METACRITIC_URL to a stand-in, too, or remove METACRITIC_API_URL"
