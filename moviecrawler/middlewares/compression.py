@@ -57,8 +57,8 @@ _DECODING_ERRORS: Any = (
 DAMAGED = "damaged"
 """The flag of a response whose body can't be decompressed, on sites that rotate, where it may be the proxy's fault."""
 
-_wire_sizes: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
-_wire_bodies: WeakKeyDictionary[Response, tuple[bytes, bytes]] = WeakKeyDictionary()
+_wires: WeakKeyDictionary[Response, tuple[int, bytes | None, bytes]] = WeakKeyDictionary()
+"""Of a response that was decompressed, how many bytes were sent; these, while pages are archived; and their encoding."""
 
 
 def wire_body(response: Response) -> tuple[bytes, bytes | None]:
@@ -66,12 +66,13 @@ def wire_body(response: Response) -> tuple[bytes, bytes | None]:
 
     A compressed body is only kept while pages are archived; otherwise the decompressed one is returned.
     """
-    return _wire_bodies.get(response, (response.body, None))
+    _, body, encoding = _wires.get(response, (0, None, b""))
+    return (response.body, None) if body is None else (body, encoding)
 
 
 def wire_size(response: Response) -> int:
     """Return how many bytes the body had as it was sent."""
-    return _wire_sizes.get(response, len(response.body))
+    return _wires[response][0] if response in _wires else len(response.body)
 
 
 class FastCompressionMiddleware(HttpCompressionMiddleware):
@@ -140,10 +141,9 @@ class FastCompressionMiddleware(HttpCompressionMiddleware):
             if retry is None:
                 raise IgnoreRequest(f"{response.url}: its body is damaged: {error}") from error
             return retry
-        if isinstance(result, Response):
-            _wire_sizes[result] = len(response.body)
-            if self.keeps_wire_bodies and result is not response:
-                _wire_bodies[result] = (response.body, b", ".join(encodings))
+        if isinstance(result, Response) and result is not response:
+            kept = response.body if self.keeps_wire_bodies else None
+            _wires[result] = len(response.body), kept, b", ".join(encodings)
         return result
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
