@@ -118,6 +118,21 @@ def test_server_without_ranges_is_accepted(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == FILE
 
 
+def test_an_answer_of_more_than_a_part_is_stopped_and_the_file_asked_for_anew_or_as_a_whole(tmp_path: Path) -> None:
+    fetch(tmp_path / "file", Server(), most=4)
+    download = RangedDownload(tmp_path / "file", PART)
+    assert not download.accept(200, {"content-length": f"{len(FILE)}"}, b"")  # it has changed since the last part
+    assert download.headers()["Range"] == "bytes=0-999"
+    assert not download.accept(200, {"content-length": f"{len(FILE)}"}, b"")  # the server gives no parts
+    assert (download.whole, "Range" in download.headers()) == (len(FILE), False)
+    assert download.accept(200, {}, FILE)
+    download.close()
+    large = RangedDownload(tmp_path / "large", PART)
+    with pytest.raises(DownloadError, match="large has 9,000 MB, of which the server gives no parts"):
+        large.accept(200, {"content-length": "9000000000"}, b"")
+    large.close()
+
+
 def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
     download = RangedDownload(tmp_path / "file", PART)
 
