@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MAX_SCHEDULES = 1_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")
 """With a time added, it becomes a job's id and the name of a run. Neither may be longer than 64 characters."""
 _FIELDS = 5
@@ -141,8 +140,6 @@ def read_schedules(path: Path) -> list[Schedule]:
         raise ConfigurationError(f"the schedules' file {str(path)!r} can't be read: {error}") from None
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigurationError(f"the schedules' file {str(path)!r} is wrong: {error}") from None
-    if len(file.schedules) > MAX_SCHEDULES:
-        raise ConfigurationError(f"{path} holds {len(file.schedules)} schedules; {MAX_SCHEDULES} is the most")
     found = []
     for name, table in file.schedules.items():
         given = {"project": file.project, "timezone": file.timezone, **table, "name": name}
