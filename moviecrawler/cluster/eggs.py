@@ -26,7 +26,7 @@ from moviecrawler.cluster.secrets import redacted
 from moviecrawler.cluster.state import connect, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from moviecrawler.cluster.state import ClusterState
 
@@ -127,7 +127,8 @@ class EggStore:
         now = self._state.now()
         egg = Egg(project=project, version=version, sha256=digest, size=len(data), spiders=spiders, added_at=now)
 
-        def replaced(eggs: Sequence[Egg]) -> Iterable[Egg]:
+        def replaced(eggs: Sequence[Egg]) -> Sequence[Egg]:
+            """Choose the version itself, if it was there, and the oldest of the others."""
             own = [each for each in reversed(eggs) if each.project == project]
             others = [each for each in own if each.version != version]
             return [each for each in own if each not in others[: self._keep - 1]]
@@ -138,7 +139,7 @@ class EggStore:
     def delete(self, project: str, version: str | None = None) -> None:
         """Delete a version, or all of a project's. Raises UnknownVersionError."""
 
-        def named(eggs: Sequence[Egg]) -> Iterable[Egg]:
+        def named(eggs: Sequence[Egg]) -> Sequence[Egg]:
             found = [egg for egg in eggs if egg.project == project and version in {None, egg.version}]
             if not found:
                 what = f"project '{project}'" if version is None else f"version '{version}'"
@@ -148,13 +149,13 @@ class EggStore:
         self._change(named)
 
     def _change(
-        self, outdated: Callable[[Sequence[Egg]], Iterable[Egg]], new: Egg | None = None, data: bytes = b""
+        self, outdated: Callable[[Sequence[Egg]], Sequence[Egg]], new: Egg | None = None, data: bytes = b""
     ) -> None:
         """Delete the versions that `outdated` chooses of all, and add one, in one step; bytes go with the last version that has them."""
 
         def change(pipe: Any) -> None:
             eggs = self._all(pipe)
-            gone = list(outdated(eggs))
+            gone = outdated(eggs)
             used = {egg.sha256 for egg in eggs if egg not in gone}
             pipe.multi()
             for egg in gone:
