@@ -149,12 +149,9 @@ def deploy(target: Target, version: str, egg: Path) -> list[str]:
     """Deploy an egg and return the spiders that the nodes find in it.
 
     Afterwards new jobs run this version. When anything goes wrong, or on an interruption, it is deleted again, unless it was there before:
-    nodes replace a version only by an egg whose spiders they can list. Raises DeployError.
+    nodes replace a version only by an egg whose spiders they can list. Raises DeployError and OSError.
     """
-    try:
-        data = egg.read_bytes()
-    except OSError as error:
-        raise DeployError(f"{egg} can't be read: {error.strerror}") from None
+    data = egg.read_bytes()
     known = version in target.versions()
     try:
         return _upload(target, version, data)

@@ -108,11 +108,13 @@ class EggStore:
 
     # --- Changes ------------------------------------------------------------------------------------------------------
 
-    def put(self, eggfile: BinaryIO, project: str, version: str) -> Egg:
+    def put(
+        self, eggfile: BinaryIO, project: str, version: str, *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Egg:
         """Check an egg by listing its spiders, and then make it known to all nodes.
 
-        A broken egg never becomes a version. Versions above `versions_to_keep` are deleted. Raises BadEggError, or
-        ConfigurationError for a name.
+        A broken egg never becomes a version, nor does one that is not wanted any more when it is checked. Versions above `versions_to_keep`
+        are deleted. Raises BadEggError, or ConfigurationError for a name.
         """
         check_name("project", project)
         check_name("version", version)
@@ -124,6 +126,8 @@ class EggStore:
         digest = sha256(data).hexdigest()
         with self._checking:
             spiders = self._unpack(data, digest, list_spiders)
+        if not is_wanted():
+            raise BadEggError("whoever has sent the egg is gone")
         now = self._state.now()
         egg = Egg(project=project, version=version, sha256=digest, size=len(data), spiders=spiders, added_at=now)
 

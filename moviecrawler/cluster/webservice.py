@@ -303,7 +303,8 @@ class AddVersion(ClusterResource):
     @param("version")
     @param("egg", type=bytes)
     def render_POST(self, request: Request, *, project: str, version: str, egg: bytes) -> dict[str, Any]:
-        added = self.node.eggs.put(BytesIO(egg), project, version)
+        # A deploy that is interrupted meanwhile looks for the version to delete it, so it must not come later.
+        added = self.node.eggs.put(BytesIO(egg), project, version, is_wanted=lambda: request.channel is not None)
         journal.info("{project} {version} deployed: {size} bytes", project=project, version=version, size=added.size)
         return {"project": project, "version": version, "spiders": len(added.spiders)}
 

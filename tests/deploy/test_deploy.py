@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -20,7 +16,6 @@ from moviecrawler.cluster.deployment import DeployError, Target, deploy, read_ta
 from moviecrawler.errors import ConfigurationError
 from tests.cluster.nodes import Node, cluster, toy_egg
 from tests.deploy.checkout import run
-from tests.services.threads import QuietHandler, Server
 from tests.waiting import wait_for
 
 USER = ("moviecrawler", "a-pass$word")
@@ -177,57 +172,25 @@ def test_cluster_that_is_away_ends_with_code_1(checkout: Path) -> None:
     assert ran.output.count("\n") == 1
 
 
-class HangingNode(Server):
-    """Takes an egg and never says so."""
-
-    def __init__(self) -> None:
-        self.there: list[str] = []
-        self.asked, self.answered = threading.Event(), threading.Event()
-        node = self
-
-        class Handler(QuietHandler):
-            def do_GET(self) -> None:
-                given = parse_qs(urlsplit(self.path).query)["project"][0]
-                self._send({"projects": [given], "versions": node.there})
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path.startswith("/addversion.json"):
-                    node.there.append("9")
-                    node.asked.set()
-                    node.answered.wait(60)
-                else:
-                    assert b"version=9" in body
-                    node.there.clear()
-                self._send({})
-
-            def _send(self, content: dict[str, Any]) -> None:
-                text = json.dumps({"status": "ok", **content}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-        super().__init__(Handler)
-
-    def __exit__(self, *_: object) -> None:
-        self.answered.set()
-        super().__exit__()
-
-
-def test_deploy_that_is_interrupted_is_taken_back(checkout: Path, tmp_path: Path) -> None:
-    path = _file(tmp_path, toy_egg())
-    with HangingNode() as node:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "deploy", "production", "--version", "9", "--egg", str(path)],
-            cwd=checkout,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **production(f"{node.url}/")},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        wait_for(node.asked.is_set, 60)
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
-        assert process.returncode == 1
-        assert "was not deployed: interrupted" in errors
-        assert node.there == []
+def test_deploy_that_is_interrupted_while_a_node_checks_the_egg_leaves_nothing(
+    checkout: Path, tmp_path: Path, node: Node
+) -> None:
+    listing, go_on = tmp_path / "listing", tmp_path / "go-on"
+    waits = f"import pathlib, time\npathlib.Path({str(listing)!r}).touch()\n"
+    waits += f"while not pathlib.Path({str(go_on)!r}).exists():\n    time.sleep(0.05)\n"
+    path = _file(tmp_path, toy_egg(more={"toy/__init__.py": waits}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "deploy", "production", "-p", "interrupted", "--egg", str(path)],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **production(f"{node.url}/")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(listing.exists, 60)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "was not deployed: interrupted" in errors
+    go_on.touch()
+    wait_for(lambda: "refused: whoever has sent the egg is gone" in node.log, 60, lambda: node.log)
+    assert versions(node, "interrupted") == []
