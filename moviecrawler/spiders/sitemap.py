@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 from moviecrawler.catalogue.rows import SITEMAP
 from moviecrawler.errors import ExtractionError
 from moviecrawler.extract.sitemaps import MOST_LOCATIONS, read_sitemap
+from moviecrawler.sites import SITES
 from moviecrawler.spiders.base import MovieSpider
 from moviecrawler.urls import id_in_url, part_of_series
 
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from moviecrawler.items import Site, TitleKind
-
-_KINDS: dict[str, TitleKind] = {"movie": "movie", "m": "movie", "tv": "series"}
-"""What an id names that is no part of a series, by what it begins with."""
 
 
 class Sitemap(NamedTuple):
@@ -115,8 +114,13 @@ def _file_name(path: str) -> str:
 
 
 def _kind_of(site: Site, site_id: str) -> TitleKind | None:
-    part = part_of_series(site, site_id)
-    return part.kind if part else _KINDS.get(site_id.partition("/")[0])
+    """Return what an id names: a film, unless it is of the form of series or of their parts; None for what is not asked for."""
+    if part := part_of_series(site, site_id):
+        return part.kind
+    profile = SITES[site]
+    if profile.parts and re.fullmatch(profile.parts.series, site_id):
+        return "series"
+    return "movie" if re.fullmatch(profile.id, site_id) else None
 
 
 def _path_of(url: str) -> str | None:
