@@ -95,12 +95,6 @@ def test_processes_that_fill_the_same_title_at_once_undo_nothing(
     assert (document[name], document["countries"], document["scraped_at"]) == (value, ["Norway"], BEGIN)
 
 
-@pytest.mark.parametrize("plot", ["a NUL \0 within", "A lamp. " * 400_000])
-def test_odd_texts_are_stored_as_they_are(mongo_url: str, tmp_path: Path, plot: str) -> None:
-    crawl(MongoStore(mongo_url), tmp_path, make_movie(1, plot=plot))
-    assert documents(mongo_url, "movies")[KEY]["plot"] == plot
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [({"popularity_rank": 2**63}, "8-byte"), ({"plot": "A lamp. " * 2_200_000}, "16,777,216")],

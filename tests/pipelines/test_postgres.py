@@ -112,12 +112,6 @@ def test_a_movie_comes_back_as_it_was_scraped(database_url: str, movie: Movie) -
     assert stored(database_url) == {movie.site_id: movie}
 
 
-def test_a_plot_of_3_megabytes_is_stored(database_url: str) -> None:
-    movie = make_movie(1, plot="A keeper trims the lamp. " * 120_000)
-    write(database_url, movie)
-    assert stored(database_url)["tt0000001"].plot == movie.plot
-
-
 def test_the_longest_film_is_stored(database_url: str) -> None:
     write(database_url, make_movie(1, runtime_minutes=51_420), make_movie(2, runtime_minutes=100_000))
     assert {movie.runtime_minutes for movie in stored(database_url).values()} == {51_420, 100_000}
@@ -131,13 +125,6 @@ def test_writing_again_changes_nothing(database_url: str) -> None:
         statements = [f"SELECT ctid, * FROM {table} ORDER BY 2, 3" for table in tables]  # noqa: S608 - named above
         states.append([execute(database_url, statement) for statement in statements])
     assert states[0] == states[1]
-
-
-def test_a_newer_page_replaces_all_that_an_older_one_told(database_url: str) -> None:
-    write(database_url, FULL)
-    newer = replace(FULL, scraped_at=BEGIN + timedelta(days=1), credits=[], genres=["Drama"], scores=[], amounts=[])
-    write(database_url, newer)
-    assert stored(database_url) == {"tt0000042": newer}
 
 
 def test_people_are_one_row_each_with_their_newest_name(database_url: str) -> None:

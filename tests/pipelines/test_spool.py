@@ -27,7 +27,7 @@ from moviecrawler.replica.process import ReplicaProcess
 from moviecrawler.signals import store_opened
 from tests.crawling import FAST, counts, environment
 from tests.pipelines.runs import LIMIT, make_movie, running
-from tests.pipelines.test_stores import Faulty, MemoryStore, failing
+from tests.pipelines.test_stores import Faulty, failing, in_memory
 from tests.services.s3 import s3_movies
 from tests.waiting import until, wait_for
 
@@ -43,11 +43,6 @@ def largest_file(size: int) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         sys.dont_write_bytecode = writes_none
-
-
-def memory() -> Faulty:
-    store = MemoryStore()
-    return Faulty(store, store.movies.values)
 
 
 async def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spooled(
@@ -72,7 +67,7 @@ async def test_a_crawl_that_is_shorter_than_a_batch_may_wait_loads_what_was_spoo
 
 
 async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
-    gate, first, others = threading.Event(), memory(), [memory(), memory()]
+    gate, first, others = threading.Event(), in_memory(), [in_memory(), in_memory()]
 
     first.before_write = failing(10**6, TransientStoreError("down"))
     async with running(first, tmp_path, close_seconds=0.1) as run:
@@ -92,7 +87,7 @@ async def test_one_process_loads_what_was_spooled(tmp_path: Path) -> None:
 async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = memory()
+    store = in_memory()
     full = threading.Event()
     full.set()
 
@@ -117,7 +112,7 @@ async def test_a_full_disk_holds_the_crawl_back_until_there_is_room(
 
 
 async def test_what_can_neither_be_stored_nor_spooled_is_told_and_its_lease_goes_back(tmp_path: Path) -> None:
-    store = memory()
+    store = in_memory()
     store.before_write = failing(10**6, TransientStoreError("database or disk is full"))
     ended: list[tuple[str, str]] = []
 
