@@ -114,7 +114,7 @@ _LEFT_UNJOINED = (
     " ORDER BY site, site_id FOR NO KEY UPDATE"
 )
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
-_COPY = "COPY incoming (record_id, title_id, is_new, tells_more, match_keys, item) FROM STDIN"
+_COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
 _LOCK_RECORDS = (
     "SELECT record_id FROM records JOIN unnest(%(sites)s::site[], %(site_ids)s::text[]) AS a (site, site_id) USING (site, site_id)"
     " ORDER BY site, site_id FOR NO KEY UPDATE OF records"
@@ -151,21 +151,12 @@ class PostgresPipeline(BatchingPipeline):
         return PostgresStore(url, settings.getfloat("FRESHNESS_MARGIN", 3600))
 
 
-class _Given(NamedTuple):
-    """A movie to be written."""
-
-    movie: Movie
-    encoded: bytes
-    keys: list[int]
-    """`hash_keys` of it."""
-
-
 class _Written(NamedTuple):
     """What became of movies that were to be written."""
 
     records: dict[int, Stored]
     """That were written, by their ids."""
-    overtaken: list[_Given]
+    overtaken: list[Record]
     """Movies that another process has stored at the same moment, for the first time. They are to be written once more."""
 
 
@@ -200,11 +191,7 @@ class PostgresStore(Store):
         """
         for record in records:
             time_of(record.item)  # which all of them must have
-        movies = [record for record in records if isinstance(record.item, Movie)]
-        parts = [
-            [_Given(record.item, record.encoded, hash_keys(record.item)) for record in part]
-            for part in _each_title_once(movies)
-        ]
+        parts = _each_title_once(record for record in records if isinstance(record.item, Movie))
         stored: dict[int, Stored] = {}
         try:
             with errors_translated():
@@ -251,44 +238,42 @@ class PostgresStore(Store):
             cursor.execute(WRITE_ALONE)
             return work(cursor)
 
-    def _write_movies(self, movies: Sequence[_Given], cursor: Cursor) -> _Written:
+    def _write_movies(self, records: Sequence[Record], cursor: Cursor) -> _Written:
         """Write movies, each title once."""
-        names = _names([given.movie for given in movies])
+        names = _names([record.item for record in records])
         cursor.execute(_LOCK_RECORDS, names)
         locked = {record_id for (record_id,) in cursor.fetchall()}
         cursor.execute(
             _LOCATE,
             {
                 **names,
-                "partial": [is_partial(given.movie) for given in movies],
-                "scraped": [given.movie.scraped_at for given in movies],
+                "partial": [is_partial(record.item) for record in records],
+                "scraped": [record.item.scraped_at for record in records],
                 "margin": self._margin,
             },
         )
         rows = io.BytesIO()
-        new: dict[int, _Given] = {}
-        overtaken: list[_Given] = []
+        new: dict[int, Record] = {}
+        overtaken: list[Record] = []
         stored: dict[int, Stored] = {}
-        for given, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
-            movies, cursor.fetchall(), strict=True
+        for record, (record_id, title_id, known_keys, by_hand, is_known, verified_imdb_id, known) in zip(
+            records, cursor.fetchall(), strict=True
         ):
             if known_keys is None:
-                new[record_id] = given
+                new[record_id] = record
             elif record_id not in locked:  # it has come since
-                overtaken.append(given)
+                overtaken.append(record)
                 continue
-            movie, encoded, keys = given
-            tells_more = True
+            movie, encoded = record.item, record.encoded
             if known is not None:
                 now_known = merged(movie, read_movie(known), self._margin, latest())
-                tells_more = now_known is not None
-                if now_known is not None:
-                    movie, encoded = now_known, encode_movie(now_known)
+                if now_known is None:
+                    continue
+                movie, encoded = now_known, encode_movie(now_known)
             if movie.imdb_id is None and verified_imdb_id is not None:
                 movie = replace(movie, imdb_id=verified_imdb_id)
-            if movie is not given.movie:
-                keys = hash_keys(movie)
-            rows.write(_copy_row(record_id, title_id, known_keys is None, tells_more, keys, encoded))
+            keys = hash_keys(movie)
+            rows.write(_copy_row(record_id, title_id, known_keys is None, keys, encoded))
             stored[record_id] = Stored(
                 record_id=record_id,
                 title_id=title_id,
@@ -302,7 +287,7 @@ class PostgresStore(Store):
         written = {record_id: stored[record_id] for (record_id,) in cursor.fetchall()}
         if changed := [record_id for record_id, record in written.items() if record.is_changed]:
             cursor.execute(_UNJOINED, (changed, self._owner))
-        overtaken += [given for record_id, given in new.items() if record_id not in written]
+        overtaken += [record for record_id, record in new.items() if record_id not in written]
         return _Written(written, overtaken)
 
     def _settle_misses(self, records: Sequence[Record], cursor: Cursor) -> None:
@@ -442,7 +427,7 @@ def _each_title_once(records: Iterable[Record]) -> list[list[Record]]:
     return [list(part.values()) for part in parts]
 
 
-def _copy_row(record_id: int, title_id: int, is_new: bool, tells_more: bool, keys: Sequence[int], item: bytes) -> bytes:
+def _copy_row(record_id: int, title_id: int, is_new: bool, keys: Sequence[int], item: bytes) -> bytes:
     """Return a line of COPY's text format. JSON holds no tab or line break as such; its backslashes are doubled."""
     array = "{" + ",".join(map(str, keys)) + "}"
-    return f"{record_id}\t{title_id}\t{is_new}\t{tells_more}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"
+    return f"{record_id}\t{title_id}\t{is_new}\t{array}\t".encode() + item.replace(b"\\", b"\\\\") + b"\n"

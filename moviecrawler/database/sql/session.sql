@@ -10,23 +10,26 @@ SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('sync
 -- A batch is small beside what is stored, which is always found by an index. The planner, which can't know how few records
 -- have a key, would now and then read the whole table for each.
 SET enable_seqscan = off;
+SET jit = off;  -- it would compile each statement, which takes longer than a batch: a scan that is switched off counts as a dear one
 
 CREATE TEMPORARY TABLE incoming (
     record_id  bigint NOT NULL,
     title_id   bigint NOT NULL,
     is_new     boolean NOT NULL,  -- nothing was stored of it when `locate.sql` looked
-    tells_more boolean NOT NULL,  -- than what is stored
     match_keys bigint[] NOT NULL,
     item       jsonb NOT NULL
-) ON COMMIT DELETE ROWS;
+) WITH (toast_tuple_target = 8160) ON COMMIT DELETE ROWS;
+-- An item is read many times, and gone when the batch ends: it is never compressed, and stays in its row where a page has room for it.
+ALTER TABLE incoming ALTER item SET STORAGE EXTERNAL;
 
 CREATE TEMPORARY TABLE written (  -- what of it is newer than what was stored
     record_id  bigint PRIMARY KEY,
     is_new     boolean NOT NULL,  -- nothing was stored of it before
     site       site NOT NULL,
-    scraped_at timestamptz NOT NULL,
-    item       jsonb NOT NULL
+    scraped_at timestamptz NOT NULL
 ) ON COMMIT DELETE ROWS;
+
+CREATE TEMPORARY VIEW written_items AS SELECT w.*, i.item FROM written w JOIN incoming i USING (record_id);
 
 CREATE TEMPORARY TABLE incoming_credits (
     record_id  bigint NOT NULL,

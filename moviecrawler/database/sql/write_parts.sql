@@ -1,7 +1,7 @@
 -- Stores the other parts of what stands in `written`. Returns the records that were written.
 WITH given AS (
     SELECT w.record_id, a.kind, a.value, a.currency
-    FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'amounts')
+    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'amounts')
         AS a (kind amount_kind, value bigint, currency text)
 ), gone AS (
     DELETE FROM amounts stored USING written w
@@ -13,14 +13,14 @@ ON CONFLICT (record_id, kind) DO UPDATE SET value = excluded.value, currency = e
 WHERE (stored.value, stored.currency) IS DISTINCT FROM (excluded.value, excluded.currency);
 
 INSERT INTO genres (name)
-SELECT DISTINCT n.name FROM written w CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') AS n (name)
+SELECT DISTINCT n.name FROM written_items w CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') AS n (name)
 WHERE NOT EXISTS (SELECT FROM genres g WHERE g.name = n.name)
 ORDER BY n.name
 ON CONFLICT DO NOTHING;
 
 WITH given AS (
     SELECT w.record_id, n.position, g.genre_id
-    FROM written w
+    FROM written_items w
     CROSS JOIN LATERAL jsonb_array_elements_text(w.item -> 'genres') WITH ORDINALITY AS n (name, position)
     JOIN genres g USING (name)
 ), gone AS (
@@ -35,7 +35,7 @@ WHERE stored.genre_id <> excluded.genre_id;
 INSERT INTO incoming_credits
 SELECT w.record_id, c.role, c.position, w.site, coalesce('#' || c.person_id, '=' || c.name), c.person_id, c.name,
     w.scraped_at, c.character
-FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
+FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'credits')
     AS c (role credit_role, position integer, person_id text, name text, character text);
 ANALYZE incoming_credits (record_id, site, person_key);
 
@@ -71,7 +71,7 @@ WHERE o.record_id = w.record_id AND NOT w.is_new AND o.since > greatest(w.scrape
 
 WITH given AS (
     SELECT w.record_id, w.scraped_at, coalesce(o.country, '') AS in_country, coalesce(o.quality, '') AS in_quality, o.*
-    FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers')
+    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> 'offers')
         AS o (provider text, kind offer_kind, country text, quality text, price numeric, currency text, url text, source text,
             seen_at timestamptz)
 ), known AS (

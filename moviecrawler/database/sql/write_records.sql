@@ -8,12 +8,15 @@ WITH upserted AS (
     SELECT i.record_id, i.title_id, i.match_keys,
         ARRAY(SELECT c.name FROM unnest('{latest}'::text[]) AS c (name) WHERE i.item -> c.name = 'null'), {values}
     FROM incoming i CROSS JOIN LATERAL jsonb_populate_record(NULL::records, i.item) m
-    WHERE i.tells_more AND i.is_new = {is_new}
+    WHERE i.is_new = {is_new}
     ORDER BY m.site, m.site_id  -- all processes wait for each other in this order
     ON CONFLICT (site, site_id) DO {action}
-    RETURNING record_id, title_id, site, scraped_at
+    RETURNING record_id, title_id, site, title, original_title, kind, year, runtime_minutes, scraped_at
 ), begun AS (
-    INSERT INTO titles (title_id) SELECT title_id FROM upserted WHERE {is_new} ON CONFLICT DO NOTHING
+    -- With the names that `settle_titles` would give it, and not with the IMDb id: the record may go to a title of which more is known.
+    INSERT INTO titles (title_id, title, original_title, kind, year, runtime_minutes)
+    SELECT title_id, title, original_title, kind, year, runtime_minutes FROM upserted WHERE {is_new}
+    ON CONFLICT DO NOTHING
 )
 INSERT INTO written
-SELECT u.record_id, {is_new}, u.site, u.scraped_at, i.item FROM upserted u JOIN incoming i USING (record_id)
+SELECT record_id, {is_new}, site, scraped_at FROM upserted

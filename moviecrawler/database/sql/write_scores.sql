@@ -11,7 +11,7 @@ DELETE FROM {scores} s USING untrue f WHERE s.record_id = f.record_id AND s.kind
 
 WITH given AS (
     SELECT w.record_id, s.*
-    FROM written w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> '{scores}') AS s (
+    FROM written_items w CROSS JOIN LATERAL jsonb_to_recordset(w.item -> '{scores}') AS s (
         kind {kind}, value numeric, count integer, average numeric, reviews integer, liked integer, neutral integer,
         disliked integer, certified boolean, sentiment text, histogram integer[])
 ), before AS (
