@@ -19,9 +19,10 @@ from moviecrawler.items import Award, Credit, Movie, Offer, RelatedTitle, Score
 from moviecrawler.pipelines.csv import CsvStore
 from moviecrawler.pipelines.postgres import PostgresStore
 from moviecrawler.sites import SCOREBOARD_KINDS
-from tests.pipelines.runs import BEGIN, record_of
+from tests.pipelines.runs import BEGIN
 from tests.pipelines.stored import Stored, in_order
-from tests.pipelines.test_erasing import write
+from tests.pipelines.test_erasing import write as write_into
+from tests.pipelines.test_postgres import write
 from tests.services.postgres import execute, migrate_below, postgres_movies
 
 RENT = Offer(provider="Vudu", kind="rent", country="US", price=3.99, currency="USD", quality="HD", source="JustWatch")
@@ -175,7 +176,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_csv_files_have_it_all(tmp_path: Path) -> None:
     with closing(CsvStore(tmp_path)) as opened:
         opened.open()
-        write(opened, *ALL)
+        write_into(opened, *ALL)
     of_site = {row["site"]: row for row in rows(tmp_path / "movies.csv")}
     assert of_site["imdb"]["keywords"] == "lighthouse; keeper's oath"
     assert of_site["metacritic"]["poster_width"] == "1000"
@@ -227,9 +228,7 @@ def test_offers_begin_change_and_end(database_url: str) -> None:
         (5, [], []),
     ]
     for day, offers, silent in readings:
-        with closing(PostgresStore(database_url)) as opened:
-            opened.open()
-            opened.write([record_of(page("metacritic", "movie/salt-harbour", day, offers=offers, silent=silent))])
+        write(database_url, page("metacritic", "movie/salt-harbour", day, offers=offers, silent=silent))
     assert offered(database_url) == [
         ("Netflix", "subscription", None, 0, 3),
         ("Vudu", "rent", 3.99, 0, 5),
@@ -261,25 +260,21 @@ def test_offers_of_older_pages_are_not_shown_as_seen_now(database_url: str, tmp_
     for made in (PostgresStore(database_url), CsvStore(tmp_path)):
         with closing(made) as opened:
             opened.open()
-            write(opened, silent)
-            write(opened, METACRITIC)
+            write_into(opened, silent)
+            write_into(opened, METACRITIC)
     seen = "SELECT DISTINCT since, seen_at FROM titles_by_provider"
     assert execute(database_url, seen) == [(BEGIN, BEGIN)]
     (line, *_) = rows(tmp_path / "offers.csv")
     assert (line["scraped_at"], line["seen_at"]) == ("2026-03-21T12:00:00+00:00", "2026-03-01T12:00:00+00:00")
-    with closing(PostgresStore(database_url)) as opened:
-        opened.open()
-        write(opened, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=30)))
+    write(database_url, replace(METACRITIC, scraped_at=BEGIN + timedelta(days=30)))
     assert execute(database_url, seen) == [(BEGIN, BEGIN + timedelta(days=30))]
 
 
 def test_a_renamed_title_keeps_since_when_it_is_offered_and_its_finer_history(database_url: str) -> None:
     former = replace(TOMATOES, site_id="m/salt", offers=[*TOMATOES.offers[:2], Offer(provider="gone", kind="free")])
-    with closing(PostgresStore(database_url)) as opened:
-        opened.open()
-        write(opened, former)
-        write(opened, replace(former, offers=TOMATOES.offers[:2], scraped_at=BEGIN + timedelta(days=1)))
-        write(opened, replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
+    write(database_url, former)
+    write(database_url, replace(former, offers=TOMATOES.offers[:2], scraped_at=BEGIN + timedelta(days=1)))
+    write(database_url, replace(TOMATOES, scraped_at=BEGIN + timedelta(days=2)))
     execute(database_url, "SELECT rename_record('rottentomatoes', 'm/salt', 'm/salt_harbour')")
     assert offered(database_url) == [
         ("gone", "free", None, 0, 1),
@@ -293,10 +288,8 @@ def test_a_renamed_title_keeps_since_when_it_is_offered_and_its_finer_history(da
 
 def test_the_views_have_finer_scores_their_history_and_what_each_provider_offers(database_url: str) -> None:
     later = replace(TOMATOES, scores=[*TOMATOES.scores[:2], replace(TOMATOES.scores[2], average=7.6)])
-    with closing(PostgresStore(database_url)) as opened:
-        opened.open()
-        write(opened, *ALL)
-        write(opened, replace(later, scraped_at=BEGIN + timedelta(days=1)))
+    write(database_url, *ALL)
+    write(database_url, replace(later, scraped_at=BEGIN + timedelta(days=1)))
     scores = (
         "SELECT kind, value::int, average::float, liked FROM all_scores WHERE site = 'rottentomatoes' ORDER BY kind"
     )
@@ -338,9 +331,9 @@ def test_a_batch_reads_no_table_from_end_to_end(database_url: str) -> None:
 
     with closing(PostgresStore(database_url)) as opened:
         opened.open()
-        write(opened, *ALL)
+        write_into(opened, *ALL)
         before = scans(opened)
-        write(opened, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
+        write_into(opened, *(replace(one, offers=one.offers[:1], scraped_at=BEGIN + timedelta(days=1)) for one in ALL))
         assert scans(opened) == before
 
 
@@ -364,9 +357,7 @@ def test_a_filled_database_of_the_version_before_is_migrated_and_reads_as_it_was
     newer = {"consensus", "offers", "related.similar", "scores.tomatometer_top", "scores.tomatometer.average"}
     assert set(found.silent) >= {"plot", *newer}
     assert execute(empty_database_url, "SELECT tmdb_id FROM scoreboard") == [(603,)]
-    with closing(PostgresStore(empty_database_url)) as opened:
-        opened.open()
-        write(opened, replace(TOMATOES, plot="A keeper."))
+    write(empty_database_url, replace(TOMATOES, plot="A keeper."))
     (found,) = postgres_movies(empty_database_url)
     assert in_order(found) == in_order(replace(TOMATOES, plot="A keeper."))
     assert execute(empty_database_url, "SELECT count(*) FROM all_score_history WHERE kind = 'tomatometer'") == [(2,)]
@@ -397,9 +388,7 @@ def test_similar_titles_share_what_is_rare(database_url: str) -> None:
         like(8, keywords=["one eyed keeper"]),
         like(9, keywords=["one-eyed keeper"]),
     ]
-    with closing(PostgresStore(database_url)) as opened:
-        opened.open()
-        write(opened, *movies, *common)
+    write(database_url, *movies, *common)
     query = (
         "SELECT s.title FROM titles t CROSS JOIN similar_titles(t.title_id, 6, %s) s WHERE t.imdb_id = 'tt0000001'"
         " ORDER BY s.points DESC"
