@@ -125,8 +125,9 @@ def score_facts_told(movie: Movie) -> set[str]:
     return {
         f"scores.{score.kind}.{fact}"
         for score in movie.scores
-        if SCORES[score.kind].site == movie.site
-        for fact in SCORES[score.kind].facts
+        if (form := SCORES.get(score.kind))
+        and form.site == movie.site  # another kind is refused by the checks, and by stores
+        for fact in form.facts
     }
 
 
