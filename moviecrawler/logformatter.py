@@ -63,9 +63,9 @@ def _skip_unread() -> None:
 
 
 def _is_read(logger: logging.Logger | None) -> bool:
-    """Return whether a handler takes what a logger writes with level DEBUG."""
+    """Return whether a handler takes what a logger writes with level DEBUG, or a filter may raise its level."""
     while logger is not None:
-        if any(handler.level <= logging.DEBUG for handler in logger.handlers):
+        if logger.filters or any(handler.level <= logging.DEBUG for handler in logger.handlers):
             return True
         logger = logger.parent if logger.propagate else None
     return False
@@ -74,7 +74,8 @@ def _is_read(logger: logging.Logger | None) -> bool:
 class TerseLogFormatter(LogFormatter):
     """Scrapy's formatter, but a dropped item is one line: its id and why, not the whole item.
 
-    No record is made of each page and each item while no handler takes one: most crawls log with level INFO.
+    No record is made of each page and each item while no handler takes one: most crawls log with level INFO. A subclass gets every
+    record, as it may give it another level.
     """
 
     @classmethod
@@ -85,12 +86,15 @@ class TerseLogFormatter(LogFormatter):
         return super().from_crawler(crawler)
 
     def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
-        """Return the log record of a page, None when nobody reads it."""
-        return super().crawled(request, response, spider) if _is_read(_ENGINE) else None  # type: ignore[return-value]  # Scrapy documents None
+        """Return the log record of a page; None when nobody reads it, but never to a subclass."""
+        return super().crawled(request, response, spider) if self._is_read(_ENGINE) else None  # type: ignore[return-value]  # Scrapy documents None
 
     def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
-        """Return the log record of an item, None when nobody reads it."""
-        return super().scraped(item, response, spider) if _is_read(_SCRAPER) else None  # type: ignore[return-value]  # as above
+        """Return the log record of an item; None as for a page."""
+        return super().scraped(item, response, spider) if self._is_read(_SCRAPER) else None  # type: ignore[return-value]  # as above
+
+    def _is_read(self, logger: logging.Logger) -> bool:
+        return type(self) is not TerseLogFormatter or _is_read(logger)
 
     def dropped(
         self,

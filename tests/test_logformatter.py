@@ -89,6 +89,28 @@ def test_loggers_that_somebody_has_set_up_and_handlers_of_ones_own_get_all_recor
     assert late.messages == ["for a later handler"]
 
 
+class Louder(TerseLogFormatter):
+    """Shows each page and each item, in the way that Scrapy's documentation has it."""
+
+    def crawled(self, *args: Any) -> Any:
+        return {**super().crawled(*args), "level": logging.INFO}
+
+    def scraped(self, *args: Any) -> Any:
+        return {**super().scraped(*args), "level": logging.INFO}
+
+
+def test_somebody_s_own_formatter_and_filters_may_raise_the_level_of_pages_and_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler(logging.INFO)])
+    spider = DefaultSpider("test")
+    page = Request("https://example.com/"), Response("https://example.com/")
+    assert Louder().crawled(*page, spider)["level"] == Louder().scraped({}, page[1], spider)["level"] == logging.INFO
+    monkeypatch.setattr(logging.getLogger("scrapy.core.engine"), "filters", [logging.Filter()])
+    assert TerseLogFormatter().crawled(*page, spider)["level"] == logging.DEBUG
+    assert TerseLogFormatter().scraped({}, page[1], spider) is None
+
+
 @pytest.mark.parametrize(("where", "is_read"), [(None, False), ("scrapy", True), ("", True)])
 def test_pages_and_items_are_logged_for_a_handler_that_takes_them_and_for_none_else(
     where: str | None, is_read: bool, monkeypatch: pytest.MonkeyPatch
