@@ -181,8 +181,11 @@ class BatchingPipeline:
         engine = self._crawler.engine if self._crawler is not None else None
         pipelines = engine.scraper.itemproc.middlewares if engine is not None else ()
         before = next((before for before, one in pairwise(pipelines) if one is self), None)
-        same = isinstance(before, BatchingPipeline) and type(before).encode is type(self).encode
-        return before if same else None
+        if not isinstance(before, BatchingPipeline):
+            return None
+        # A subclass of somebody's own may change an item in one of these.
+        own, its = type(self), type(before)
+        return before if (own.encode, own.process_item) == (its.encode, its.process_item) else None
 
     def _encode_once(self, item: Any, parts: Sequence[Any]) -> list[bytes | Exception]:
         """Return the JSON of an item's parts: that of the store before, as nobody has had the item in between."""

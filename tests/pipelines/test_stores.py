@@ -20,6 +20,7 @@ from moviecrawler.extensions.outcomes import TitleOutcomes
 from moviecrawler.extensions.settlement import Settlement
 from moviecrawler.items import Movie, MovieBatch, movies_in
 from moviecrawler.pipelines import base
+from moviecrawler.pipelines.base import BatchingPipeline
 from moviecrawler.pipelines.store import Limits, Record, Store, backoff
 from moviecrawler.signals import item_completed, item_settled, store_opened
 from tests.pipelines.runs import LIMIT, Run, make_movie, running
@@ -196,10 +197,20 @@ async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, er
     assert len(stored(memory)) == 9
 
 
-@pytest.mark.parametrize("between", [False, True])
+class Renaming(BatchingPipeline):
+    """A store's pipeline that somebody has made their own."""
+
+    async def process_item(self, item: Any) -> Any:
+        if isinstance(item, Movie):
+            item.title = "Renamed"
+        return await super().process_item(item)
+
+
+@pytest.mark.parametrize("changed_by", ["nobody", "a pipeline between", "the second store's own pipeline"])
 async def test_an_item_is_encoded_once_for_stores_that_get_it_one_after_the_other(
-    memory: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between: bool
+    memory: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_by: str
 ) -> None:
+    between = changed_by == "a pipeline between"
     encoded: list[str | None] = []
 
     def encode(movie: Movie) -> bytes:
@@ -213,6 +224,8 @@ async def test_an_item_is_encoded_once_for_stores_that_get_it_one_after_the_othe
     other.before_write = lambda records: written.extend(record.encoded for record in records)
     async with running(memory, tmp_path) as first:
         second = Run(other, tmp_path, first.pipeline.limits)
+        if changed_by.startswith("the second"):
+            second.pipeline.__class__ = Renaming
         chain = (first.pipeline, *([object()] if between else []), second.pipeline)
         engine: Any = SimpleNamespace(
             scraper=SimpleNamespace(itemproc=SimpleNamespace(middlewares=chain)), running=True
@@ -227,7 +240,7 @@ async def test_an_item_is_encoded_once_for_stores_that_get_it_one_after_the_othe
                 single.title = "Renamed"  # by somebody's own pipeline
             await second.pipeline.process_item(item)
         await second.pipeline.close_spider()
-    assert len(encoded) == (6 if between else 3)
+    assert len(encoded) == (3 if changed_by == "nobody" else 6)
     assert written == [encode_movie(movie) for movie in (single, *batch.movies)]
 
 
