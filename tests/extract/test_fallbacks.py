@@ -176,6 +176,11 @@ def test_runtime_stands_among_bare_words(facts: str) -> None:
     assert item(document(heading, "<title>Salt (2005) - IMDb</title>" + OWN), IMDB)["runtime_minutes"] == 45
 
 
+def test_end_of_a_span_of_minutes_is_no_runtime() -> None:
+    heading = '<div id="overview-top"><h1>Salt</h1><div class="infobar">40-45 min - Drama</div></div>'
+    assert item(document(heading, "<title>Salt (2005) - IMDb</title>" + OWN), IMDB)["runtime_minutes"] is None
+
+
 @pytest.mark.parametrize(
     ("votes", "count"),
     [
