@@ -45,9 +45,8 @@ def read_page(body: bytes, url: str | None = None) -> Page:
         if kind is not None:
             read: Callable[[bytes, str | None], Page] = _READERS[name].READERS[kind]
             return read(body, url)
-    raise ExtractionError(
-        "page", url, f"not a page of {', '.join(profile.name for profile in SITES.values())} that is known here"
-    )
+    *others, last = (profile.name for profile in SITES.values())
+    raise ExtractionError("page", url, f"not a page of {', '.join(others)} or {last} that is known here")
 
 
 def _saved_from(body: bytes) -> str | None:
