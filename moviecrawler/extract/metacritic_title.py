@@ -44,10 +44,6 @@ _FACTS: Final[tuple[Fact, ...]] = (
     ("awards", values.read_awards, "awards"),
 )
 """What the product says of all kinds of titles. Beside a season's scores it is that of the series."""
-_OF_SERIES: Final[tuple[Fact, ...]] = (
-    ("season_count", values.read_number, "seasonCount", "numberOfSeasons"),
-    ("credits.creator", values.read_creators, "production.crew"),
-)
 _OF_WHOLE_TITLES: Final[tuple[Fact, ...]] = (
     ("imdb_id", values.read_imdb_id, "imdbId"),
     # A film that is shown again has the year of its first release and the date of the last.
@@ -86,7 +82,9 @@ def read_title(components: Components, stated: str | None = None) -> Findings:
     movie, site_id = found.movie, found.movie.site_id or ""
     dig.look(found, _FACTS, [product])
     if movie.kind == "series":
-        dig.look(found, _OF_SERIES, [product])
+        found.look("season_count", *dig.places(values.read_number, [product], "seasonCount", "numberOfSeasons"))
+        # Few series have their creators marked; a crew without them doesn't say that there are none.
+        found.look("credits.creator", lambda: values.read_creators(dig.at(product, "production", "crew")))
     row, watch = _season_row(components, site_id), attempt(lambda: dig.at(components.get(OFFERS), "data", "item"))
     if movie.season is None:
         dig.look(found, _OF_WHOLE_TITLES, [product])

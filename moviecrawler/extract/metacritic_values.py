@@ -212,10 +212,10 @@ def read_crew(role: Role, group: str, crew: Any) -> list[Credit]:
     return read_people(role, [person for person, name in zip(dig.items(crew), groups, strict=True) if name == group])
 
 
-def read_creators(crew: Any) -> list[Credit] | None:
+def read_creators(crew: Any) -> list[Credit]:
     """Return a series' creators, who stand among its writers as "created by"."""
     writers = [person for person in dig.items(crew) if dig.at(person, "roleTypeGroupName") == "Written By"]
-    return read_people("creator", [one for one in writers if "created by" in dig.items(one, "roles")]) or None
+    return read_people("creator", [one for one in writers if "created by" in dig.items(one, "roles")])
 
 
 def read_people(role: Role, people: Any) -> list[Credit]:

@@ -65,14 +65,6 @@ _SMALLEST_PAGE = 100_000
 _YEAR_BEHIND_TITLE = re.compile(r"^(?P<title>.*\S)\s*\((?P<year>(?:18[7-9]|19\d|20\d)\d)\)$", re.ASCII)
 _SITE_NAME = re.compile(r"(?<!\s)\s*[-|]\s*Rotten Tomatoes$")
 
-_ON_REVIEWS: tuple[dig.Fact, ...] = (
-    ("release_date", values.read_release_date, "theaterReleaseDate"),
-    ("runtime_minutes", parse_runtime, "runTime"),
-    ("genres", values.read_names, "genres"),
-    ("certificate", values.short_certificate, "rating"),
-)
-"""Where a page of reviews has some fields of its title, in `media`."""
-
 
 def kind_of(body: bytes, url: str | None = None) -> str | None:
     """Return which kind of page this is, by what it says itself, else by `url`; None when it is none of the site's.
@@ -107,7 +99,11 @@ def reviews(body: bytes, url: str | None = None) -> Page:
         raise ShapeError("title", "no script of props with a media.title")
     found = Findings(_new_movie(site_id_of(url, None, [_canonical(body)]), title, {}))
     found.look("year", lambda: values.read_year(dig.at(media, "releaseYear")))
-    dig.look(found, _ON_REVIEWS, [media])
+    found.look("release_date", lambda: dig.read(values.read_release_date, media, "theaterReleaseDate"))
+    # What is empty here can stand on the title's own page.
+    found.look("runtime_minutes", lambda: parse_runtime(dig.text(media, "runTime") or ""))
+    found.look("genres", lambda: values.read_names(dig.at(media, "genres")))
+    found.look("certificate", lambda: values.short_certificate(dig.text(media, "rating")))
     directors = attempt(lambda: values.read_names(dig.at(media, "directors"))) or []
     found.look("credits.director", lambda: values.credits_of("director", ((name, None, None) for name in directors)))
     value = attempt(lambda: dig.at(media, "tomatometerScore", "value"))

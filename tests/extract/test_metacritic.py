@@ -192,6 +192,23 @@ def test_link_to_a_person_without_a_name_is_no_credit() -> None:
     assert [credit.position for credit in movie.credits if credit.role == "cast"] == [1]
 
 
+def test_null_among_the_people_of_json_ld_is_passed_by() -> None:
+    body = body_of("metacritic/nuxt2-movie")
+    whole = movie_of(metacritic.movie(body))
+    assert whole.credits
+    movie = movie_of(metacritic.movie(changed(body, b'"actor": [', b'"actor": [null, ')))
+    assert movie.credits == whole.credits
+
+
+@pytest.mark.parametrize("crew", [None, []])
+def test_crew_without_creators_does_not_say_that_a_series_has_none(crew: Any) -> None:
+    answer = json.loads(body_of("metacritic/composer-series"))
+    answer["components"][0]["data"]["item"]["production"]["crew"] = crew
+    movie = read(answer)
+    assert "credits.creator" in movie.silent
+    assert "credits.writer" not in movie.silent
+
+
 def test_nothing_is_the_year_0() -> None:
     answer = composer()
     answer["components"][0]["data"]["item"].update(premiereYear=None, duration=0, rating="", imdbId=None)

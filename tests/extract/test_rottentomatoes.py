@@ -160,3 +160,22 @@ def test_facts_of_2021_to_2024_are_of_the_part_of_the_audience_whose_score_is_sh
     body = page("2024-score-details").replace(b'"modal":{', b'"modal":{' + json.dumps(sides).encode()[1:-1] + b",")
     value, _, _, unliked = shown(body)
     assert (value, unliked) == (89, disliked)
+
+
+@pytest.mark.parametrize("nothing", [b"null", b'""', b"[]"])
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        (b"rating", b'"PG-13"', "certificate"),
+        (b"runTime", b'"2h 35m"', "runtime_minutes"),
+        (b"genres", b'["Sci-Fi","Adventure"]', "genres"),
+        (b"directors", b'["Ulla Verne"]', "credits.director"),
+    ],
+)
+def test_page_of_reviews_without_a_value_does_not_say_that_there_is_none(
+    key: bytes, value: bytes, field: str, nothing: bytes
+) -> None:
+    body = page("2026-reviews")
+    assert field not in movie_of(read_page(body)).silent
+    movie = movie_of(read_page(changed(body, b'"%b":%b' % (key, value), b'"%b":%b' % (key, nothing))))
+    assert field in movie.silent

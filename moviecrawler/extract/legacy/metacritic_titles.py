@@ -223,7 +223,7 @@ def _picture(value: Any) -> str | NoValue:
 
 
 def _json_ld_people(role: Role, people: list[Any]) -> list[Credit]:
-    named = [(dig.text(person, "name"), dig.text(person, "url")) for person in people]
+    named = [(dig.text(person, "name"), dig.text(person, "url")) for person in people if person is not None]
     if any(name is None for name, _ in named):
         raise ShapeError("credits", f"a {role} without a name")
     if any(link is None for _, link in named):
