@@ -610,12 +610,23 @@ def test_what_is_watched_now_counts_beside_the_votes(by_votes: float, store: Cat
     assert store.bring_in(ImportRow(tmdb_id=603, popularity=20.0, popularity_source="tmdb")).changed == 0
 
 
-def test_a_popularity_that_a_person_gave_stands_above_all(store: Catalogued) -> None:
+@pytest.mark.parametrize("given", [80.0, 50.0])  # 50 is what the votes made of it, too
+def test_a_popularity_that_a_person_gave_stands_above_all(given: float, store: Catalogued) -> None:
     store.bring_in(row(1, popularity=50.0, tmdb_id=603))
-    store.bring_in(ImportRow(imdb_id="tt1000001", popularity=80.0, popularity_source="given"))
+    store.bring_in(ImportRow(imdb_id="tt1000001", popularity=given, popularity_source="given"))
     store.bring_in(row(1, popularity=51.0))
     store.bring_in(ImportRow(tmdb_id=603, popularity=90.0, popularity_source="tmdb"))
-    assert store.sql("SELECT popularity, popularity_source::text FROM titles") == [(80.0, "given")]
+    assert store.sql("SELECT popularity, popularity_source::text FROM titles") == [(given, "given")]
+
+
+def test_a_row_may_complete_a_title_by_an_id_that_another_row_of_its_part_gives(store: Catalogued) -> None:
+    store.bring_in(row(1, popularity=50.0))
+    by_imdb_id = ImportRow(imdb_id="tt1000001", tmdb_id=603, popularity=60.0, popularity_source="given")
+    by_tmdb_id = ImportRow(tmdb_id=603, popularity=80.0, popularity_source="given")
+    assert store.bring_in(by_imdb_id, by_tmdb_id).changed == 1
+    assert store.sql(
+        "SELECT DISTINCT t.popularity, s.popularity FROM titles t JOIN title_sites s USING (title_id)"
+    ) == [(80.0, 80.0)]
 
 
 def test_the_scoreboard_has_tmdbs_id_of_a_film_and_of_a_series(store: Catalogued) -> None:

@@ -52,54 +52,64 @@ WITH given AS (
 )
 INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 
--- What only completes a title that is known, by its IMDb id or by one of TMDB's.
-WITH found AS (
-    SELECT t.title_id, i.n, i.tmdb_id, i.tmdb_series_id, i.popularity, i.popularity_source
+-- What only completes a title that is known: its ids on TMDB first, as another row may tell something by them. A source may tell one thing
+-- a row: of each thing the last row that tells it counts.
+WITH given AS (
+    SELECT t.title_id,
+        (array_agg(i.tmdb_id ORDER BY i.n DESC) FILTER (WHERE i.tmdb_id IS NOT NULL))[1] AS tmdb_id,
+        (array_agg(i.tmdb_series_id ORDER BY i.n DESC) FILTER (WHERE i.tmdb_series_id IS NOT NULL))[1] AS tmdb_series_id
     FROM incoming i JOIN titles t ON t.imdb_id = i.imdb_id
     WHERE i.title IS NULL OR i.kind IS NULL
-    UNION ALL
-    SELECT t.title_id, i.n, NULL, NULL, i.popularity, i.popularity_source
-    FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id WHERE i.imdb_id IS NULL
-    UNION ALL
-    SELECT t.title_id, i.n, NULL, NULL, i.popularity, i.popularity_source
-    FROM incoming i JOIN titles t ON t.tmdb_series_id = i.tmdb_series_id WHERE i.imdb_id IS NULL
-), given AS (
-    -- A source may tell one thing a row: of each thing the last row that tells it counts.
-    SELECT title_id,
-        (array_agg(tmdb_id ORDER BY n DESC) FILTER (WHERE tmdb_id IS NOT NULL))[1] AS tmdb_id,
-        (array_agg(tmdb_series_id ORDER BY n DESC) FILTER (WHERE tmdb_series_id IS NOT NULL))[1] AS tmdb_series_id,
-        (array_agg(popularity ORDER BY n DESC) FILTER (WHERE popularity IS NOT NULL))[1] AS popularity,
-        (array_agg(popularity_source ORDER BY n DESC) FILTER (WHERE popularity IS NOT NULL))[1] AS popularity_source
-    FROM found
-    GROUP BY title_id
-), told AS (
-    SELECT t.title_id, coalesce(g.tmdb_id, t.tmdb_id) AS tmdb_id, coalesce(g.tmdb_series_id, t.tmdb_series_id) AS tmdb_series_id,
-        CASE WHEN g.popularity_source = 'votes' THEN g.popularity ELSE t.votes_popularity END AS votes_popularity,
-        CASE WHEN g.popularity_source = 'tmdb' THEN g.popularity ELSE t.tmdb_popularity END AS tmdb_popularity,
-        g.popularity, greatest(g.popularity_source, t.popularity_source) AS popularity_source, g.popularity_source AS told_by
-    FROM given g JOIN titles t USING (title_id)
+    GROUP BY t.title_id
 ), changed AS (
     UPDATE titles t
-    SET tmdb_id = g.tmdb_id, tmdb_series_id = g.tmdb_series_id, votes_popularity = g.votes_popularity,
-        tmdb_popularity = g.tmdb_popularity, popularity_source = g.popularity_source,
-        popularity = CASE WHEN g.popularity IS NULL THEN t.popularity ELSE popularity_of(g.popularity, g.told_by,
-            t.popularity, t.popularity_source, g.votes_popularity, g.tmdb_popularity) END
-    FROM told g
-    WHERE t.title_id = g.title_id
-        AND ((t.tmdb_id, t.tmdb_series_id, t.votes_popularity, t.tmdb_popularity)
-                IS DISTINCT FROM (g.tmdb_id, g.tmdb_series_id, g.votes_popularity, g.tmdb_popularity)
-            OR g.told_by = 'given' AND (t.popularity, t.popularity_source) IS DISTINCT FROM (g.popularity, 'given'))
+    SET tmdb_id = coalesce(g.tmdb_id, t.tmdb_id), tmdb_series_id = coalesce(g.tmdb_series_id, t.tmdb_series_id)
+    FROM given g
+    WHERE t.title_id = g.title_id AND (t.tmdb_id IS DISTINCT FROM coalesce(g.tmdb_id, t.tmdb_id)
+        OR t.tmdb_series_id IS DISTINCT FROM coalesce(g.tmdb_series_id, t.tmdb_series_id))
     RETURNING t.title_id, t.imdb_id, t.popularity
 )
 INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
 
-UPDATE title_sites s SET popularity = l.popularity
-FROM loaded l WHERE NOT l.is_new AND s.title_id = l.title_id AND s.popularity <> l.popularity;
+-- How popular a title is that is known by its IMDb id or by one of TMDB's.
+WITH found AS (
+    SELECT t.title_id, i.n, i.popularity, i.popularity_source FROM incoming i JOIN titles t ON t.imdb_id = i.imdb_id
+    WHERE i.title IS NULL OR i.kind IS NULL
+    UNION ALL
+    SELECT t.title_id, i.n, i.popularity, i.popularity_source FROM incoming i JOIN titles t ON t.tmdb_id = i.tmdb_id
+    WHERE i.imdb_id IS NULL
+    UNION ALL
+    SELECT t.title_id, i.n, i.popularity, i.popularity_source FROM incoming i JOIN titles t ON t.tmdb_series_id = i.tmdb_series_id
+    WHERE i.imdb_id IS NULL
+), given AS (
+    SELECT DISTINCT ON (title_id) * FROM found WHERE popularity IS NOT NULL ORDER BY title_id, n DESC
+), told AS (
+    SELECT title_id, g.popularity, g.popularity_source,
+        CASE WHEN g.popularity_source = 'votes' THEN g.popularity ELSE t.votes_popularity END AS votes_popularity,
+        CASE WHEN g.popularity_source = 'tmdb' THEN g.popularity ELSE t.tmdb_popularity END AS tmdb_popularity
+    FROM given g JOIN titles t USING (title_id)
+), changed AS (
+    UPDATE titles t
+    SET votes_popularity = g.votes_popularity, tmdb_popularity = g.tmdb_popularity,
+        popularity = popularity_of(g.popularity, g.popularity_source, t.popularity, t.popularity_source, g.votes_popularity, g.tmdb_popularity),
+        popularity_source = greatest(g.popularity_source, t.popularity_source)
+    FROM told g
+    WHERE t.title_id = g.title_id
+        AND ((t.votes_popularity, t.tmdb_popularity) IS DISTINCT FROM (g.votes_popularity, g.tmdb_popularity)
+            OR g.popularity_source = 'given' AND (t.popularity, t.popularity_source) IS DISTINCT FROM (g.popularity, 'given'))
+    RETURNING t.title_id, t.imdb_id, t.popularity
+)
+INSERT INTO loaded SELECT title_id, imdb_id, popularity, false FROM changed;
+
+-- As the title has it now: it may stand in `loaded` more than once.
+UPDATE title_sites s SET popularity = t.popularity
+FROM loaded l JOIN titles t USING (title_id)
+WHERE NOT l.is_new AND s.title_id = t.title_id AND s.popularity <> t.popularity;
 
 -- A season is as popular as its series.
-UPDATE title_sites s SET popularity = l.popularity
-FROM loaded l JOIN titles p ON p.series_title_id = l.title_id
-WHERE NOT l.is_new AND s.title_id = p.title_id AND s.popularity <> l.popularity;
+UPDATE title_sites s SET popularity = t.popularity
+FROM loaded l JOIN titles t USING (title_id) JOIN titles p ON p.series_title_id = t.title_id
+WHERE NOT l.is_new AND s.title_id = p.title_id AND s.popularity <> t.popularity;
 
 -- Ids on the other sites: by themselves first, as most sources name none, and the planner must know.
 CREATE TEMPORARY TABLE named ON COMMIT DROP AS
