@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Headers, Response
 
     Ask = Callable[[Request], Awaitable[Response]]
 
@@ -288,14 +288,17 @@ class Downloads:
 def expect_parts(crawler: Crawler) -> None:
     """Have a crawl's downloader stop an answer that is more than the part that was asked for, before it comes.
 
-    Some servers ignore Range, and one that heeds it gives the whole of a file that has changed since the last part.
+    Some servers ignore Range, and one that heeds it gives the whole of a file that has changed since the last part. A web page says why there
+    is no file, and comes whole.
     """
     crawler.signals.connect(_stop_whole, signals.headers_received)
 
 
-def _stop_whole(body_length: object, request: Request) -> None:
+def _stop_whole(headers: Headers, body_length: object, request: Request) -> None:
     asked = _RANGE.fullmatch(request.headers.get("Range") or b"")
-    if asked and isinstance(body_length, int) and body_length > int(asked[2]) - int(asked[1]) + 1:
+    if not asked or "Content-Range" in headers or (headers.get("Content-Type") or b"").startswith(b"text/html"):
+        return
+    if isinstance(body_length, int) and body_length > int(asked[2]) - int(asked[1]) + 1:
         raise StopDownload(fail=False)
 
 

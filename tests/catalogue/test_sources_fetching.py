@@ -116,6 +116,15 @@ def test_a_server_that_gives_no_parts_gives_the_whole_file_however_large(
     assert server.paths.count(f"/{BASICS}") == 2  # what tells so is not read to its end
 
 
+def test_a_part_that_is_larger_than_asked_for_is_taken(server: FileServer, tmp_path: Path, database_url: str) -> None:
+    body = server.files[f"/{BASICS}"]
+    given = {"ETag": '"1"', "Content-Range": f"bytes 0-{len(body) - 1}/{len(body)}"}
+    server.replies[f"/{BASICS}"] = lambda _: (206, given, body)
+    finished = import_episodes(server, tmp_path, database_url)
+    assert (finished.code, finished.log) == (0, "")
+    assert server.paths.count(f"/{BASICS}") == 1
+
+
 def test_a_redirect_from_https_to_http_is_not_followed(server: FileServer, tmp_path: Path, database_url: str) -> None:
     moved = f"/moved/{EPISODES}"
     server.files[moved] = server.files[f"/{EPISODES}"]

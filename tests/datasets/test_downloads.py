@@ -5,12 +5,18 @@ import os
 import time
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import Response
+from scrapy import Request, signals
+from scrapy.exceptions import StopDownload
+from scrapy.http import Headers, Response
+from scrapy.signalmanager import SignalManager
+from twisted.python.failure import Failure
+from twisted.web.iweb import UNKNOWN_LENGTH
 
-from moviecrawler.datasets.downloads import DownloadError, Downloads, RangedDownload, forget
+from moviecrawler.datasets.downloads import DownloadError, Downloads, RangedDownload, expect_parts, forget
 
 FILE = bytes(range(256)) * 40
 PART = 1000
@@ -131,6 +137,28 @@ def test_an_answer_of_more_than_a_part_is_stopped_and_the_file_asked_for_anew_or
     with pytest.raises(DownloadError, match="large has 9,000 MB, of which the server gives no parts"):
         large.accept(200, {"content-length": "9000000000"}, b"")
     large.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "length", "headers", "is_stopped"),
+    [
+        ("bytes=0-999", 1_001, {}, True),
+        ("bytes=0-999", 1_000, {}, False),
+        ("bytes=0-999", UNKNOWN_LENGTH, {}, False),
+        ("", 1_001, {}, False),
+        ("bytes=0-999", 1_001, {"Content-Range": "bytes 0-1000/9000"}, False),  # a part, if a larger one
+        ("bytes=0-999", 1_001, {"Content-Type": "text/html; charset=utf-8"}, False),  # by which a block is known
+    ],
+)
+def test_only_files_that_come_whole_are_stopped(
+    asked: str, length: object, headers: dict[str, str], is_stopped: bool
+) -> None:
+    crawler: Any = SimpleNamespace(signals=SignalManager())
+    expect_parts(crawler)
+    request = Request("https://example.org/file", headers={"Range": asked} if asked else {})
+    given = {"headers": Headers(headers), "body_length": length, "request": request, "spider": None}
+    ((_, answer),) = crawler.signals.send_catch_log(signals.headers_received, dont_log=StopDownload, **given)
+    assert isinstance(answer, Failure) is is_stopped
 
 
 def test_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
