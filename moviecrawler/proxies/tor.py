@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import time
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -91,7 +92,7 @@ class TorPool(SessionPool):
         started = self._clock()
         while True:
             try:
-                await asyncio.to_thread(self._check, host, port, self._timeout - (self._clock() - started))
+                await self._check(host, port, self._timeout - (self._clock() - started))
                 break
             except TorError as error:
                 seconds = min(error.retry_seconds, self._timeout)
@@ -118,10 +119,10 @@ class TorPool(SessionPool):
             self.renew(proxy)
         logger.info("Tor has been asked for a new identity, and all circuits are left")
 
-    def _check(self, host: str, port: int, seconds: float) -> None:
-        """Connect to a host once; in a thread. Raises TorError."""
+    async def _check(self, host: str, port: int, seconds: float) -> None:
+        """Connect to a host once. Raises TorError."""
         if self._control:
-            said = _ask_control(self._control, "GETINFO status/bootstrap-phase")
+            said = await asyncio.to_thread(_ask_control, self._control, "GETINFO status/bootstrap-phase")
             progress, summary = found.groups() if (found := _BOOTSTRAP.search(said)) else ("?", said)
             if progress != "100":
                 raise TorError(
@@ -131,12 +132,16 @@ class TorPool(SessionPool):
                 )
         where = f"TOR_TUNNEL {self._tunnel.netloc}"
         try:
-            answer = self._connect(host, port, max(seconds, _RETRY_PAUSE_SECONDS))
+            # Not in a thread: at Ctrl-C, the process would wait for it.
+            async with asyncio.timeout(max(seconds, _RETRY_PAUSE_SECONDS)):
+                answer = await self._connect(host, port)
         except TimeoutError:
             answer = b"HTTP/1.0 504 no answer in time"
         except OSError as error:
+            # asyncio's message is the address, not the reason.
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
             raise TorError(
-                f"nothing listens at {where} ({error.strerror or error}); start Tor with `HTTPTunnelPort {self._tunnel.port}` in "
+                f"nothing listens at {where} ({reason}); start Tor with `HTTPTunnelPort {self._tunnel.port}` in "
                 "its torrc, or correct TOR_TUNNEL",
                 retry_seconds=_STARTING_SECONDS,
             ) from None
@@ -155,18 +160,23 @@ class TorPool(SessionPool):
                 retry_seconds=inf,
             )
 
-    def _connect(self, host: str, port: int, seconds: float) -> bytes:
+    async def _connect(self, host: str, port: int) -> bytes:
         """Return the first line of the tunnel's answer to CONNECT; empty when it hangs up. Raises OSError."""
         authorization = basic_authorization(_USER, new_token()).decode()
         target = f"{host}:{port}"
         head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: {authorization}\r\n\r\n"
-        with socket.create_connection((self._tunnel.hostname, self._tunnel.port), seconds) as connection:
-            try:
-                connection.sendall(head.encode())
-                with connection.makefile("rb") as stream:
-                    return stream.readline(_MAX_LINE_BYTES)
-            except ConnectionError:
-                return b""
+        reader, writer = await asyncio.open_connection(self._tunnel.hostname, self._tunnel.port, limit=_MAX_LINE_BYTES)
+        try:
+            writer.write(head.encode())
+            return await reader.readline()
+        except ConnectionError:
+            return b""
+        except ValueError:
+            return b"a line that is too long"
+        finally:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
 
 
 def _ask_control(address: str, command: str) -> str:

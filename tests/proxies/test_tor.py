@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from moviecrawler.proxies import tor
 from moviecrawler.proxies.tor import TorError, TorPool
 from tests.proxies.tor_fakes import FakeControl, FakeTunnel
 from tests.services.threads import Host
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -142,6 +144,15 @@ async def test_nothing_that_listens_is_named(name: str) -> None:
     said = await refusal(pool(None, None, TOR_TIMEOUT=1, **where).open(SITE))
     assert f"{name} {gone.address}" in said
     assert "Connection refused" in said
+
+
+async def test_crawl_that_is_ended_while_it_connects_waits_for_no_thread() -> None:
+    with FakeTunnel() as tunnel:
+        tunnel.answers = [None]
+        connecting = asyncio.create_task(pool(tunnel).open(SITE))
+        await until(lambda: bool(tunnel.asked))
+        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio")]
+        connecting.cancel()
 
 
 async def test_tor_that_starts_a_little_later_is_waited_for() -> None:
