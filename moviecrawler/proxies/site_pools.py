@@ -172,6 +172,10 @@ def _entries(given: str) -> dict[str, _PoolEntry]:
         reason = re.sub(
             r"Invalid enum value '[^']*'", "the kind is none of datacenter, residential and tor", str(error)
         )
+        if "got `object`" in reason and ".urls[" in reason:
+            reason += (
+                '; put the URL alone in the place of {"url": ..., "weight": ...}, as the proxies of a pool take turns'
+            )
         raise ConfigurationError(f"{where} can't be understood: {reason}; the form is {_POOLS_FORM}") from None
 
 
