@@ -9,6 +9,8 @@ from typing import Literal
 
 from rotating_proxies.expire import exp_backoff
 
+from moviecrawler.proxies.keys import HOUR
+
 MAX_QUARANTINE_SECONDS = 7 * 24 * 3600.0
 """Longest quarantine, whatever Retry-After says."""
 FORGIVEN_AFTER_SECONDS = 24 * 3600.0
@@ -90,7 +92,7 @@ class Health:
         """Create it. `quarantine` is the length of the first quarantine in seconds, `proxies` their number."""
         self._base = quarantine
         self._many = min(3, proxies)
-        self._figures: defaultdict[str, Figures] = defaultdict(Figures)
+        self._figures: dict[int, defaultdict[str, Figures]] = {}  # of this hour since 1970 and the one before
         self._unpublished: defaultdict[str, Figures] = defaultdict(Figures)  # the latest part of them
         self.quarantines: dict[str, Quarantine] = {}
         self._changed: set[str] = set()  # proxies whose quarantine other processes don't know yet
@@ -111,8 +113,8 @@ class Health:
     # --- What is known -------------------------------------------------------------------------------------------------
 
     def figures(self, proxy_id: str) -> Figures:
-        """Return the figures of this process' requests through a proxy."""
-        return self._figures.get(proxy_id) or Figures()
+        """Return the figures of this process' requests through a proxy, in this hour and the one before."""
+        return sum((hour[proxy_id] for hour in self._figures.values()), Figures())
 
     def state(self, proxy_id: str, now: float) -> State:
         """Return whether a proxy may be used."""
@@ -190,7 +192,10 @@ class Health:
         return True
 
     def _count(self, proxy_id: str, more: Figures) -> None:
-        self._figures[proxy_id] += more
+        hour = int(self.now() // HOUR)
+        for old in self._figures.keys() - {hour, hour - 1}:
+            del self._figures[old]
+        self._figures.setdefault(hour, defaultdict(Figures))[proxy_id] += more
         self._unpublished[proxy_id] += more
 
     def _set(self, proxy_id: str, quarantine: Quarantine) -> None:

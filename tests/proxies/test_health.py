@@ -5,8 +5,10 @@ import time
 import pytest
 
 from moviecrawler.proxies.health import FORGIVEN_AFTER_SECONDS, MAX_QUARANTINE_SECONDS, Health
+from moviecrawler.proxies.keys import HOUR
 
 NOW = 1_800_000_000.0
+"""The beginning of an hour."""
 BASE = 1800.0
 PROXY = "datacenter:1"
 PROXIES = [f"datacenter:{n}" for n in range(5)]
@@ -110,6 +112,17 @@ def test_figures_say_how_a_proxy_does(health: Health) -> None:
     figures = health.figures(PROXY)
     assert (figures.successes, figures.bans, figures.failures, figures.latency) == (8, 1, 1, 0.5)
     assert figures.success_share == pytest.approx(10 / 12)
+
+
+def test_figures_are_those_of_this_hour_and_the_one_before(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = NOW
+    monkeypatch.setattr(health, "now", lambda: now)
+    for _ in range(8):
+        health.succeeded(PROXY, 0.5, NOW)
+    for later, share in ((2 * HOUR - 0.001, 10 / 11), (2 * HOUR, 2 / 4), (5 * HOUR, 2 / 3), (0, 2 / 3)):
+        now = NOW + later
+        health.refused(PROXY)
+        assert health.figures(PROXY).success_share == pytest.approx(share)
 
 
 def test_what_could_not_be_published_is_published_again(health: Health) -> None:
