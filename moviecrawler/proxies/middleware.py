@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import redis.exceptions
@@ -80,6 +80,14 @@ class _Attempt:
     route: Route
     number: int
     sent_at: float
+
+
+class _CookieJar(NamedTuple):
+    """The name of a proxy's cookie jar. Shared cookies would show a site that two proxies belong together."""
+
+    proxy: Proxy
+    route: int
+    """The hash of its route: no credentials are in `meta`."""
 
 
 class ProxyMiddleware:
@@ -197,8 +205,7 @@ class ProxyMiddleware:
             request.meta["proxy"] = route.url
             if route.authorization is not None:
                 request.headers[b"Proxy-Authorization"] = route.authorization
-        # Shared cookies would show a site that two proxies belong together.
-        request.meta["cookiejar"] = f"{proxy.id} {hash(route)}"
+        request.meta["cookiejar"] = _CookieJar(proxy, hash(route))
 
     async def _take(self, request: Request) -> Proxy:
         only = request.meta.get("proxy_pool")
@@ -357,8 +364,20 @@ class ProxyMiddleware:
             return True  # it got another one meanwhile
         if not attempt.pool.renew(attempt.proxy):
             return False
+        self._delete_old_cookies()
         self._renewals[attempt.proxy.id] += 1
         return self._renewals[attempt.proxy.id] <= _MAX_RENEWALS
+
+    def _delete_old_cookies(self) -> None:
+        """Delete the cookie jars of routes that were left. Answers that were on their way fill them again, until the next time."""
+        if self.crawler.settings.getbool("COOKIES_ENABLED"):
+            from scrapy.downloadermiddlewares.cookies import CookiesMiddleware  # noqa: PLC0415 - most crawls do without
+
+            cookies = self.crawler.get_downloader_middleware(CookiesMiddleware)
+            jars = cookies.jars if cookies is not None else {}
+            for jar in list(jars):
+                if isinstance(jar, _CookieJar) and hash(self.pools[jar.proxy.pool].route(jar.proxy)) != jar.route:
+                    del jars[jar]
 
     async def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
         if self.health.quarantine(attempt.proxy.id, reason, self.health.now(), least):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.exceptions import DownloadConnectionRefusedError, IgnoreRequest
 from scrapy.http import Response
 
@@ -213,6 +214,24 @@ async def test_a_circuit_that_two_requests_find_refused_is_left_once(tmp_path: P
     assert [one.status for one in answers] == [200, 200]
     first, second = dict.fromkeys(one.authorization for one in chain.sent)
     assert [one.authorization for one in chain.sent] == [first] * 3 + [second] * 2
+
+
+async def test_cookies_of_sessions_that_were_left_are_deleted(tmp_path: Path) -> None:
+    def answer(request: Request) -> Response:
+        if request.url.endswith("late"):  # its session is left while it is on its way
+            for session in home.proxies:
+                home.renew(session)
+        return page(request, 403 if len(chain.sent) % 2 else 200, headers={"Set-Cookie": "owner=1; Path=/"})
+
+    chain = Chain(0, tmp_path, answer, **GATEWAY, COOKIES_ENABLED=True)
+    home = chain.rotating.pools["home"]
+    jars = chain.middleware(CookiesMiddleware).jars
+    jars["another's"].clear()
+    for _ in range(10):
+        await chain.run(URL, f"{URL}?late", URL)
+    assert len({one.authorization for one in chain.sent}) > 20
+    assert "another's" in jars
+    assert len(jars) <= 1 + 2 * 2  # two sessions, and those that late answers have filled again
 
 
 @pytest.mark.parametrize(
