@@ -177,7 +177,7 @@ def _traffic(site: str, stats: dict[str, Any]) -> str:
     pools: dict[str, Counter[str]] = {DIRECT: Counter()}
     for name, count in stats.items():
         if name.startswith(f"identity/{site}/"):
-            pool, what = name.split("/")[2:]
+            pool, what = name.split("/", 3)[2:]
             pools.setdefault(pool, Counter())[what] = count
     # What did not go through a pool of proxies went directly.
     for what, total in (("bytes_in", "downloader/response_bytes"), ("bytes_out", "downloader/request_bytes")):

@@ -211,6 +211,9 @@ def test_dashboard_can_be_loaded() -> None:
         placed |= cells
         if panel["type"] != "row":
             assert panel["datasource"]["uid"] == source
+            # Grafana's schema wants the list, and a reference for each query.
+            assert panel["fieldConfig"]["overrides"] == []
+            assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]) > 0
 
 
 def test_alert_rules_are_whole_and_lead_to_the_runbook() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from moviecrawler.extensions.summary import _traffic
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, crawl
 from tests.services.replica import IDS
@@ -37,6 +38,14 @@ def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
     assert re.fullmatch(r"imdb via direct 0\.\d\d MB in, 0\.\d\d MB out", told["traffic"])
     assert "30 title pages read" in told["time"]
     assert re.fullmatch(r"\d+ titles are due now(, the next one on .* UTC)?", told["next"])
+
+
+def test_traffic_has_the_outcomes_of_each_pool_also_of_an_operators_own_kind_of_refusal() -> None:
+    pool = {"answered": 2, "refused/by country": 1, "bytes_in": 3_000_000, "bytes_out": 20_000}
+    stats = {f"identity/imdb/home/{name}": count for name, count in pool.items()}
+    told = _traffic("imdb", {**stats, "downloader/response_bytes": 4_000_000, "identity/metacritic/home/answered": 9})
+    home = "imdb via home 3.00 MB in, 0.02 MB out (2 answered, 1 refused/by country)"
+    assert told == f"imdb via direct 1.00 MB in, 0.00 MB out; {home}"
 
 
 def test_summary_names_the_reasons_of_failures(replica: ReplicaProcess, tmp_path: Path) -> None:
