@@ -15,7 +15,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from moviecrawler.errors import RejectedError, TooSlowError, TransientStoreError
+from moviecrawler.errors import MovieCrawlerError, RejectedError, TooSlowError, TransientStoreError
 from moviecrawler.pipelines.store import backoff
 
 if TYPE_CHECKING:
@@ -73,7 +73,13 @@ class _Thread:
             try:
                 future.set_result(call())
             except BaseException as error:  # noqa: BLE001 - raised again by who waits for the call
-                future.set_exception(error)
+                if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                    future.set_exception(error)
+                    continue
+                # No future of asyncio takes a StopIteration, and a SystemExit would end the event loop.
+                failure = RuntimeError(f"{type(error).__name__}: {error}")
+                failure.__cause__ = error
+                future.set_exception(failure)
 
 
 class StoreWriter:
@@ -169,7 +175,8 @@ class StoreWriter:
         try:
             await self._thread.call(self._store.open)
         except Exception as error:  # the crawl is running by now: it is spooled for, not broken off
-            raise TransientStoreError(str(error) or type(error).__name__) from error
+            reason = str(error) if isinstance(error, MovieCrawlerError) else f"{type(error).__name__}: {error}"
+            raise TransientStoreError(reason) from error
 
     async def _idle(self) -> float | None:
         try:

@@ -177,8 +177,10 @@ async def test_transient_errors_are_retried_until_they_pass(memory: Faulty, tmp_
     assert len(stored(memory)) == 5
 
 
-@pytest.mark.parametrize("error", [RejectedError("NUL byte"), KeyError("unforeseen")])
-async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [RejectedError("NUL byte"), KeyError("unforeseen"), StopIteration("no row"), SystemExit("a library ends")]
+)
+async def test_a_bad_item_takes_no_other_down(memory: Faulty, tmp_path: Path, error: BaseException) -> None:
     memory.before_write = refusing("tt0000003", error)
 
     async with running(memory, tmp_path) as run:
@@ -439,13 +441,16 @@ async def test_a_store_whose_thread_fails_ends_the_crawl_and_loses_nothing(
     assert run.spool_files()
 
 
-async def test_a_store_that_is_down_at_the_start_is_opened_later(memory: Faulty, tmp_path: Path) -> None:
-    memory.before_open = failing(2, TransientStoreError("not up yet"))
+async def test_a_store_that_is_down_at_the_start_is_opened_later(
+    memory: Faulty, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.before_open = Mock(side_effect=[TransientStoreError("not up yet"), KeyError("unforeseen"), None])
 
     async with running(memory, tmp_path) as run:
         await run.pipeline.process_item(make_movie(1))
         await until(lambda: run.count("durable") == 1)
     assert len(stored(memory)) == 1
+    assert "KeyError: 'unforeseen'" in caplog.text
 
 
 async def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(memory: Faulty, tmp_path: Path) -> None:
