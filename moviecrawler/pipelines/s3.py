@@ -103,8 +103,10 @@ class Bucket:
             # A session of its own, as boto3's default one must not be used by several threads.
             self._client = boto3.session.Session().client("s3", endpoint_url=self._endpoint_url, config=config)
             if self._client.meta.endpoint_url.startswith("https:"):
-                # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time.
-                self._client.meta.config.s3["payload_signing_enabled"] = False
+                # TLS and our checksum keep an upload whole; its SHA-256 too would be a quarter of the archive's time. An endpoint that
+                # asks for it all the same gets it by `payload_signing_enabled` in AWS' file of settings. Which endpoint it is, and
+                # what that file says, is known now.
+                self._client.meta.config.s3.setdefault("payload_signing_enabled", False)
             self._client.head_bucket(Bucket=self._name)
         except (ClientError, BotoCoreError, ValueError) as error:
             if _may_pass(error):
