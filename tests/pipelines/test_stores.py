@@ -119,7 +119,7 @@ def failing(times: int, error: Exception) -> Callable[..., None]:
     return fail
 
 
-def refusing(site_id: str, error: Exception) -> Callable[[Sequence[Record]], None]:
+def refusing(site_id: str, error: BaseException) -> Callable[[Sequence[Record]], None]:
     def refuse(records: Sequence[Record]) -> None:
         if any(record.item.site_id == site_id for record in records):
             raise error
