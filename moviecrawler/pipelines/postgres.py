@@ -113,6 +113,7 @@ _LEFT_UNJOINED = (
     " WHERE (owner = %(owner)s OR since < now() - interval '2 minutes') AND record_id <> ALL (%(but)s) LIMIT %(most)s)"
     " ORDER BY site, site_id FOR NO KEY UPDATE"
 )
+_FORGET_NAMES = "UPDATE titles SET title = NULL WHERE title_id = ANY (%s)"
 _JOINED = "DELETE FROM unjoined WHERE record_id = ANY (%s) AND owner = %s"
 _COPY = "COPY incoming (record_id, title_id, is_new, match_keys, item) FROM STDIN"
 _LOCK_RECORDS = (
@@ -193,16 +194,20 @@ class PostgresStore(Store):
             time_of(record.item)  # which all of them must have
         parts = _each_title_once(record for record in records if isinstance(record.item, Movie))
         stored: dict[int, Stored] = {}
+        reread: set[int] = set()  # new titles of which the batch has a second reading
         try:
             with errors_translated():
                 while parts:
                     written = self._transaction(WRITE_BESIDE_OTHERS, partial(self._write_movies, parts.pop(0)))
                     for record_id, later in written.records.items():
-                        later.is_changed |= record_id in stored and stored[record_id].is_changed
+                        if earlier := stored.get(record_id):
+                            later.is_changed |= earlier.is_changed
+                            if earlier.is_new:
+                                reread.add(later.title_id)
                     stored |= written.records
                     if written.overtaken:
                         parts.insert(0, written.overtaken)
-                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle_misses, records))
+                self._transaction(SETTLE_BESIDE_OTHERS, partial(self._settle_misses, records, reread))
                 changed = [record_id for record_id, record in stored.items() if record.is_changed]
                 self._join([*stored.values(), *self._left_unjoined(changed)])
         except BaseException:
@@ -290,8 +295,10 @@ class PostgresStore(Store):
         overtaken += [record for record_id, record in new.items() if record_id not in written]
         return _Written(written, overtaken)
 
-    def _settle_misses(self, records: Sequence[Record], cursor: Cursor) -> None:
-        """Note which titles of a batch were missed, and which no longer are."""
+    def _settle_misses(self, records: Sequence[Record], reread: Collection[int], cursor: Cursor) -> None:
+        """Note which titles of a batch were missed, and which no longer are; give `reread` ones their latest names when they are joined."""
+        if reread:
+            cursor.execute(_FORGET_NAMES, (list(reread),))
         for part in _each_title_once(record for record in records if isinstance(record.item, Miss)):
             cursor.execute(_WRITE_MISSES, {"misses": f"[{b','.join(record.encoded for record in part).decode()}]"})
         read = [record.item for record in records if isinstance(record.item, Movie) and record.item.source != "list"]
