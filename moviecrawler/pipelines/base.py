@@ -237,7 +237,7 @@ class BatchingPipeline:
         size = len(record.encoded)
         await self._until_room(size)
         if self._has_ended and not self._writer.closing:  # else it is spooled when the spider closes
-            raise RuntimeError(f"{self.store.name}: the store's thread has failed, see the log")
+            raise RuntimeError(f"{self.store.name}: writing has failed, see the log")
         self._hold(record)
         self._writer.put(record)
 
