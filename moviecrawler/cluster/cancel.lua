@@ -7,7 +7,7 @@ if record then
     record.signal = ARGV[2]
     record.cancels = (record.cancels or 0) + 1
     redis.call('HSET', RUNNING, key, cjson.encode(record))
-    redis.call('PUBLISH', ARGV[3], 'cancel\n' .. record.node)
+    redis.call('PUBLISH', ARGV[3], table.concat({'cancel', record.node, key, ARGV[2], record.cancels}, '\n'))
     return 'running'
 end
 local place = redis.call('HGET', PLACES, key)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import msgspec
+import redis
 
 from moviecrawler.cluster.environment import oldest, spider_environment
 from moviecrawler.cluster.jobs import BadEggError, UnknownVersionError, check_name
@@ -43,6 +44,8 @@ _UNFINISHED_SUFFIX = ".new.egg"
 """Suffix of a copy that is being written or checked. It must end in .egg for Python to read it as an egg."""
 _UNPACKED_FACTOR = 10
 """Multiple of `egg_max_mb` that an egg may have when it is unpacked."""
+_TRIES = 20
+"""How often a change of versions is tried while others change them, or while Redis does not answer in time."""
 _UNUSED_COPIES = 20
 """Eggs that a node keeps on its disk unpacked, beside those in use."""
 
@@ -156,8 +159,11 @@ class EggStore:
         self, outdated: Callable[[Sequence[Egg]], Sequence[Egg]], new: Egg | None = None, data: bytes = b""
     ) -> None:
         """Delete the versions that `outdated` chooses of all, and add one, in one step; bytes go with the last version that has them."""
+        tries = iter(range(_TRIES))
 
         def change(pipe: Any) -> None:
+            if next(tries, None) is None:
+                raise redis.exceptions.TimeoutError(f"the versions could not be changed in {_TRIES} tries")
             eggs = self._all(pipe)
             gone = outdated(eggs)
             used = {egg.sha256 for egg in eggs if egg not in gone}
@@ -170,7 +176,7 @@ class EggStore:
                 pipe.set(self._state.keys.egg(new.sha256), data)
                 pipe.hset(self._key, f"{new.project}/{new.version}", msgspec.json.encode(new))
 
-        # It is tried again when another node has changed a version meanwhile.
+        # It is tried again when another node has changed a version meanwhile, and when the connection breaks at the last step.
         self._client.transaction(change, self._key)
 
     # --- On this node's disk ------------------------------------------------------------------------------------------

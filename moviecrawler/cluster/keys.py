@@ -48,7 +48,8 @@ class Keys:
         self.counting = of("dashboard:counting")
         """STRING: the node that has counted last. Expires when the catalogue is to be counted again."""
         self.events = of("events")
-        """Channel: `wake` when there is a job to take; `cancel` and a node's id when its next heartbeat is answered with a cancellation."""
+        """Channel: `wake` when there is a job to take; `cancel`, a node's id, a job's key, a signal and its number, a line each, when that
+        node's next heartbeat is answered with the cancellation. What follows the node's id is for nodes of earlier versions."""
 
     def _of(self, name: str) -> str:
         return f"{{{self._prefix}}}:{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -59,6 +60,8 @@ _LEAVE_SECONDS = 5.0
 """Seconds that killed spiders may take to end when the node ends."""
 _DRAIN_CHECK_SECONDS = 0.05
 """Seconds between two checks whether jobs still run, while the node drains."""
+_PULSES = 12
+"""How often within `hang_seconds` this node notes that it runs."""
 _BEAT_SOON_SECONDS = 0.2
 """Seconds after a change until the next heartbeat reports it."""
 
@@ -103,6 +106,9 @@ class ClusterLauncher(Service):
         self._beat_lock = DeferredLock()
         self._beats = LoopingCall(self.beat)
         self._polls = LoopingCall(self.poller.poll)
+        self._pulses = LoopingCall(self._note_pulse)
+        # By the monotonic clock: the last pulse, and the first one since this node stood still.
+        self._pulsed_at = self._awake_since = -math.inf
         # Separate threads, as a heartbeat must not wait for a slow fetch of an egg.
         self._fetching = Threads("eggs", _FETCH_THREADS)
         self._left = False
@@ -117,6 +123,7 @@ class ClusterLauncher(Service):
         self._fetching.start()
         self._beats.start(self.options.lease_seconds / _BEATS)
         self._polls.start(self.options.poll_interval)
+        self._pulses.start(self.options.hang_seconds / _PULSES)
         for _ in range(self.options.max_proc):
             filling = Deferred.fromCoroutine(self._fill_slot())
             filling.addErrback(lambda failure: journal.failure("A slot takes no more jobs", failure))
@@ -140,6 +147,7 @@ class ClusterLauncher(Service):
                     break
         self._beats.stop()
         self._polls.stop()
+        self._pulses.stop()
         self._left = True
         try:
             await self._beat_lock.run(self.poller.threads.run, self.state.leave, self.poller.node)
@@ -212,6 +220,8 @@ class ClusterLauncher(Service):
         self._beat_soon()
         await process.ended
         last_error = process.last_error
+        if process.report is None and process.traceback and self._stood_still():
+            return "handed_back", "it was paused with its node"
         if process.report is None:
             log = log_path(self.options, job.project, job.spider, job.id)
             if why := process.traceback or last_error:
@@ -292,6 +302,19 @@ class ClusterLauncher(Service):
         if held.process is not None:
             held.process.send(signal)
             reactor.callLater(self.options.cancel_seconds, held.process.send, "KILL")
+
+    # --- Pauses -------------------------------------------------------------------------------------------------------
+
+    def _note_pulse(self) -> None:
+        now = time.monotonic()
+        if now - self._pulsed_at > self.options.hang_seconds / 2:
+            self._awake_since = now
+        self._pulsed_at = now
+
+    def _stood_still(self) -> bool:
+        """Return whether this node was paused within `hang_seconds`, and its spiders with it (`docker pause`, a VM that is stopped)."""
+        self._note_pulse()
+        return time.monotonic() - self._awake_since < self.options.hang_seconds
 
     # --- Heartbeats ---------------------------------------------------------------------------------------------------
 

@@ -118,5 +118,5 @@ class Poller:
     def _on_event(self, event: str) -> None:
         if event == "wake":
             self.poll()
-        elif event == f"cancel\n{self.node}":
+        elif event.startswith(f"cancel\n{self.node}\n"):
             self._beat()

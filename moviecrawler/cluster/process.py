@@ -37,8 +37,8 @@ _MAX_REPORT_BYTES = 64 * 1024
 _MAX_LINE_LENGTH = 2000
 _OUTPUT_SECONDS = 5.0
 """Seconds for which a child process of the spider may keep the output open after the spider's end."""
-_HANG_MARK = b"Timeout ("
-"""How the traceback of `faulthandler` begins."""
+_HANG_MARK = b"\nTimeout ("
+"""How the traceback of `faulthandler` begins, on a line of its own."""
 
 
 class SpiderProcess(ProcessProtocol):
@@ -139,15 +139,16 @@ class SpiderProcess(ProcessProtocol):
             self._closing.cancel()
         value: Any = reason.value
         self.signal, self.exit_code = value.signal, value.exitCode
-        if self._report_text.startswith(_HANG_MARK):
+        report, mark, traceback = (b"\n" + self._report_text).partition(_HANG_MARK)
+        if mark:
             journal.warn(
                 "{job} hangs: its event loop stands still; process {pid} has ended itself, and its traceback follows",
                 job=self.key,
                 pid=self.pid,
             )
-            self.traceback = "\n".join(self._log(self._report_text))
+            self.traceback = "\n".join(self._log(mark.strip() + traceback))
         with suppress(msgspec.DecodeError, RecursionError):
-            self.report = msgspec.json.decode(self._report_text.partition(b"\n")[0], type=Report)
+            self.report = msgspec.json.decode(report.lstrip().partition(b"\n")[0], type=Report)
         self.work = self._memory.work
         self._memory.close()
         how = f"was killed by signal {self.signal}" if self.signal is not None else f"ended with {self.exit_code}"

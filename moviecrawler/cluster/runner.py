@@ -83,7 +83,8 @@ class _Watchdog:
 
     @staticmethod
     def _expect_beat_within(seconds: float) -> None:
-        faulthandler.dump_traceback_later(seconds, exit=True, file=_REPORT)
+        # The last beat may have been just before the loop stood still, or late itself.
+        faulthandler.dump_traceback_later(seconds * (1 + 2 / _BEATS), exit=True, file=_REPORT)
 
 
 def _report(sender: Any) -> None:

@@ -122,6 +122,19 @@ def test_egg_that_is_deployed_while_its_last_version_goes_keeps_its_bytes(
     assert store._read(store.find("toy", "2")) == toy_egg()
 
 
+def test_version_that_can_never_be_changed_is_given_up(store: EggStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where an egg takes longer than a time-out of Redis: redis-py tells that as a conflict, too."""
+    conflicts = iter([redis.exceptions.WatchError] * 50)
+
+    def fail(pipe: redis.client.Pipeline) -> None:
+        pipe.reset()
+        raise next(conflicts)
+
+    monkeypatch.setattr(redis.client.Pipeline, "execute", fail)
+    with pytest.raises(redis.exceptions.TimeoutError, match="could not be changed in 20 tries"):
+        put(store)
+
+
 def test_job_that_starts_while_its_version_is_deployed_anew_gets_the_new_egg(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

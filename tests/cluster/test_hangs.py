@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ import pytest
 
 from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.cluster.eggs import RUNNER
+from moviecrawler.node_memory import DESCRIPTOR, NodeMemory, Work, create_memory
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.cluster.nodes import HANG, Node, alive, cluster, project_egg, toy_egg
@@ -64,7 +68,19 @@ def test_spider_that_hangs_ends_without_a_node(tmp_path: Path) -> None:
     process.stdin.close()  # the node is gone, and no thread gets the interpreter to end the process
     assert process.wait(30) == 1
     text = (tmp_path / "report").read_text()
-    assert re.match(r"Timeout \(0:00:02\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL)
+    assert re.match(r"Timeout \(0:00:02\.\d+\)!\n.*spiders\.py.*, line \d+ in start", text, re.DOTALL)
+
+
+def test_memory_stays_where_deployed_eggs_of_other_versions_look_for_it() -> None:
+    descriptor = create_memory()
+    try:
+        NodeMemory(descriptor).begin(Work("u"))
+        assert os.pread(descriptor, 24, 8) == b'\x0b\0\0\0{"url":"u"}' + bytes(9)
+        NodeMemory(descriptor).forbid(["v"])
+        assert os.pread(descriptor, 9, 4096) == b'\x05\0\0\0["v"]'
+    finally:
+        os.close(descriptor)
+    assert DESCRIPTOR == "SPIDER_HEARTBEAT_FD"
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +121,25 @@ def test_spider_that_hangs_or_does_not_end_is_killed_and_others_are_not(node: No
         assert node.post("cancel.json", project="toy", job=job).json["prevstate"] == "running"
     assert {end["reason"] for end in node.wait_for_end(waiting, stubborn, seconds=30)} == {"cancelled"}
     assert not alive(ignoring)
+
+
+def test_spider_that_is_paused_with_its_node_is_started_again_however_often(node: Node, tmp_path: Path) -> None:
+    assert node.deploy(toy_egg("1", tmp_path), "paused").json["status"] == "ok"
+    job = node.schedule("slow", "paused")
+    pids = [pid_of(tmp_path, "slow")]
+    for _ in range(2):  # more than SCRAPYD_MAX_DEATHS
+        for each in (node.process.pid, pids[-1]):
+            os.kill(each, signal.SIGSTOP)
+        time.sleep(2.5 * float(HASTY["SCRAPYD_HANG_SECONDS"]))
+        # The spider ends before its node goes on.
+        os.kill(pids[-1], signal.SIGCONT)
+        wait_for(lambda: not alive(pids[-1]), 30)
+        os.kill(node.process.pid, signal.SIGCONT)
+        wait_for(lambda: len(list(tmp_path.glob("slow-*"))) > len(pids), 60, lambda: node.log)
+        pids.extend({int(note.name.partition("-")[2]) for note in tmp_path.glob("slow-*")} - {*pids})
+    assert node.post("cancel.json", project="paused", job=job).json["prevstate"] == "running"
+    assert [end["reason"] for end in node.wait_for_end(job)] == ["cancelled"]
+    assert node.log.count(f"paused/{job} handed back: it was paused with its node") == 2
 
 
 def crawl_page_that_hangs(node: Node, replica: ReplicaProcess, jobs: int) -> None:

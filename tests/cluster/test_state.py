@@ -319,7 +319,7 @@ def test_running_job_s_node_is_told_to_ask_for_each_cancellation(
         assert state.cancel("movies", "job1", "KILL") == "running"
         heard = [message["data"] for message in islice(events.listen(), 3)]
         assert events.get_message(timeout=0.1) is None
-    assert heard == [b"wake", b"cancel\na", b"cancel\na"]
+    assert heard == [b"wake", b"cancel\na\nmovies/job1\nTERM\n1", b"cancel\na\nmovies/job1\nKILL\n2"]
     assert state.beat(info("a"), ["movies/job1"]).cancels == [("movies/job1", "KILL", 2)]
 
 
