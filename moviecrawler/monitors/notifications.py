@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from moviecrawler.clock import utc_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moviecrawler.monitors.alarm_store import Alarm
 
+_MOST_CHARACTERS = 1900
+"""Of a message to chat programs. Discord refuses more than 2,000, Telegram more than 4,096."""
 _WORDS = {"opened": "Alarm", "reminder": "Alarm still stands", "recovered": "Recovered, and no longer true"}
 
 
@@ -63,3 +67,20 @@ class Notification:
             f"{self.message}\n\nStands since {utc_text(self.alarm.since)}; sent by {self.node} at {utc_text(self.at)}.\n"
         )
         return mail
+
+
+def chat_message(notifications: Sequence[Notification]) -> str:
+    """Return one message about all, no longer than chat programs take: what to do first once for all alarms alike."""
+    lines: list[str] = []
+    steps: set[str] = set()
+    room = _MOST_CHARACTERS
+    for number, one in enumerate(notifications):
+        line = one.text if one.alarm.todo in steps else one.message
+        if lines and len(line) > room:
+            lines.append(f"{len(notifications) - number} more: see `scrapy alarms`")
+            break
+        lines.append(line[:room])
+        room -= len(line) + 1
+        if one.status != "recovered":
+            steps.add(one.alarm.todo)
+    return "\n".join(lines)

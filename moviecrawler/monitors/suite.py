@@ -14,6 +14,7 @@ from spidermon import Monitor, MonitorSuite, settings
 from spidermon.runners import MonitorRunner
 
 from moviecrawler.monitors.actions import DeliveryError
+from moviecrawler.monitors.notifications import chat_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def notify(
             AlarmSuite(monitors_finished_actions=left),
             verdicts=verdicts,
             notifications=notifications,
-            text="\n".join(one.message for one in notifications),
+            text=chat_message(notifications),
             stats=dict(crawler.stats.get_stats()) if crawler.stats is not None else {},
             crawler=crawler,
             spider=crawler.spider,

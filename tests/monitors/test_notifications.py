@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -22,7 +23,7 @@ from moviecrawler.errors import ConfigurationError
 from moviecrawler.monitors import actions, suite
 from moviecrawler.monitors.alarm_store import Alarm
 from moviecrawler.monitors.checks import Verdict
-from moviecrawler.monitors.notifications import Notification
+from moviecrawler.monitors.notifications import Notification, chat_message
 from moviecrawler.monitors.receivers import MailServer as MailServerSetting
 from moviecrawler.monitors.receivers import read_receivers
 from moviecrawler.monitors.suite import AlarmSuite, notify
@@ -110,6 +111,18 @@ def test_slack_telegram_and_discord_get_the_text(monkeypatch: pytest.MonkeyPatch
     assert "README.md%0ARecovered" in telegram
     assert "refused%5C_us" in telegram  # Markdown, escaped, both messages in one
     assert json.loads(sent["/discord"])["content"].startswith("Alarm: blocks/imdb: imdb refused_us. Wait;")
+
+
+@pytest.mark.parametrize("fields", [3, 40])
+def test_message_about_many_fields_is_one_that_chat_programs_take(fields: int) -> None:
+    text = "48 of the latest 50 pages that should have a place for it are silent of it, such as tt0111161 (https://www.imdb.com/title/tt0111161/)"
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    alarms = [replace(ALARM, name=f"coverage/imdb/f{n}", kind="coverage", text=text) for n in range(fields)]
+    message = chat_message([Notification(status="opened", alarm=alarm, at=at, node="node7") for alarm in alarms])
+    assert len(message) <= 2000  # characters that Discord takes
+    assert message.count("imdb_title.py") == 1
+    named = message.count("coverage/imdb/f")
+    assert named == fields or message.endswith(f"\n{fields - named} more: see `scrapy alarms`")
 
 
 @pytest.mark.filterwarnings("ignore:sentry_sdk.configure_scope is deprecated:DeprecationWarning")
