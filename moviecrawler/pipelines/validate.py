@@ -91,6 +91,8 @@ _NAMER = re.compile("[a-z_]{1,30}")
 _MOST_IDS = 100
 """External ids of a title."""
 _OUTCOMES = get_args(get_type_hints(Miss)["outcome"])
+_KINDS, _SOURCES, _ROLES = get_args(TitleKind), get_args(Source), get_args(Role)
+_OFFER_KINDS, _RELATIONS, _AMOUNT_KINDS = get_args(OfferKind), get_args(Relation), get_args(AmountKind)
 
 
 class ValidatePipeline:
@@ -185,8 +187,8 @@ def check_miss(miss: Miss) -> None:
 def check_movie(movie: Movie) -> None:
     """Raise InvalidItemError for the first field that no title can have: its name, the value, and what would be right."""
     _check_identity(movie)
-    check_choice("kind", movie.kind, get_args(TitleKind))
-    check_choice("source", movie.source, get_args(Source))
+    check_choice("kind", movie.kind, _KINDS)
+    check_choice("source", movie.source, _SOURCES)
     check_text("title", movie.title)
     for name in PLAIN_TEXTS:
         check_given(name, getattr(movie, name))
@@ -268,7 +270,7 @@ def _check_time(field: str, when: object) -> None:
 def _check_credits(credits_: list[Credit]) -> None:
     taken: set[tuple[Role, int]] = set()
     for credit in credits_:
-        check_choice("credits", credit.role, get_args(Role))
+        check_choice("credits", credit.role, _ROLES)
         if credit.name is not None or credit.person_id is None:
             check_text("credits", credit.name)
         check_integer("credits", credit.position, 1, _MOST)
@@ -307,7 +309,7 @@ def _check_score_facts(score: Score) -> None:
 
 def _check_offers(offers: list[Offer]) -> None:
     for offer in offers:
-        check_choice("offers", offer.kind, get_args(OfferKind))
+        check_choice("offers", offer.kind, _OFFER_KINDS)
         check_text("offers", offer.provider, _LONGEST_OF_OFFER)
         texts = (offer.country, offer.currency, offer.quality, offer.source)
         check_given("offers", *texts, most=_LONGEST_OF_OFFER)
@@ -333,7 +335,7 @@ def _check_awards(awards: list[Award]) -> None:
 
 def _check_related(titles: list[RelatedTitle], site: Site) -> None:
     for title in titles:
-        check_choice("related", title.relation, get_args(Relation))
+        check_choice("related", title.relation, _RELATIONS)
         for text in (title.site_id, title.title):
             check_text("related", text)
         if not _is_id(site, title.site_id):
@@ -355,7 +357,7 @@ def _check_external_ids(ids: object) -> None:
 
 def _check_amounts(amounts: list[Amount]) -> None:
     for amount in amounts:
-        check_choice("amounts", amount.kind, get_args(AmountKind))
+        check_choice("amounts", amount.kind, _AMOUNT_KINDS)
         check_integer("amounts", amount.value, 1, _MOST_MONEY)
         check_text("amounts", amount.currency)
         if not _CURRENCY.fullmatch(amount.currency):
