@@ -6,7 +6,7 @@ import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
-_CREDENTIALS = re.compile(r"//[^\s\"']*@")
+_CREDENTIALS = re.compile(r"\\?/\\?/[^\s\"']*@")
 _BREAKS = re.compile(r"[\t\r\n]+")
 
 
