@@ -46,8 +46,10 @@ def know(database_url: str, titles: int, popularity: float = 50.0) -> None:
 
 
 def fetch_due(site: str, *arguments: str, data: Path, replica: ReplicaProcess, **settings: str) -> Finished:
-    """Run a spider on what is due."""
-    finished = scrapy(*crawl_command(site, "lane=due"), *arguments, data=data, replica=replica, **settings)
+    """Run a spider on what is due, patiently: a page that a busy machine answers late is asked for once."""
+    finished = scrapy(
+        *crawl_command(site, "lane=due", DOWNLOAD_TIMEOUT="60"), *arguments, data=data, replica=replica, **settings
+    )
     assert "Traceback" not in finished.log, finished.log
     return finished
 
