@@ -81,13 +81,17 @@ def id_in(url: str | None) -> str | None:
     'tv/the-lighthouse/season-2'
     >>> id_in("/tv/the-lighthouse/critic-reviews/?season=season-2")
     'tv/the-lighthouse/season-2'
+    >>> id_in("/tv/the-lighthouse/?season=season-0")
+    'tv/the-lighthouse/specials'
     """
     parts = urlsplit(url) if url else None
     found = _ID.match(parts.path) if parts else None
     if parts is None or found is None:
         return None
     season = _SEASON_IN_QUERY.search(parts.query)
-    return f"{found['id']}/{season[1]}" if season and _SERIES.fullmatch(found["id"]) else found["id"]
+    site_id = f"{found['id']}/{season[1]}" if season and _SERIES.fullmatch(found["id"]) else found["id"]
+    is_part = part_of_series("metacritic", site_id) is not None
+    return id_in_url("metacritic", site_id) if is_part else site_id
 
 
 def new_movie(site_id: str, title: str) -> Movie:

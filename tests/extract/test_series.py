@@ -56,6 +56,28 @@ def test_series_page_states_of_its_seasons_what_it_shows_and_no_absence(case: st
     assert [row["silent"] for row in printed] == [season.silent for season in page.seasons]
 
 
+@pytest.mark.parametrize(
+    ("case", "spelt", "other"),
+    [
+        ("rottentomatoes/2026-season", "/s05", "/s5"),
+        ("metacritic/nuxt3-season", "/season-2", "/season-02"),
+        ("metacritic/nuxt3-series-seasons", "/specials", "/season-0"),
+    ],
+)
+def test_a_season_whose_page_spells_its_number_in_another_way_has_the_same_id(
+    case: str, spelt: str, other: str
+) -> None:
+    body, url = body_of(case), url_of(case) or ""
+    assert spelt.encode() in body
+    page = read_page(body.replace(spelt.encode(), other.encode()), url.replace(spelt, other))
+    usual = read_page(body, url)
+    for movie, same in zip([page.movie, *page.seasons], [usual.movie, *usual.seasons], strict=True):
+        assert movie is not None
+        assert same is not None
+        check_movie(movie)
+        assert (movie.site_id, movie.url, movie.series_id) == (same.site_id, same.url, same.series_id)
+
+
 @pytest.mark.parametrize(("case", "site_id"), PARTS.items())
 def test_season_and_episode_are_never_their_series_nor_each_other(case: str, site_id: str) -> None:
     body, url = body_of(case), url_of(case) or ""
