@@ -197,6 +197,7 @@ def test_a_store_without_its_setting_is_not_used(pipeline: type[BatchingPipeline
             {"METACRITIC_URL": "http://127.0.0.1:8000", "METACRITIC_API_URL": "https://backend.metacritic.com"},
             Budget(per_second=0.5, per_day=600),
         ),
+        ("imdb", {"IMDB_URL": "https://m.imdb.com"}, Budget(per_second=0.5, per_day=30_000)),
         ("rottentomatoes", {"ROTTENTOMATOES_URL": "http://localhost"}, Budget(per_second=50)),
     ],
 )

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from moviecrawler.items import Site
 
 _LIVE = {
-    urlsplit(host.live).hostname: {"per_second": profile.per_second, "per_day": profile.per_day}
+    host: {"per_second": profile.per_second, "per_day": profile.per_day}
     for profile in SITES.values()
-    for host in profile.hosts
-    if not host.has_files
+    for host in (*(urlsplit(host.live).hostname for host in profile.hosts if not host.has_files), *profile.aliases)
 }
 """What all nodes together ask of a live site at most; SITE_BUDGETS adds hosts and replaces these."""
 
