@@ -367,7 +367,8 @@ class PostgresStore(Store):
         return True
 
     def _end_joining(self, records: Sequence[Stored], cursor: Cursor) -> None:
-        cursor.execute(_JOINED, ([record.record_id for record in records], self._owner))
+        # One whose keys are as before may be one that an earlier try has stored and not compared.
+        cursor.execute(_JOINED, ([record.record_id for record in records if record.is_changed], self._owner))
 
 
 def read_scoreboard(url: str, limit: int | None = None, kind: TitleKind | None = None) -> list[ScoreboardRow]:

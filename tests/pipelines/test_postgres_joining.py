@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -260,6 +261,28 @@ def test_what_a_process_could_not_compare_is_compared_later(
             store_movies(other, make_movie(8, title="A Third"))
     assert titles(database_url) == ([2] if same else [1, 1, 2])
     assert execute(database_url, "SELECT count(*) FROM unjoined") == [(0,)]
+
+
+def test_titles_whose_comparing_failed_are_compared_by_later_tries_however_many_they_are(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beyond what is taken up beside one batch were told compared, as their batch had nothing new any more."""
+    monkeypatch.setattr(postgres, "_MAX_UNJOINED", 1)
+    names = [f"The {word} Lamp" for word in ("Red", "Green", "Blue", "Black")]
+    movies = [on_metacritic(n, name) for n, name in enumerate(names)]
+    with closing(PostgresStore(database_url)) as store:
+        store.open()
+        store_movies(store, *(make_movie(n, title=name) for n, name in enumerate(names)))
+        with monkeypatch.context() as patched:
+            patched.setattr(postgres, "plan_titles", Mock(side_effect=ConnectionError("killed")))
+            with pytest.raises(ConnectionError):
+                store_movies(store, *movies)
+        store_movies(store, *movies)
+        assert execute(database_url, "SELECT count(*) FROM unjoined") == [(3,)]
+        for _ in range(3):
+            store._next_look = 0.0
+            store_movies(store, movies[0])
+    assert titles(database_url) == [2, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
