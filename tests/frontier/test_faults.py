@@ -17,7 +17,7 @@ from moviecrawler.items import Movie
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import change, counts
-from tests.frontier.workers import Workers, WorkersOf, workers_on
+from tests.frontier.workers import SURE, Workers, WorkersOf, workers_on
 from tests.services.mongo import mongo_movies
 from tests.services.postgres import postgres_movies
 from tests.services.redis import RedisServer
@@ -103,6 +103,7 @@ def test_killed_workers_lose_no_title_and_double_none(
             replica=replica,
             redis_url=own_redis.url,
             environment={name: os.environ[name] for name in CREDENTIALS},
+            FRONTIER_LEASE="8",  # long enough that no worker is taken for dead that is only slow
             FRONTIER_DELIVERIES=str(2 * kills),  # a title that every kill hits is not to blame for any
             **stores,
         ) as workers,
@@ -194,9 +195,9 @@ def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer
 ) -> None:
     change(replica, latency=30_000)
-    with workers_of("imdb", ALL, DOWNLOAD_TIMEOUT="60", ROBOTSTXT_OBEY="0", FRONTIER_LEASE="60") as workers:
+    with workers_of("imdb", ALL, DOWNLOAD_TIMEOUT="60", ROBOTSTXT_OBEY="0", **SURE) as workers:
         workers.start()
-        wait_for(lambda: counts(replica)["requests"] > 0)
+        wait_for(lambda: counts(replica)["requests"] > 0 and state(own_redis, "total") == TITLES)
         began = time.monotonic()
         workers.signal(signal.SIGTERM)
         assert workers.wait() == [1], workers.log
@@ -209,7 +210,7 @@ def test_terminated_worker_is_gone_within_10_seconds_however_slow_the_site_is(
 def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     workers_of: WorkersOf, replica: ReplicaProcess, own_redis: RedisServer, tmp_path: Path
 ) -> None:
-    with workers_of("imdb", ALL, **SLOWLY) as workers:
+    with workers_of("imdb", ALL, **SLOWLY, **SURE) as workers:
         workers.start()
         wait_for(partial(have_been_fetched, replica, TITLES // 4))
         began = time.monotonic()
@@ -222,7 +223,7 @@ def test_terminated_and_recycled_workers_hand_back_what_they_have_not_done(
     change(replica, latency=0)
     for name, most in (("recycled", 10), ("last", 0)):
         (tmp_path / name).mkdir()
-        with workers_of("imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most)) as others:
+        with workers_of("imdb", ALL, data=tmp_path / name, FRONTIER_MAX_PAGES=str(most), **SURE) as others:
             others.start()
             assert others.wait() == [0], others.log
             assert len(others.movies) == (most or TITLES - done - 10)

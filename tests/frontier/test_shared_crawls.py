@@ -21,7 +21,7 @@ from moviecrawler.pipelines.spool import Spool
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.crawling import Finished, change, counts, reset, scrapy
-from tests.frontier.workers import WorkersOf, workers_on
+from tests.frontier.workers import SURE, WorkersOf, workers_on
 from tests.replica.truth import truth
 from tests.services.replica import CATALOGUE, IDS, TITLES
 from tests.waiting import wait_for
@@ -37,7 +37,7 @@ PER_SECOND = 50
 def test_workers_together_store_the_site_and_ask_for_no_page_twice(
     workers_of: WorkersOf, spider: str, replica: ReplicaProcess
 ) -> None:
-    with workers_of(spider, *EVERYTHING[spider]) as workers:
+    with workers_of(spider, *EVERYTHING[spider], **SURE) as workers:
         workers.start(2)
         assert workers.wait() == [0, 0], workers.log
         movies = workers.movies
@@ -179,8 +179,8 @@ def test_refusal_stops_all_workers_and_what_is_queued_is_stored_once_the_site_an
 ) -> None:
     change(replica, latency=100, rate_limit=10)
     with (
-        workers_of("metacritic", "list=new", FRONTIER_PATIENCE="2") as workers,
-        workers_of("metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000") as patient,
+        workers_of("metacritic", "list=new", FRONTIER_PATIENCE="2", **SURE) as workers,
+        workers_of("metacritic", "list=new", data=tmp_path / "patient", FRONTIER_PATIENCE="90000", **SURE) as patient,
     ):
         patient.data.mkdir()
         workers.start(2)

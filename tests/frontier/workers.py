@@ -24,7 +24,9 @@ QUICK = {
     "LOG_LEVEL": "INFO",
     "LOGSTATS_INTERVAL": "0",
 }
-"""Settings with which a worker that died is soon replaced."""
+"""Settings with which a worker that died is soon replaced. On a busy machine, so is one that is only slow."""
+SURE: dict[str, Any] = {"FRONTIER_LEASE": "60"}
+"""For workers of which none dies, where each page is to be asked for once."""
 LONGEST = 120.0
 """Seconds that workers may take to end."""
 
