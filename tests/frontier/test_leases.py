@@ -111,6 +111,19 @@ def test_request_is_done_when_its_page_is_in_the_archive_too(crawl: Crawl) -> No
     assert not crawl.settlement._items
 
 
+def test_a_page_in_the_archive_is_no_answer_to_what_was_asked(crawl: Crawl) -> None:
+    request = crawl.take()
+    page = RawPage(
+        site="imdb", site_id="tt1", url="u", status=200, fetched_at=NOW, archive_id="urn:uuid:1", record=b"WARC"
+    )
+    crawl.send(page_archived, item=page, response=Response(request.url, request=request))
+    crawl.settled(page, "archive")
+    crawl.tracker.ended(request)
+    assert crawl.ends == []
+    crawl.tracker.give_up()
+    assert crawl.ends == [("a", "dead")]
+
+
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize(("outcome", "how"), [("durable", "done"), ("spooled", "back"), ("rejected", "failed")])
 def test_what_stores_say_decides(crawl: Crawl, outcome: str, how: str, early: bool) -> None:
