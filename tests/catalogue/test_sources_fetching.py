@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from moviecrawler.catalogue.episodes_import import ImdbEpisodes
 from moviecrawler.catalogue.imdb_import import BASICS, EPISODES, RATINGS
 from moviecrawler.catalogue.tmdb_import import TmdbExport
 from tests.catalogue.files import Asked, FileServer, Reply, fetched
@@ -133,6 +134,12 @@ def test_a_redirect_from_https_to_http_is_not_followed(server: FileServer, tmp_p
         finished = import_episodes(front, tmp_path, database_url)
     assert (finished.code, "127.0.0.1 is asked by https only" in finished.log) == (1, True), finished.log
     assert server.paths == [f"/{EPISODES}"]
+
+
+def test_the_url_of_a_folder_may_end_with_a_slash(server: FileServer, tmp_path: Path) -> None:
+    server.files = {f"/folder{path}": body for path, body in server.files.items()}
+    source = fetched(ImdbEpisodes(f"{server.url}/folder/", tmp_path))
+    assert next(iter(source.rows())) == ("places", ("tt0000002", "tt0000001", 1, 1))
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
