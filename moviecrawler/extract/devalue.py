@@ -36,8 +36,8 @@ class Devalue:
     """A flattened value, of which only what is asked for is built.
 
     What is built costs at most one visit of each element: shared values are shared objects, cycles are cycles. But who
-    reads them visits a shared one each time: how large the whole would be if nothing were shared has a bound. Sets are lists, Dates are
-    texts, undefined and holes are None. What has no JSON behind it, such as a Map or a BigInt, is refused: titles come from JSON.
+    reads them visits a shared one each time: how large the whole would be if nothing were shared has a bound. Sets are lists,
+    Dates and URLs are texts, undefined and holes are None. What is nowhere near a title, such as a Map or a BigInt, is refused.
     """
 
     def __init__(self, elements: list[Any]) -> None:
@@ -167,7 +167,10 @@ class Devalue:
             built = self._build(_operand(element), depth + 1)
         elif kind in _EMPTY_REFS:
             built = _empty_ref(self._build(_operand(element), depth + 1))
-        elif kind in {"Date", "Object"}:
+        elif kind == "null":  # an object without a prototype: its names stand among the references
+            members = zip(element[1::2], element[2::2], strict=False)
+            built = {_checked_name(name): self._build(member, depth + 1) for name, member in members}
+        elif kind in {"Date", "Object", "URL"}:
             built = _scalar(_operand(element))
         else:
             raise ShapeError("__NUXT_DATA__", f"{kind!r} is no known type")
@@ -189,6 +192,12 @@ def _checked(reference: Any) -> int:
     if type(reference) is not int or reference < _LEAST:
         raise ShapeError("__NUXT_DATA__", f"{reference!r:.40} is no reference")
     return reference
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ShapeError("__NUXT_DATA__", f"{name!r:.40} is no name")
+    return name
 
 
 def _scalar(value: Any) -> Any:

@@ -66,6 +66,8 @@ def test_script_text_is_decoded(value: Any) -> None:
         pytest.param([["Set"]], [], id="empty Set"),
         pytest.param([["Set", 1, 2, 1], "a", "b"], ["a", "b", "a"], id="Set"),
         pytest.param([["Object", "boxed"]], "boxed", id="boxed"),
+        pytest.param([["URL", "https://example.com/"]], "https://example.com/", id="URL"),
+        pytest.param([["null", "name", 1], 7], {"name": 7}, id="object without a prototype"),
         pytest.param([[-1, -2, 1], 7], [None, None, 7], id="undefined and a hole"),
         pytest.param([[-4, -5, -6]], [math.inf, -math.inf, 0.0], id="numbers that JSON has not"),
     ],
@@ -123,7 +125,8 @@ def test_missing_step_is_none(path: tuple[str | int, ...]) -> None:
         pytest.param([["Ref"]], id="wrapper of nothing"),
         pytest.param([["Date", {"a": 0}]], id="Date of an object"),
         pytest.param([["EmptyRef", 1], 7], id="EmptyRef of a number"),
-        *(pytest.param([[kind, 1], 7], id=kind) for kind in ("Map", "BigInt", "RegExp", "Uint8Array", "null", "URL")),
+        *(pytest.param([[kind, 1], 7], id=kind) for kind in ("Map", "BigInt", "RegExp", "Uint8Array")),
+        pytest.param([["null", [], 1], 7], id="list for a name"),
         pytest.param([[i + 1] for i in range(5000)] + [7], id="nested too deep"),
     ],
 )
