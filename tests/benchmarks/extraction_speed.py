@@ -25,9 +25,10 @@ from moviecrawler.extract import imdb
 from moviecrawler.replica.movies import Catalogue
 from moviecrawler.replica.process import ReplicaProcess
 from tests.benchmarks.harness import table
+from tests.shared import PAGES
 
 ROUNDS = 7
-SAVED_PAGES = Path(__file__).parents[2].parent / "shared" / "pages" / "imdb" / "title"
+SAVED_PAGES = PAGES / "imdb" / "title"
 
 
 def with_parsel(body: bytes) -> object:

@@ -26,8 +26,9 @@ from zlib import crc32
 from moviecrawler.catalogue.forms import Title, prepare
 from moviecrawler.catalogue.linking import Linked, link
 from moviecrawler.catalogue.rows import TitleFacts
+from tests.shared import SHARED
 
-FOLDER = Path(__file__).parents[3] / "shared" / "matching"
+FOLDER = SHARED / "matching"
 SITES = {"rt2020": "rottentomatoes", "mc2015": "metacritic"}
 GROUPS = {"pop": "Rotten Tomatoes, namesakes", "id": "Rotten Tomatoes, by id", "mc": "Metacritic"}
 COLUMNS = ("none", "mixed", "both")
@@ -35,6 +36,13 @@ KNOWN = 1_000
 ASKED = {"none": (99.9, 96.0), "mixed": (99.97, 98.5), "both": (99.97, 99.0)}
 
 Row = dict[str, str]
+
+
+class Figures(NamedTuple):
+    """Percent."""
+
+    precision: float
+    recall: float
 
 
 class Data(NamedTuple):
@@ -121,7 +129,9 @@ def negative(record: Title, title: Title) -> str:
     )
 
 
-def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quick: bool) -> None:
+def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quick: bool) -> dict[str, Figures]:
+    """Print what is found, and return it by group of records."""
+    figures: dict[str, Figures] = {}
     titles = titles_of(data, column)
     by_id = {title.imdb_id: title for title in titles}
     for name in SITES:
@@ -142,6 +152,7 @@ def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quic
         for group, count in sorted(counts.items(), reverse=True):
             right = count["accepted"] - count["wrong"]
             precision, recall = 100 * right / max(count["accepted"], 1), 100 * right / count["known"]
+            figures[group] = Figures(precision, recall)
             print(
                 f"{column:6} {GROUPS[group]:28} {count['known']:5} known  precision {precision:7.3f} %"
                 f"  recall {recall:6.2f} %  review {count['review']:4}  refused {count['refused']:4}"
@@ -149,6 +160,7 @@ def measure(data: Data, column: str, part: int | None, *, tell_wrong: bool, quic
             )
         if not quick:
             without_truth(rows, records, titles, by_id, part, tell_wrong=tell_wrong)
+    return figures
 
 
 def without_truth(

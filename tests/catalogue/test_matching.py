@@ -114,6 +114,7 @@ OTHER: dict[str, tuple[Movie, Movie]] = {
     "sequel without number": (ours(director=LEVIN), theirs("Salt Harbour 2", 2002, LEVIN)),
     "sequel by part": (ours("Harbour"), theirs("Harbour: Part Two")),
     "sequel by subtitle": (ours("Brewick", director=LEVIN), tomatoes("Brewick: The Return", 2002, LEVIN)),
+    "spin-off": (ours("Brewick", director=LEVIN), tomatoes("Brewick: Origins", director=QUARRIE)),
     "two subtitles": (ours("Brewick: The Lamp"), theirs("Brewick: The Storm")),
     "short words": (ours("Lamp"), theirs("Limp")),
     "series": (ours(), theirs(kind="series")),

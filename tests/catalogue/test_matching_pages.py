@@ -11,7 +11,7 @@ import pytest
 
 from moviecrawler.catalogue import lanes, people, slugs, tmdb_import
 from moviecrawler.catalogue import normalise as normalise_module
-from moviecrawler.catalogue.matching import join, verify
+from moviecrawler.catalogue.matching import join, match, verify
 from moviecrawler.catalogue.normalise import similar, sound
 from moviecrawler.catalogue.rows import IdSource, TitleFacts
 from moviecrawler.catalogue.slugs import slug_key, title_slug_keys
@@ -70,6 +70,12 @@ def test_where_the_id_came_from_is_among_the_reasons() -> None:
     assert verify(WANTED, page(runtime_minutes=61), None).reasons[-1] == "but runtimes of 104 and 61 min"
     refused = verify(WANTED, page(imdb_id="tt0000008"), None)
     assert (refused.score, refused.reasons) == (0, ["but IMDb ids tt0000007 and tt0000008"])
+
+
+def test_a_stored_record_is_judged_as_a_title_that_is_looked_for() -> None:
+    film = page(director="Mara Levin", site="imdb", site_id="tt0000007", runtime_minutes=104)
+    for found in (page(), page(year=1961), page("Havn av salt"), page(director="Ines Quarrie", runtime_minutes=61)):
+        assert match(film, found) == verify(WANTED, found, None)
 
 
 def test_a_further_title_is_as_good_as_a_title_of_the_same_year() -> None:

@@ -6,7 +6,6 @@ import functools
 import gzip
 import os
 import threading
-import time
 import uuid
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -39,8 +38,6 @@ class S3Server:
     def __init__(self) -> None:
         self.failures = 0
         """Requests from now on that are answered with 503."""
-        self.latency = 0.0
-        """Seconds that each answer waits."""
         self.requests: list[str] = []
         """Method and path of each request."""
         self._app = DomainDispatcherApplication(create_backend_app)
@@ -63,7 +60,6 @@ class S3Server:
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
-        time.sleep(self.latency)
         if self.failures > 0:
             self.failures -= 1
             # Else what is left of the request would be taken for the next one.

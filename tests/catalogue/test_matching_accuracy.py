@@ -1,0 +1,17 @@
+"""The matcher is as often right on real records as the README of the catalogue says; `test_matching.py` has its single cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmarks.matching_accuracy import ASKED, FOLDER, measure, read
+
+
+@pytest.mark.long
+@pytest.mark.shared("matching")
+def test_hardly_any_record_of_two_sites_is_taken_for_another_title_and_few_are_missed() -> None:
+    found = measure(read(FOLDER), "none", None, tell_wrong=True, quick=True)
+    assert found.keys() == {"pop", "id", "mc"}
+    for group, (precision, recall) in found.items():
+        assert precision >= ASKED["none"][0], group
+        assert recall >= ASKED["none"][1], group
