@@ -24,18 +24,12 @@ CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, event TEXT NOT NU
 """
 _FROM_TABLES = """
 INSERT OR IGNORE INTO hashes SELECT '{alarms}:open', name, CAST(alarm AS TEXT), NULL FROM alarms;
-INSERT OR IGNORE INTO hashes SELECT
-    '{alarms}:places:' || site, category || '/' || field, pages || ' ' || silent || ' ' || absent, NULL FROM places;
-INSERT OR IGNORE INTO hashes SELECT '{alarms}:latest:' || site, field, signs, NULL FROM latest;
-INSERT OR IGNORE INTO hashes SELECT '{alarms}:examples:' || site, field, json_array(site_id, url), NULL FROM examples;
 INSERT OR IGNORE INTO hashes SELECT '{alarms}:coverage:' || site || ':' || day, field, present, NULL FROM coverage;
 INSERT OR IGNORE INTO hashes
-    SELECT '{alarms}:coverage:' || site || ':' || day, 'silent ' || field, silent, NULL FROM coverage WHERE silent > 0;
-INSERT OR IGNORE INTO hashes
     SELECT '{alarms}:coverage:' || site || ':' || day, 'pages', max(pages), NULL FROM coverage GROUP BY site, day;
-DROP TABLE alarms; DROP TABLE places; DROP TABLE latest; DROP TABLE examples; DROP TABLE coverage
+DROP TABLE alarms; DROP TABLE levels; DROP TABLE coverage
 """
-"""Converts a file of version 0.1, which had a table for each kind of hash."""
+"""Converts a file from before 22 November 2026. It had tables of alarms and counts, and shares of fields (`levels`), which nothing reads."""
 
 
 class SqliteHashes:

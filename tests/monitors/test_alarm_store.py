@@ -190,7 +190,7 @@ def test_accepting_ends_the_alarm_and_learns_the_field_anew(store: AlarmStore) -
 # --- Where it is kept -------------------------------------------------------------------------------------------------
 
 
-def test_file_of_the_version_before_is_read(tmp_path: Path) -> None:
+def test_file_of_a_former_form_is_read(tmp_path: Path) -> None:
     alarm = b'{"name":"blocks/imdb","kind":"blocks","site":"imdb","text":"no","since":1.0,"seen_at":2.0,"told_at":2.0}'
     event = b'{"at":1.0,"what":"opened","alarm":' + alarm + b"}"
     with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
@@ -198,14 +198,10 @@ def test_file_of_the_version_before_is_read(tmp_path: Path) -> None:
             """
             CREATE TABLE alarms (name TEXT PRIMARY KEY, alarm BLOB NOT NULL) WITHOUT ROWID;
             CREATE TABLE events (number INTEGER PRIMARY KEY, event BLOB NOT NULL);
-            CREATE TABLE places (site, category, field, pages REAL, silent REAL, absent REAL);
-            CREATE TABLE latest (site, field, signs);
-            CREATE TABLE examples (site, field, site_id, url);
-            CREATE TABLE coverage (site, day, field, pages INTEGER, present INTEGER, silent INTEGER);
-            INSERT INTO places VALUES ('imdb', 'title|movie|released', 'year', 100, 2, 1);
-            INSERT INTO latest VALUES ('imdb', 'year', '0101');
-            INSERT INTO examples VALUES ('imdb', 'year', 'tt1', 'https://a/"');
-            INSERT INTO coverage VALUES ('imdb', '2026-11-01', 'year', 10, 9, 1);
+            CREATE TABLE levels (site, category, field, pages REAL, present REAL);
+            CREATE TABLE coverage (site, day, field, pages INTEGER, present INTEGER);
+            INSERT INTO levels VALUES ('imdb', 'title|movie|released', 'year', 100, 98);
+            INSERT INTO coverage VALUES ('imdb', '2026-11-01', 'year', 10, 9);
             """
         )
         connection.execute("INSERT INTO alarms VALUES ('blocks/imdb', ?)", (alarm,))
@@ -214,10 +210,8 @@ def test_file_of_the_version_before_is_read(tmp_path: Path) -> None:
         store = open_alarm_store({"DATA_DIR": tmp_path})
         assert [(one.name, one.told_at) for one in store.open_alarms()] == [("blocks/imdb", 2.0)]
         assert [one.at for one in store.history()] == [1.0]
-        assert store.baselines("imdb") == {GROUP: {"year": (100, 2, 1)}}
-        assert store.latest("imdb") == {"year": "0101"}
-        assert store.examples("imdb") == {"year": Example("tt1", 'https://a/"')}
-        assert store.coverage("imdb", DAY, DAY) == [Day(DAY, "year", 10, 9, 1)]
+        assert store.baselines("imdb") == {}
+        assert store.coverage("imdb", DAY, DAY) == [Day(DAY, "year", 10, 9)]
 
 
 def test_keys_of_redis_share_a_hash_tag_and_those_that_grow_expire(redis_url: str, redis_client: Redis) -> None:
