@@ -3,8 +3,7 @@
 Neither of them waits for the other, and what it holds outlives the process, however that ends.
 One side is the node's, the other one the egg's, which may be of another version: its name and its places stay.
 
-    bytes 0 to 7        of runners of earlier versions
-    bytes 8 to 4095     length (4 bytes) and JSON of `Work`; length 0 when no page is being read
+    bytes 0 to 4095     length (4 bytes) and JSON of `Work`; length 0 when no page is being read
     bytes 4096 to 65535 length and JSON of a list of URLs, which the node writes before the process starts
 """
 
@@ -20,10 +19,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DESCRIPTOR = "SPIDER_HEARTBEAT_FD"
+DESCRIPTOR = "SPIDER_MEMORY_FD"
 """The environment variable with the number of the memory's descriptor, in a spider's process that a node has started."""
 SIZE = 64 * 1024
-_WORK, _HUNG = 8, 4096
+_WORK, _HUNG = 0, 4096
 _LENGTH = 4
 _LONGEST_URL = 2000
 

@@ -75,12 +75,12 @@ def test_memory_stays_where_deployed_eggs_of_other_versions_look_for_it() -> Non
     descriptor = create_memory()
     try:
         NodeMemory(descriptor).begin(Work("u"))
-        assert os.pread(descriptor, 24, 8) == b'\x0b\0\0\0{"url":"u"}' + bytes(9)
+        assert os.pread(descriptor, 24, 0) == b'\x0b\0\0\0{"url":"u"}' + bytes(9)
         NodeMemory(descriptor).forbid(["v"])
         assert os.pread(descriptor, 9, 4096) == b'\x05\0\0\0["v"]'
     finally:
         os.close(descriptor)
-    assert DESCRIPTOR == "SPIDER_HEARTBEAT_FD"
+    assert DESCRIPTOR == "SPIDER_MEMORY_FD"
 
 
 @pytest.fixture(scope="module")
