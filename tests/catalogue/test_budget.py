@@ -13,30 +13,24 @@ import redis
 
 from moviecrawler.frontier.budgets import DayBudget, begin_of_day, until_next_day
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.crawls import claimed, fetch_due, know, settings_of, states, title_pages, worker
-from tests.crawling import Finished, reset
+from tests.crawling import Finished
+from tests.services.replica import TITLES
 from tests.waiting import LONGEST, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-TITLES = 60
+    from moviecrawler.replica.process import ReplicaProcess
+
 NOW = datetime(2026, 11, 1, 23, 59, 59, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def shared_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True) as running:
-        yield running
-
-
 @pytest.fixture
-def replica(shared_replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
-    reset(shared_replica)
+def replica(replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
+    """The replica, whose titles the catalogue knows."""
     know(database_url, TITLES)
-    return shared_replica
+    return replica
 
 
 def settings(database_url: str, per_day: int, **more: str) -> dict[str, str]:
@@ -52,7 +46,7 @@ def fetched(database_url: str) -> int:
     return states(database_url).get("ok", 0)
 
 
-@pytest.mark.parametrize(("workers", "shared"), [(1, False), (3, True), pytest.param(1, True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("workers", "shared"), [(1, False), (3, True)])
 def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, workers: int, shared: bool
 ) -> None:
@@ -82,17 +76,17 @@ def test_crawls_fetch_what_the_budget_allows_and_leave_the_rest_unclaimed(
     assert claimed(database_url) <= (0 if workers == 1 else 20)
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
     database_url: str, redis_url: str, replica: ReplicaProcess, tmp_path: Path, shared: bool
 ) -> None:
-    given = settings(database_url, 20, CATALOGUE_IDLE="90000", **({"REDIS_URL": redis_url} if shared else {}))
+    given = settings(database_url, 6, CATALOGUE_IDLE="90000", **({"REDIS_URL": redis_url} if shared else {}))
     told = "Nothing is claimed: what imdb may be asked for today is spent"
     log = tmp_path / "worker.log"
     with worker(tmp_path, replica, **given) as running:
-        wait_for(lambda: fetched(database_url) == 20)
+        wait_for(lambda: fetched(database_url) == 6)
         wait_for(lambda: told in log.read_text())
-        time.sleep(2)  # in which it looks for what it may do
+        time.sleep(1.5)  # in which it looks for what it may do
         assert running.poll() is None
         assert log.read_text().count(told) == 1
         assert claimed(database_url) == 0
@@ -100,10 +94,10 @@ def test_a_crawl_that_is_to_stay_waits_for_the_next_day(
             # As if a new day had begun.
             with redis.Redis.from_url(redis_url) as client:
                 client.hset(Keys("imdb", "default").budget, "used", 0)
-            wait_for(lambda: fetched(database_url) == 40)
+            wait_for(lambda: fetched(database_url) == 12)
         running.terminate()
         running.wait(LONGEST)
-    assert pages(replica) == (40 if shared else 20)
+    assert pages(replica) == (12 if shared else 6)
     assert claimed(database_url) == 0
 
 

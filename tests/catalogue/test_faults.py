@@ -16,31 +16,25 @@ from scrapy.settings import Settings
 
 from moviecrawler.catalogue.store import open_catalogue
 from moviecrawler.frontier.keys import Keys
-from moviecrawler.replica.movies import Catalogue
-from moviecrawler.replica.process import ReplicaProcess
 from tests.catalogue.crawls import fetch_due, know, settings_of, title_pages, worker
-from tests.crawling import reset, scrapy
+from tests.crawling import change, scrapy
 from tests.services.postgres import execute
+from tests.services.replica import IDS, TITLES
 from tests.waiting import LONGEST, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TITLES = 80
-
-
-@pytest.fixture(scope="module")
-def slow_replica() -> Iterator[ReplicaProcess]:
-    with ReplicaProcess(titles=TITLES, light=True, latency=150) as running:
-        yield running
+    from moviecrawler.replica.process import ReplicaProcess
 
 
 @pytest.fixture
-def replica(slow_replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
-    reset(slow_replica)
+def replica(replica: ReplicaProcess, database_url: str) -> ReplicaProcess:
+    """The replica, slow, whose titles the catalogue knows."""
+    change(replica, latency=150)
     know(database_url, TITLES)
-    return slow_replica
+    return replica
 
 
 def settings(database_url: str, **more: str) -> dict[str, str]:
@@ -76,6 +70,7 @@ def test_what_a_killed_worker_of_a_shared_crawl_had_is_fetched_by_another(
     given = settings(database_url, REDIS_URL=redis_url, FRONTIER_LEASE="2", CATALOGUE_LEASE="4")
     with worker(tmp_path, replica, **given):  # which is killed
         wait_for(lambda: len(title_pages(replica)) >= 15)
+    change(replica, latency=0)
     ended = fetch_due("imdb", data=tmp_path, replica=replica, **given)
     assert ended.code == 0, ended.log[-3000:]
     again = fetch_due(
@@ -122,7 +117,7 @@ def test_imports_and_boosts_in_the_middle_of_a_crawl_disturb_neither(
     database_url: str, replica: ReplicaProcess, tmp_path: Path
 ) -> None:
     imports = 0
-    boosted: list[Any] = [("imdb", Catalogue(1, TITLES).imdb_id(number)) for number in range(0, TITLES, 3)]
+    boosted: list[Any] = [("imdb", imdb_id) for imdb_id in IDS[::3]]
     with worker(tmp_path, replica, **settings(database_url)) as running:
         wait_for(lambda: len(title_pages(replica)) >= 5)
         with closing(open_catalogue(Settings({"DATABASE_URL": database_url}))) as store:

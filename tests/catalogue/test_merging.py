@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moviecrawler.catalogue.merging import complete, is_partial, supersedes
 from moviecrawler.catalogue.stored import movie_of_document, read_movie
 from moviecrawler.fields import present_in, silent_beside, silent_in_datasets
-from moviecrawler.items import Credit, Movie, OtherTitle, RelatedTitle, Score
+from moviecrawler.items import Credit, Movie, OtherTitle, Score
 from tests.catalogue.readings import TOLD, reading, said
 
 
@@ -30,18 +30,6 @@ def test_each_field_has_what_the_newest_reading_that_tells_of_it_says(luck: Rand
     assert known.source == ("page" if any(movie.source == "page" for movie in history) else "list")
     assert known.silent == sorted(set(known.silent))
     assert not present_in(known) & set(known.silent)
-
-
-def test_votes_stay_with_a_score_whose_reading_is_silent_of_them() -> None:
-    known = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie")
-    known.scores = [Score(kind="imdb", value=7.5, count=1_000), Score(kind="metascore", value=61, count=None)]
-    known.silent = ["scores.metascore.count"]
-    newer = replace(known, scores=[Score(kind="imdb", value=7.6)], silent=["scores.imdb.count", "scores.metascore"])
-    merged = complete(newer, known)
-    assert merged.scores == [Score(kind="imdb", value=7.6, count=1_000), Score(kind="metascore", value=61)]
-    assert merged.silent == ["scores.metascore.count"]
-    band = complete(replace(newer, silent=["scores.metascore"]), known)  # the site gives a band, no number
-    assert band.score("imdb") == Score(kind="imdb", value=7.6)
 
 
 def test_a_whole_reading_of_a_page_stands_for_itself() -> None:
@@ -95,17 +83,6 @@ def test_a_reading_takes_the_place_of_older_ones_only() -> None:
     assert not supersedes(replace(page, scraped_at=now - timedelta(seconds=1)), replace(page, source="list"), 0, now)
     before = now - timedelta(seconds=1)
     assert supersedes(replace(page, scraped_at=before - timedelta(days=1)), page, 60, before)
-
-
-def test_what_stands_beside_a_score_is_kept_where_a_reading_is_silent_of_it() -> None:
-    page = Movie(site="imdb", site_id="tt9100001", url="u", title="T", kind="movie", silent=["plot"])
-    page.scores = [Score(kind="imdb", value=7.5, count=5, histogram=list(range(10)), liked=0)]
-    page.related = [RelatedTitle(relation="similar", site_id="tt9100002", title="S")]
-    newer = replace(page, scores=[Score(kind="imdb", value=7.6)], related=[])
-    newer.silent = ["related.similar", "scores.imdb.count", "scores.imdb.histogram"]
-    merged = complete(newer, page)
-    assert merged.scores == [Score(kind="imdb", value=7.6, count=5, histogram=list(range(10)))]
-    assert (merged.related, merged.silent) == (page.related, [])
 
 
 def test_an_id_that_a_page_does_not_name_is_kept() -> None:

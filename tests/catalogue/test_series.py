@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from moviecrawler.catalogue.figures import due, figures
 from moviecrawler.catalogue.lanes import AIRING_AHEAD, AIRING_EVERY, DeficitRoundRobin, season_due
 from moviecrawler.items import Score
@@ -28,7 +26,7 @@ def episodes(store: Catalogued, *years: int | None, of: str = "tt1000001") -> No
     for number, year in enumerate(years, 1):
         store.sql(
             "INSERT INTO imdb_episodes (imdb_id, series_imdb_id, season, episode, title, year) VALUES (%s, %s, 1, %s, 'x', %s)",
-            f"tt{2_000_000 + number}",
+            f"{of}{number}",
             of,
             number,
             year,
@@ -80,33 +78,31 @@ def of_season(store: Catalogued, site: str, site_id: str) -> Any:
 # --- Which series run -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("series", "years", "days"),
-    [
-        ({}, [THIS_YEAR], 7),
-        ({}, [THIS_YEAR - 2, None], 7),
-        ({}, [THIS_YEAR - 3], 90),
-        ({}, [], 90),
-        ({"year": THIS_YEAR - 1}, [], 7),
-        ({"end_year": THIS_YEAR}, [THIS_YEAR], 7),  # its last season
-        ({"end_year": THIS_YEAR - 1}, [THIS_YEAR - 1], 90),
-        ({"end_year": THIS_YEAR - 1}, [THIS_YEAR], 7),  # it has begun again
-        ({"kind": "movie"}, [THIS_YEAR], 90),
-    ],
-)
-def test_a_series_that_runs_is_due_after_7_days_and_others_as_films_are(
-    store: Catalogued, series: dict[str, Any], years: list[int | None], days: int
-) -> None:
-    store.bring_in(show(**series))
-    episodes(store, *years)
-    assert store.claim_ids() == ["tt1000001"]
-    store.record([outcome("tt1000001", year=2001)])
-    found = store.state("tt1000001")
-    assert found.next_due == NOW + days * DAY
+RUNNING: list[tuple[dict[str, Any], list[int | None], bool]] = [
+    ({}, [THIS_YEAR], True),
+    ({}, [THIS_YEAR - 2, None], True),
+    ({}, [THIS_YEAR - 3], False),
+    ({}, [], False),
+    ({"year": THIS_YEAR - 1}, [], True),
+    ({"end_year": THIS_YEAR}, [THIS_YEAR], True),  # its last season
+    ({"end_year": THIS_YEAR - 1}, [THIS_YEAR - 1], False),
+    ({"end_year": THIS_YEAR - 1}, [THIS_YEAR], True),  # it has begun again
+    ({"kind": "movie"}, [THIS_YEAR], False),
+]
+
+
+def test_a_series_that_runs_is_due_after_7_days_and_others_as_films_are(store: Catalogued) -> None:
+    ids = [f"tt{1_000_000 + number}" for number in range(len(RUNNING))]
+    store.bring_in(*(show(number, **series) for number, (series, _, _) in enumerate(RUNNING)))
+    for imdb_id, (_, years, _) in zip(ids, RUNNING, strict=True):
+        episodes(store, *years, of=imdb_id)
+    store.record([outcome(imdb_id, year=2001) for imdb_id in ids])
     # Lane 2 takes it a little before, so that its week is kept whatever else waits, and without a boost.
     ahead = NOW + AIRING_EVERY - AIRING_AHEAD
-    assert (found.boost_due and found.boost_due) == (ahead if days == 7 else None)
-    assert store.claim_ids(now=ahead) == (["tt1000001"] if days == 7 else [])
+    for imdb_id, (_, _, runs) in zip(ids, RUNNING, strict=True):
+        found = store.state(imdb_id)
+        assert (found.next_due, found.boost_due) == ((NOW + 7 * DAY, ahead) if runs else (NOW + 90 * DAY, None))
+    assert store.claim_ids(now=ahead) == [imdb_id for imdb_id, (_, _, runs) in zip(ids, RUNNING, strict=True) if runs]
 
 
 def test_a_series_that_runs_is_lane_2s_as_long_as_it_does(store: Catalogued) -> None:

@@ -31,13 +31,6 @@ from tests.services.postgres import migrate_below
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
 
-def test_never_fetched_titles_are_claimed_most_popular_first_and_once(store: Catalogued) -> None:
-    store.bring_in(row(3), row(1), row(2))
-    assert store.claim_ids(2) == ["tt1000001", "tt1000002"]
-    assert store.claim_ids(2, worker="other") == ["tt1000003"]
-    assert store.claim_ids() == []
-
-
 def test_titles_that_an_import_has_locked_are_not_taken_for_none(store: Catalogued) -> None:
     store.bring_in(row(1), row(2))
     with closing(psycopg2.connect(store.url)) as importing, importing.cursor() as cursor:
@@ -53,15 +46,6 @@ def test_what_a_dead_worker_claimed_is_due_again_when_its_lease_ends(store: Cata
     assert store.claim_ids(worker="dead") == ["tt1000001"]
     assert store.claim_ids(now=NOW + LEASE - timedelta(seconds=1)) == []
     assert store.claim_ids(now=NOW + LEASE) == ["tt1000001"]
-
-
-def test_a_worker_that_lives_keeps_its_claims(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    store.claim_ids(1, worker="alive")
-    store.claim_ids(1, worker="dead")
-    alive = store.title_id()
-    assert store.extend("alive", NOW + 2 * LEASE, [alive]) == {alive}
-    assert store.claim_ids(now=NOW + LEASE) == ["tt1000002"]
 
 
 def test_released_claims_are_due_at_once_but_for_what_waits_in_a_shared_queue(store: Catalogued) -> None:
@@ -220,6 +204,7 @@ def test_a_title_stands_in_one_queue_while_it_is_due(store: Catalogued) -> None:
     shown = {found.imdb_id: found.queue for found in due(store, "imdb", 100, DeficitRoundRobin(), NOW)}
     expected = {f"tt{1_000_000 + number}": queue for number, (_, queue) in enumerate(QUEUES) if queue is not None}
     assert shown == expected
+    assert set(store.claim_ids(100)) == set(expected)  # they were shown, and not claimed
     for number, (values, queue) in enumerate(QUEUES):
         assert model.queue_of(SiteState(**{**PLAIN, "title_id": number, **values}), NOW) == queue
 
@@ -235,18 +220,14 @@ PLAIN: dict[str, Any] = {
 # --- Outcomes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ended", "year", "days"), [("ok", 2000, 90), ("ok", 2026, 14), ("absent", 2000, 90), ("error", 2000, 1)]
-)
-def test_an_outcome_says_when_a_title_is_due_again(store: Catalogued, ended: Any, year: int, days: int) -> None:
-    store.bring_in(row(1, year=year))
+def test_an_outcome_says_when_a_title_is_due_again(store: Catalogued) -> None:
+    ends: list[tuple[Any, int, int]] = [("ok", 2000, 90), ("ok", 2026, 14), ("absent", 2000, 90), ("error", 2000, 1)]
+    store.bring_in(*(row(number, year=year) for number, (_, year, _) in enumerate(ends)))
     store.claim_ids()
-    store.record([outcome("tt1000001", ended)])
-    found = store.state("tt1000001")
-    assert (found.state, found.next_due) == (ended, NOW + days * DAY)
-    assert found.claimed_by is None
-    assert store.claim_ids(now=NOW + days * DAY - timedelta(seconds=1)) == []
-    assert store.claim_ids(now=NOW + days * DAY) == ["tt1000001"]
+    store.record([outcome(f"tt{1_000_000 + number}", ended) for number, (ended, *_) in enumerate(ends)])
+    for number, (ended, _, days) in enumerate(ends):
+        found = store.state(f"tt{1_000_000 + number}")
+        assert (found.state, found.next_due, found.claimed_by) == (ended, NOW + days * DAY, None)
 
 
 def test_errors_in_a_row_put_a_title_off_for_longer_and_longer(store: Catalogued) -> None:
@@ -309,36 +290,18 @@ def test_a_boosted_title_is_fetched_at_most_once_a_week(store: Catalogued) -> No
     assert store.state("tt1000001").boost == 3
 
 
-@pytest.mark.parametrize("success_after", [None, -2.0, 0.0, 3.0])
-@pytest.mark.parametrize("later", [0.0, 1.0, 6.9, 7.0, 30.0])
-def test_rounds_are_the_same_in_sql_as_in_the_lanes(
-    store: Catalogued, later: float, success_after: float | None
-) -> None:
-    store.bring_in(row(1))
-    store.boost([("imdb", "tt1000001")], 1.0, NOW)
-    success = None if success_after is None else NOW + success_after * DAY
-    store.sql("UPDATE title_sites SET boost_due = NULL, last_success = %s", success)
-    at = NOW + later * DAY
-    store.boost([("imdb", "tt1000001")], 1.0, at)
-    (due_at,) = store.sql("SELECT DISTINCT boost_due FROM title_sites")[0]
-    assert due_at == model.boost_due(NOW, success, at)
-    ((round_at,),) = store.sql("SELECT round_at FROM titles")
-    assert round_at == model.boost_round(NOW, at)
-
-
-def test_a_scheduled_round_is_not_put_off_by_another_boost(store: Catalogued) -> None:
-    store.bring_in(row(1))
-    for hours in range(0, 100, 10):
-        store.boost([("imdb", "tt1000001")], 1.0, NOW + timedelta(hours=hours))
-    assert store.sql("SELECT round_at FROM titles") == [(NOW + 7 * DAY,)]
-
-
-def test_a_boost_is_served_by_a_success_and_outlives_an_error(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    store.boost([("imdb", "tt1000001"), ("imdb", "tt1000002")], 1.0, NOW)
-    store.record([outcome("tt1000001"), outcome("tt1000002", "error")])
-    assert store.state("tt1000001").boost_due is None
-    assert store.state("tt1000002").boost_due == NOW + DAY
+def test_rounds_are_the_same_in_sql_as_in_the_lanes(store: Catalogued) -> None:
+    cases = [(later, after) for later in (0.0, 1.0, 6.9, 7.0, 30.0) for after in (None, -2.0, 0.0, 3.0)]
+    store.bring_in(*(row(number) for number in range(len(cases))))
+    for number, (later, success_after) in enumerate(cases):
+        imdb_id, at = f"tt{1_000_000 + number}", NOW + later * DAY
+        store.boost([("imdb", imdb_id)], 1.0, NOW)
+        success = None if success_after is None else NOW + success_after * DAY
+        changed = "UPDATE title_sites SET boost_due = NULL, last_success = %s WHERE title_id = %s"
+        store.sql(changed, success, store.title_id(imdb_id))
+        store.boost([("imdb", imdb_id)], 1.0, at)
+        assert store.state(imdb_id).boost_due == model.boost_due(NOW, success, at)
+        assert store.sql("SELECT round_at FROM titles WHERE imdb_id = %s", imdb_id) == [(model.boost_round(NOW, at),)]
 
 
 def test_what_is_popular_is_not_fetched_for_it_within_a_week_of_the_last_time(store: Catalogued) -> None:
@@ -713,13 +676,6 @@ def test_the_figures_count_each_title_once(store: Catalogued) -> None:
     assert imdb.oldest == NOW - 20 * DAY
     assert imdb.paused_because == "imdb refused us"
     assert (metacritic.known, metacritic.unfound) == (0, 6)
-
-
-def test_what_is_due_is_shown_and_not_claimed(store: Catalogued) -> None:
-    store.bring_in(row(1), row(2))
-    shown = [(found.queue, found.site_id, found.title) for found in due(store, "imdb", 1, DeficitRoundRobin(), NOW)]
-    assert shown == [("unread", "tt1000001", "Title 1")]
-    assert store.claim_ids() == ["tt1000001", "tt1000002"]
 
 
 def test_lists_are_read_by_one_worker_a_day_and_waited_for(store: Catalogued) -> None:
