@@ -28,7 +28,8 @@ _REFRESH_SECONDS = 1.0
 """Seconds between two updates on a terminal."""
 _FOLLOW_SECONDS = 30.0
 """Seconds for which unfinished crawls are followed while they have no worker, as workers may be restarting."""
-_NO_CRAWL = "no crawl has anything to do on this Redis; --all shows those that are over"
+_NOTHING_TO_DO = "no crawl has anything to do on this Redis; --all shows those that are over"
+_NO_SUCH_CRAWL = "there is no such crawl on this Redis"
 
 
 class Progress(Console):
@@ -59,6 +60,8 @@ async def _show(settings: BaseSettings, opts: argparse.Namespace) -> None:
                 reports = [report for report in current if opts.site in {None, report.site}]
             for report in reports:
                 _update(rates, report)
+            if not reports and not opts.json:
+                print(_NO_SUCH_CRAWL if opts.all or opts.run is not None else _NOTHING_TO_DO)
             return reports
 
         if opts.json:
@@ -124,8 +127,6 @@ def _print_lines(reports: list[RunReport], rates: dict[tuple[str, ...], Rate]) -
         print(line_of(report, rates[report.site, report.run]))
         for node in report.nodes:
             print(f"  {_node(report, node, rates)}")
-    if not reports:
-        print(_NO_CRAWL)
     sys.stdout.flush()
 
 
@@ -165,5 +166,3 @@ class _Bars:
     def close(self) -> None:
         for bar in self.bars.values():
             bar.close()
-        if not self.bars:
-            print(_NO_CRAWL)

@@ -184,6 +184,8 @@ def test_crawls_that_are_over_for_long_are_shown_when_asked_for(
 ) -> None:
     text = scrapy("progress", "--once", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
     assert text.output == "no crawl has anything to do on this Redis; --all shows those that are over\n"
+    unknown = scrapy("progress", "--all", "--site", "metacritic", "-s", f"REDIS_URL={redis_url}", data=tmp_path)
+    assert unknown.output == "there is no such crawl on this Redis\n"
     now = time.time()
     for number in range(40):
         keys = Keys("metacritic", f"job{number}")
