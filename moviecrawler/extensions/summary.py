@@ -41,12 +41,13 @@ FROM title_sites WHERE site = %s AND site_id IS NOT NULL
 
 
 class Summary:
-    """Logs the lines when everything is stored and closed."""
+    """Logs the lines when everything is stored and closed, after Scrapy's own last lines."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._site: Site = crawler.spidercls.site  # type: ignore[attr-defined]
         self._started = time.monotonic()
+        self._lines: list[str] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -55,13 +56,17 @@ class Summary:
             raise NotConfigured
         summary = cls(crawler)
         crawler.signals.connect(summary.spider_closed, signals.spider_closed)
+        crawler.signals.connect(summary.engine_stopped, signals.engine_stopped)
         return summary
 
     async def spider_closed(self, reason: str) -> None:
-        """Log them."""
-        due = await self._due_next()
-        lines = "\n  ".join(self.lines(reason, due))
-        logger.info("%s", lines, extra={"spider": self._crawler.spider})
+        """Make them of the figures as they are now."""
+        self._lines = self.lines(reason, await self._due_next())
+
+    def engine_stopped(self) -> None:
+        """Log them, unless the spider was never opened."""
+        if self._lines:
+            logger.info("%s", "\n  ".join(self._lines), extra={"spider": self._crawler.spider})
 
     def lines(self, reason: str, due: str) -> list[str]:
         """Return the lines; `reason` is why the crawl ended, `due` what is to be done next."""

@@ -14,12 +14,9 @@ THIRTY = ",".join(IDS[:30])
 
 
 def summary(finished: Finished) -> dict[str, str]:
-    """Return the eleven lines by what each begins with."""
-    lines = finished.log.splitlines()
-    first = next(number for number, line in enumerate(lines) if "titles asked for: " in line)
-    eleven = [lines[first].partition("INFO: ")[2], *lines[first + 1 : first + 11]]
-    assert not lines[first + 11].startswith("  ")
-    return dict(line.strip().split(": ", 1) for line in eleven)
+    """Return the last eleven lines by what each begins with."""
+    first, *others = finished.log.splitlines()[-11:]
+    return dict(line.strip().split(": ", 1) for line in [first.partition("INFO: ")[2], *others])
 
 
 def test_summary_tells_what_was_stored_what_was_not_and_what_is_due_next(
