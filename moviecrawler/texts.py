@@ -6,7 +6,9 @@ import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters, which no page shows, and of which some stores take none. Tab and line breaks are not among them."""
-_CREDENTIALS = re.compile(r"\\?/\\?/[^\s\"']*@")
+_WORD = re.compile(r"[^\s\"']+")
+_SLASHES = re.compile(r"(?:^|:)\\?/\\?/")
+"""Those behind a URL's scheme, as JSON may have them too."""
 _BREAKS = re.compile(r"[\t\r\n]+")
 
 
@@ -29,12 +31,22 @@ def on_one_line(text: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return a text with *** in place of what stands before the host of a URL.
+    """Return a text with *** in place of what stands before the host of a URL, also of one without a scheme.
 
     >>> without_credentials("no title: 'https://me:pass/w@rd@host/x'")
     "no title: 'https://***@host/x'"
+    >>> without_credentials("me:password@host/x")
+    '***@host/x'
     """
-    return _CREDENTIALS.sub("//***@", text)
+    return _WORD.sub(_without_credentials, text)
+
+
+def _without_credentials(word: re.Match[str]) -> str:
+    before, _, host = word[0].rpartition("@")
+    slashes = _SLASHES.search(before)
+    if slashes is None and ":" not in before:
+        return word[0]
+    return f"{before[: slashes.end()] if slashes else ''}***@{host}"
 
 
 def fold(text: str) -> str:

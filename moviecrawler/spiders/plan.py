@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from moviecrawler.errors import ConfigurationError
+from moviecrawler.texts import without_credentials
 
 if TYPE_CHECKING:
     from typing import Self
@@ -61,7 +62,8 @@ class Seed(msgspec.Struct):
             names = msgspec.json.decode(seed, type=dict[str, msgspec.Raw]).keys()
             given = msgspec.json.decode(seed, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{seed[:MAX_REASON_CHARS]!r} is no seed: {error}") from None
+            shown = without_credentials(repr(seed))[:MAX_REASON_CHARS]
+            raise ConfigurationError(f"{shown} is no seed: {error}") from None
         return given, frozenset(names - set(cls.__struct_fields__))
 
 
