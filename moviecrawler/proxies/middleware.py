@@ -122,6 +122,7 @@ class ProxyMiddleware:
         self._unexpected_by_proxy: defaultdict[str, set[str]] = defaultdict(set)
         self._ended: str | None = None  # why this worker asks the site nothing more, though others may
         self._attempts: dict[Request, _Attempt] = {}
+        self._reactions: set[asyncio.Task[None]] = set()  # of pools that were exhausted
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -176,6 +177,7 @@ class ProxyMiddleware:
 
     async def spider_closed(self) -> None:
         """Publish the rest to other processes."""
+        await asyncio.gather(*self._reactions)
         if self.shared is not None:
             await self.shared.close()
 
@@ -272,14 +274,7 @@ class ProxyMiddleware:
         )
         return await self._failed(attempt, None, why, certain=certain)
 
-    def _end(
-        self,
-        attempt: _Attempt,
-        response: Response | None,
-        outcome: str,
-        why: str,
-        reached: bool = True,
-    ) -> None:
+    def _end(self, attempt: _Attempt, response: Response | None, outcome: str, why: str, reached: bool = True) -> None:
         """Count an attempt, and remove from the request what was set for it."""
         request = attempt.request
         self._log(
@@ -318,7 +313,7 @@ class ProxyMiddleware:
         self._end(attempt, response, refusal.kind, why)
         if not self._renew(attempt):
             asked = refusal.kind == "rate_limit" and b"Retry-After" in response.headers
-            await self._quarantine(attempt, why, refusal.pause_seconds if asked else 0.0)
+            self._quarantine(attempt, why, refusal.pause_seconds if asked else 0.0)
         await self._sample(attempt, response, refusal)
         self._stop_if_exhausted(attempt.request)
         return await self._retry(attempt, why)
@@ -333,7 +328,7 @@ class ProxyMiddleware:
         if len(self._unexpected_by_proxy[proxy.id]) >= self.max_unexpected:
             del self._unexpected_by_proxy[proxy.id]
             self._last_refusal = refusal
-            await self._quarantine(attempt, why, 0.0)
+            self._quarantine(attempt, why, 0.0)
         await self._sample(attempt, response, refusal)
         proxies = len(set(self._unexpected_pages.values()))
         if proxies >= self.max_unexpected:
@@ -352,7 +347,7 @@ class ProxyMiddleware:
         sites_fault = not self.rotator.has_others(proxy, now)
         renewed = not certain and self._renew(attempt)
         if self.health.failed(proxy.id, why, now, sites_fault=sites_fault, certain=certain, renewed=renewed):
-            await self._quarantined(attempt)
+            self._quarantined(attempt)
         self._stop_if_exhausted(attempt.request)
         return await self._retry(attempt, why, wait=self.health.in_trouble)
 
@@ -379,11 +374,11 @@ class ProxyMiddleware:
                 if isinstance(jar, _CookieJar) and hash(self.pools[jar.proxy.pool].route(jar.proxy)) != jar.route:
                     del jars[jar]
 
-    async def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
+    def _quarantine(self, attempt: _Attempt, reason: str, least: float) -> None:
         if self.health.quarantine(attempt.proxy.id, reason, self.health.now(), least):
-            await self._quarantined(attempt)
+            self._quarantined(attempt)
 
-    async def _quarantined(self, attempt: _Attempt) -> None:
+    def _quarantined(self, attempt: _Attempt) -> None:
         """Say that a proxy is in quarantine, and let its pool react when it was the last one."""
         proxy = attempt.proxy
         one, now = self.health.quarantines[proxy.id], self.health.now()
@@ -394,7 +389,8 @@ class ProxyMiddleware:
         )
         self._wake()
         if self.rotator.is_exhausted(now, attempt.pool.name):
-            await attempt.pool.on_exhausted()
+            # Not awaited: a control port that is silent would hold the request for seconds.
+            self._reactions.add(asyncio.get_running_loop().create_task(attempt.pool.on_exhausted()))
 
     def _stop_if_exhausted(self, request: Request) -> None:
         if self.rotator.is_exhausted(self.health.now()):

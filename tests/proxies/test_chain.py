@@ -17,9 +17,11 @@ from scrapy.http import Response
 
 from moviecrawler.middlewares.blocks import SiteStopped
 from moviecrawler.middlewares.robots import CautiousRobotsTxtMiddleware
+from moviecrawler.proxies import tor
 from moviecrawler.proxies.middleware import AttemptsFailedError
 from moviecrawler.proxies.policy import SiteBanPolicy
 from tests.proxies.chain import PAGE, URL, Chain, page
+from tests.proxies.tor_fakes import FakeControl
 
 TOR = {"TOR_TUNNEL": "http://127.0.0.1:9", "TOR_CIRCUITS": 2, "PROXY_ORDER": "tor"}
 _SESSIONS = {"kind": "residential", "urls": ["http://me-{session}:pa55word@127.0.0.1:9"], "sessions": 2}
@@ -214,6 +216,24 @@ async def test_a_circuit_that_two_requests_find_refused_is_left_once(tmp_path: P
     assert [one.status for one in answers] == [200, 200]
     first, second = dict.fromkeys(one.authorization for one in chain.sent)
     assert [one.authorization for one in chain.sent] == [first] * 3 + [second] * 2
+
+
+async def test_no_request_waits_for_a_control_port_that_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tor, "_CONTROL_TIMEOUT_SECONDS", 5)
+
+    def answer(request: Request) -> Response:
+        return page(request, 403 if b"Proxy-Authorization" in request.headers else 200)
+
+    with FakeControl() as control:
+        control.silent_at = "SIGNAL NEWNYM"
+        own = {"PROXY_ORDER": "tor,direct", "PROXY_ATTEMPTS": 20, "TOR_CONTROL": control.address}
+        chain = Chain(0, tmp_path, answer, **{**TOR, **own})
+        async with asyncio.timeout(3):
+            assert {one.status for one in await chain.run(*[URL] * 4)} == {200}
+        await chain.rotating.spider_closed()  # which waits for what was begun
+    assert control.commands[-1] == "SIGNAL NEWNYM"
 
 
 async def test_cookies_of_sessions_that_were_left_are_deleted(tmp_path: Path) -> None:
