@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from moviecrawler.catalogue.rows import Outcome
-
-Queue = Literal["boosted", "unread", "stale"]
 
 FRESH_FOR = timedelta(days=180)
 """A title's scores move quickly until it is so old."""

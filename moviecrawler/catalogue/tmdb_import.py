@@ -19,7 +19,7 @@ from moviecrawler.catalogue.lanes import popularity_of_tmdb
 from moviecrawler.catalogue.rows import LARGEST_ID, ImportRow
 from moviecrawler.datasets.downloads import DownloadError, MissingFileError
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.datasets import gunzip, lines_of
+from moviecrawler.extract.datasets import gunzip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +33,7 @@ HOME = "https://files.tmdb.org/p/exports"
 _DAYS_BACK = 7
 """How old an export may be: today's is there from 8:00 UTC on."""
 _LONGEST_LINE = 1 << 16
+"""Bytes."""
 _BLOCK = 1 << 20
 _EXPORT = re.compile(r"^(movie|tv_series)_ids_\d\d_\d\d_\d{4}\.json\.gz(?:\..+)?$")
 _EXPORTS = ("movie", "tv_series")
@@ -67,7 +68,7 @@ def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], o
     A damaged line's error is handed to `on_error`. Raises ExtractionError when the data ends inside a line.
     """
     decoder = msgspec.json.Decoder(Exported)
-    for number, line in enumerate(lines_of(blocks, "export", HOME, _LONGEST_LINE), start=1):
+    for number, line in enumerate(_lines_of(blocks), start=1):
         try:
             title = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -79,6 +80,18 @@ def read_export(blocks: Iterable[bytes], on_error: Callable[[ExtractionError], o
             on_error(ExtractionError("export", HOME, f"line {number}: neither original_title nor original_name"))
         elif not title.adult and not title.video:
             yield title
+
+
+def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for block in blocks:
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        yield from lines
+        if len(rest) > _LONGEST_LINE:
+            raise ExtractionError("export", HOME, f"a line of more than {_LONGEST_LINE} bytes")
+    if rest:
+        raise ExtractionError("export", HOME, "the data ends inside a line")
 
 
 class TmdbExport(FileSource):

@@ -134,7 +134,7 @@ class ReplaySpider(scrapy.Spider):
                 self.logger.error("%s can't be read to its end: %s", key, error)  # noqa: TRY400 - the sentence says it all
             else:
                 if not unread:
-                    self.progress.file_read(key)
+                    self.progress.one_settled(key)
 
     def items(self, answer: Answer) -> Iterator[Any]:
         """Yield the items that a crawl makes of an answer, and no requests. Raises ArchiveError when its body can't be decompressed."""
@@ -223,10 +223,6 @@ class ReplayProgress:
         """Note that a file is being read."""
         self._left[key] = 1
 
-    def file_read(self, key: str) -> None:
-        """Note that all items of a file have been sent."""
-        self._one_settled(key)
-
     def item_sent(self, key: str, item: Any) -> None:
         """Note that an item of a file is on its way."""
         self._left[key] += 1
@@ -255,9 +251,10 @@ class ReplayProgress:
     def _item_settled(self, item: Any) -> None:
         key = self._files_of.pop(id(item), None)
         if key is not None:
-            self._one_settled(key)
+            self.one_settled(key)
 
-    def _one_settled(self, key: str) -> None:
+    def one_settled(self, key: str) -> None:
+        """Note that an item of a file is settled, or that all of them have been sent."""
         self._left[key] -= 1
         if not self._left[key]:
             self.done.add(key)

@@ -321,22 +321,6 @@ class Table:
                 self.on_error(ExtractionError(self.name, self.url, f"a row without an id: {shown!r}"))
 
 
-def lines_of(blocks: Blocks, field: str, url: str, longest: int = _LONGEST_LINE) -> Iterator[bytes]:
-    """Yield the lines of a text that comes in blocks cut anywhere, without their ends.
-
-    longest: bytes. Raises ExtractionError(field, url) for a longer line, and when the last one has no end.
-    """
-    rest = b""
-    for block in blocks:
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        yield from lines
-        if len(rest) > longest:
-            raise ExtractionError(field, url, f"a line of more than {longest} bytes")
-    if rest:
-        raise ExtractionError(field, url, "the data ends inside a line")
-
-
 # --- Values; each raises ValueError for what can't be one -------------------------------------------------------------
 
 

@@ -14,14 +14,12 @@ from urllib.parse import urlsplit
 
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import decode_json, reader, script, starts_with, stated_addresses
-from moviecrawler.extract.findings import ShapeError, attempt
+from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.legacy import metacritic_titles as legacy
 from moviecrawler.extract.metacritic_lists import browse, read_list, search
 from moviecrawler.extract.metacritic_payload import (
-    PRODUCT,
     component_name,
     components_of,
-    is_not_found,
     refuse_errors,
     title_in_payload,
 )
@@ -101,21 +99,6 @@ def _kind_of_path(url: str) -> str | None:
     return f"{parts[0]}-details" if parts[-1] == "details" else parts[0]
 
 
-def is_absent(body: bytes) -> bool:
-    """Return whether the JSON host says that there is no such title, `{"errors": [{"code": 404}]}`.
-
-    False for everything else, also for what is no JSON: that is a failure, not an answer.
-    """
-    if not starts_with(body, b"{"):
-        return False
-    try:
-        answer = decode_json(body)
-        failed = [answer, *(part for part in dig.items(answer, "components") if component_name(part) == PRODUCT)]
-        return any(map(is_not_found, failed))
-    except ShapeError:
-        return False
-
-
 @reader
 def movie(body: bytes, url: str | None = None) -> Page:
     """Return the title of an HTML page of any generation: movie, series, season, game or album.
@@ -150,10 +133,7 @@ def nuxt_data(body: bytes, url: str | None = None) -> Page:  # noqa: ARG001 - `r
 
 @reader
 def detail(body: bytes, url: str | None = None) -> Page:
-    """Return the title of a composer answer: a title's own page or one of its reviews. Raises ExtractionError.
-
-    An answer that there is no such title is one of them; `is_absent` tells it from the others.
-    """
+    """Return the title of a composer answer: a title's own page or one of its reviews. Raises ExtractionError."""
     answer = decode_json(body)
     refuse_errors(answer, "page")
     components = components_of(answer)

@@ -34,22 +34,13 @@ _GZIP_WINDOW = 31
 
 
 @dataclass(slots=True, frozen=True)
-class Location:
-    """One entry of a sitemap."""
-
-    url: str
-    lastmod: str | None
-    """When it changed, as the site writes it (W3C date); None when it doesn't. Not to be relied upon."""
-
-
-@dataclass(slots=True, frozen=True)
 class Sitemap:
     """A sitemap file."""
 
-    locations: list[Location]
+    urls: list[str]
     """In the file's order, up to MOST_LOCATIONS."""
     is_index: bool
-    """Whether the locations are further sitemaps, not pages."""
+    """Whether the URLs are further sitemaps, not pages."""
     is_cut: bool = False
     """Whether the file goes on after that."""
 
@@ -74,8 +65,8 @@ def read_sitemap(body: bytes, url: str | None = None) -> Sitemap:
     except expat.ExpatError as error:
         raise ShapeError("sitemap", str(error)) from error
     except _EnoughError:
-        return Sitemap(reading.locations, is_index=reading.is_index, is_cut=True)
-    return Sitemap(reading.locations, is_index=reading.is_index)
+        return Sitemap(reading.urls, is_index=reading.is_index, is_cut=True)
+    return Sitemap(reading.urls, is_index=reading.is_index)
 
 
 class _EnoughError(Exception):
@@ -86,11 +77,11 @@ class _Reading:
     """What was read of a sitemap so far."""
 
     def __init__(self) -> None:
-        self.locations: list[Location] = []
+        self.urls: list[str] = []
         self.is_index = False
         self._depth = 0
-        self._entry: dict[str, str] = {}
-        self._text: str | None = None  # of the element that is being read, when it is one that counts
+        self._url = ""  # of the entry that is being read
+        self._text: str | None = None  # of its element `loc`
         self._elements = 0
         self._unhandled = 0  # bytes since something was last told
         self._parser = expat.ParserCreate()
@@ -119,20 +110,20 @@ class _Reading:
             if not self.is_index and name != "urlset":
                 raise ShapeError("sitemap", f"<{name:.40}> is no sitemap")
         elif self._depth == _ENTRY:
-            if len(self.locations) == MOST_LOCATIONS:
+            if len(self.urls) == MOST_LOCATIONS:
                 raise _EnoughError
-            self._entry = {}
+            self._url = ""
         elif self._depth > _DEEPEST:
             raise ShapeError("sitemap", f"more than {_DEEPEST} elements inside of each other")
-        self._text = "" if self._depth == _ENTRY + 1 and name in {"loc", "lastmod"} else None
+        self._text = "" if self._depth == _ENTRY + 1 and name == "loc" else None
 
-    def _end(self, name: str) -> None:
+    def _end(self, _: str) -> None:
         self._unhandled = 0
         if self._text is not None:
-            self._entry[_local(name)] = self._text.strip()
+            self._url = self._text.strip()
             self._text = None
         elif self._depth == _ENTRY:
-            self.locations.append(_location(self._entry))
+            self.urls.append(_checked(self._url))
         self._depth -= 1
 
     def _characters(self, text: str) -> None:
@@ -156,13 +147,12 @@ _ENTRY = 2
 """How deep the entries stand."""
 
 
-def _location(entry: dict[str, str]) -> Location:
-    address = entry.get("loc", "")
+def _checked(address: str) -> str:
     if not address.startswith(("https://", "http://")):
         raise ShapeError("loc", f"{address!r} is not a URL")
     if len(address) > LONGEST_ADDRESS:
         raise ShapeError("loc", f"{address[:100]!r}… has more than {LONGEST_ADDRESS:,} characters")
-    return Location(address, entry.get("lastmod") or None)
+    return address
 
 
 def _local(name: str) -> str:

@@ -41,9 +41,9 @@ class Limits(StoreLimits, frozen=True, kw_only=True):
             usual["batch_items"] = min(usual["batch_items"], usual.get("buffer_items", limits.buffer_items))
         return msgspec.structs.replace(limits, **usual)
 
-    def batch_due(self, items: int, size: int, age: float) -> bool:
-        """Return whether a batch of so many items and bytes, whose oldest waits for `age` seconds, is to be written."""
-        return items >= self.batch_items or size >= self.batch_bytes or age >= self.batch_seconds
+    def is_full(self, items: int, size: int) -> bool:
+        """Return whether a batch of so many items and bytes is to be written without waiting for more."""
+        return items >= self.batch_items or size >= self.batch_bytes
 
     def has_room(self, items: int, size: int, more: int) -> bool:
         """Return whether a buffer with so many items and bytes can take an item of `more` bytes."""

@@ -114,7 +114,7 @@ class StoreWriter:
         self._queue.append(record)
         self._queue_bytes += len(record.encoded)
         # The task waits until its oldest record is due. To wake it for each one costs more than to queue it.
-        if len(self._queue) == 1 or self._limits.batch_due(len(self._queue), self._queue_bytes, age=0):
+        if len(self._queue) == 1 or self._limits.is_full(len(self._queue), self._queue_bytes):
             self._changed.set()
 
     def hurry(self) -> None:
@@ -193,7 +193,7 @@ class StoreWriter:
             wake = until
             if self._queue:
                 due = self._queue[0].since + self._limits.batch_seconds
-                is_due = now >= due or self._limits.batch_due(len(self._queue), self._queue_bytes, age=0)
+                is_due = now >= due or self._limits.is_full(len(self._queue), self._queue_bytes)
                 if is_due or self._hurried or self._complete:
                     return self._take()
                 wake = min(wake, due)

@@ -66,14 +66,13 @@ class SitemapSpider(MovieSpider):
         if sitemap.is_cut:
             reason = f"it names more than {MOST_LOCATIONS:,} addresses, of which the first are read"
             self.list_missed(response.url, "failed", reason)
-        urls = [location.url for location in sitemap.locations]
         asked = response.meta.get("redirect_urls", [response.url])[0]
         if sitemap.is_index and asked != self.sitemap_request(name).url:
             self.list_missed(response.url, "failed", "it is an index of sitemaps, as is what named it")
             yield from self._next_part(name, later, before)
             return
         if sitemap.is_index:
-            paths = {url: _path_of(url) for url in urls}
+            paths = {url: _path_of(url) for url in sitemap.urls}
             broken = [url for url, path in paths.items() if path is None]
             if broken:
                 reason = f"{len(broken)} of its parts are no URLs, the first {broken[0]!r}"
@@ -88,7 +87,7 @@ class SitemapSpider(MovieSpider):
             else:
                 yield from self._next_part(name, [*parts, *later], before)
             return
-        ids, kinds = (id_in_url(self.site, url) for url in urls), {one.kind for one in self._read_for(name)}
+        ids, kinds = (id_in_url(self.site, url) for url in sitemap.urls), {one.kind for one in self._read_for(name)}
         titles = [site_id for site_id in ids if site_id and _kind_of(self.site, site_id) in kinds]
         # A season is found on its series' page; a sitemap says only that there is one.
         self.tell_listed(SITEMAP, ids=titles if "season" not in kinds else [])

@@ -25,23 +25,6 @@ def read(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("body", "absent"),
-    [
-        (b'{"errors": [{"code": 404}]}', True),
-        (b'{"components": [{"meta": {"componentName": "product"}, "errors": [{"code": 404}]}]}', True),
-        (b'{"components": [{"meta": {"componentName": "user-reviews"}, "errors": [{"code": 404}]}]}', False),
-        (b'{"errors": [{"code": 500}]}', False),
-        (b"{}", False),
-        (b"{", False),
-        (b"<html></html>", False),
-        (b"", False),
-    ],
-)
-def test_absent_title_is_told_from_failures(body: bytes, *, absent: bool) -> None:
-    assert metacritic.is_absent(body) is absent
-
-
-@pytest.mark.parametrize(
     "body", [b"", b"<html></html>", b'{"errors": [{"code": 404}]}', b"{}", b"[]", b'{"components": []}']
 )
 def test_answer_without_a_title_is_refused(body: bytes) -> None:

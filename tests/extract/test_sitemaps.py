@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from moviecrawler.errors import ExtractionError
-from moviecrawler.extract.sitemaps import LARGEST, LONGEST_ADDRESS, MOST_LOCATIONS, Location, read_sitemap
+from moviecrawler.extract.sitemaps import LARGEST, LONGEST_ADDRESS, MOST_LOCATIONS, read_sitemap
 from tests.extract.limits import processor_time
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -34,16 +34,16 @@ INDEX = f"""<?xml version="1.0"?>
 def test_pages_are_listed_in_order_without_their_images() -> None:
     sitemap = read_sitemap(PAGES)
     assert not sitemap.is_index
-    assert sitemap.locations == [
-        Location("https://www.rottentomatoes.com/m/the_paper_lighthouse", "2026-03-01T04:05:06Z"),
-        Location("https://www.rottentomatoes.com/m/salt_&_smoke", None),
+    assert sitemap.urls == [
+        "https://www.rottentomatoes.com/m/the_paper_lighthouse",
+        "https://www.rottentomatoes.com/m/salt_&_smoke",
     ]
 
 
 def test_index_lists_sitemaps() -> None:
     sitemap = read_sitemap(INDEX)
     assert sitemap.is_index
-    assert [location.url.rpartition("/")[2] for location in sitemap.locations] == ["movie_1.xml", "tv-series_1.xml"]
+    assert [url.rpartition("/")[2] for url in sitemap.urls] == ["movie_1.xml", "tv-series_1.xml"]
 
 
 def test_namespace_does_not_matter() -> None:
@@ -55,7 +55,7 @@ def test_gzip_is_unpacked() -> None:
 
 
 def test_empty_sitemap_has_no_locations() -> None:
-    assert read_sitemap(b"<urlset/>").locations == []
+    assert read_sitemap(b"<urlset/>").urls == []
 
 
 @pytest.mark.parametrize("body", [PAGES, INDEX, gzip.compress(PAGES)], ids=["pages", "index", "gzip"])
@@ -106,8 +106,8 @@ def test_fifty_thousand_urls_are_read_in_bounded_memory() -> None:
     sitemap = read_sitemap(body)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(sitemap.locations) == 50_000
-    assert sitemap.locations[-1].url == "https://www.example.com/m/title_49999"
+    assert len(sitemap.urls) == 50_000
+    assert sitemap.urls[-1] == "https://www.example.com/m/title_49999"
     assert peak < 30_000_000
 
 
@@ -116,8 +116,8 @@ def test_sitemap_is_read_to_the_number_of_addresses_that_the_protocol_allows() -
     whole, more = (
         read_sitemap(b"<urlset>" + row * count + b"</urlset>") for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1)
     )
-    assert (len(whole.locations), whole.is_cut) == (MOST_LOCATIONS, False)
-    assert (len(more.locations), more.is_cut) == (MOST_LOCATIONS, True)
+    assert (len(whole.urls), whole.is_cut) == (MOST_LOCATIONS, False)
+    assert (len(more.urls), more.is_cut) == (MOST_LOCATIONS, True)
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
@@ -155,7 +155,7 @@ def test_address_has_a_length(length: int, is_read: bool) -> None:
     address = "https://x.example/".ljust(length, "a")
     body = f"<urlset><url><loc> {address} </loc></url></urlset>".encode()
     if is_read:
-        assert read_sitemap(body).locations == [Location(address, None)]
+        assert read_sitemap(body).urls == [address]
     else:
         with pytest.raises(ExtractionError, match="characters") as raised:
             read_sitemap(body)

@@ -462,12 +462,11 @@ async def test_a_store_that_can_never_work_stops_the_crawl_before_it_starts(memo
     assert str(caught.value.__cause__) == "no such database"
 
 
-def test_a_batch_is_due_by_count_bytes_or_age() -> None:
-    limits = Limits(batch_items=10, batch_bytes=1000, batch_seconds=2.0)
-    assert not limits.batch_due(9, 999, 1.999)
-    assert limits.batch_due(10, 0, 0)
-    assert limits.batch_due(1, 1000, 0)
-    assert limits.batch_due(1, 0, 2.0)
+def test_a_batch_is_full_by_count_or_bytes() -> None:
+    limits = Limits(batch_items=10, batch_bytes=1000)
+    assert not limits.is_full(9, 999)
+    assert limits.is_full(10, 0)
+    assert limits.is_full(1, 1000)
 
 
 def test_a_buffer_has_room_up_to_its_items_and_bytes() -> None:

@@ -166,8 +166,8 @@ def test_sitemaps_list_every_movie(replica: ReplicaProcess, site: Site, index_pa
     home = replica.urls[site]
     index = read_sitemap(ask(home + index_path).body, None)
     assert index.is_index
-    parts = [part.url for part in index.locations if "tv-s" not in part.url]
-    found = [place.url for part in parts for place in read_sitemap(ask(part).body, None).locations]
+    parts = [part for part in index.urls if "tv-s" not in part]
+    found = [url for part in parts for url in read_sitemap(ask(part).body, None).urls]
     movies = [movie for number in range(TITLES) if (movie := truth(CATALOGUE, site, number))]
     assert found == [title_url(site, movie.site_id or "", home) for movie in movies]
 

@@ -162,7 +162,7 @@ def test_lists_and_sitemaps_have_every_series(site: SlugSite) -> None:
     for entry in found:
         scores = {kind: value for kind, (value, _) in true[entry.site_id][1].items() if kind in SCOREBOARD_KINDS}
         assert (entry.kind, {score.kind: score.value for score in entry.scores}) == ("series", scores)
-    listed = [place.url for part in parts for place in read_sitemap(answer(site, part).body.identity(), None).locations]
+    listed = [url for part in parts for url in read_sitemap(answer(site, part).body.identity(), None).urls]
     assert sorted(listed) == sorted(title_url(site, one) for one in true)
 
 
