@@ -54,52 +54,6 @@ def joined(readings: list[Movie]) -> Movie:
     return reduce(lambda known, newer: complete(newer, known), readings)
 
 
-def test_silence_keeps_what_is_known_however_often(every_store: Stored) -> None:
-    every_store.write(movie(1))
-    for day in range(1, 5):
-        every_store.write(
-            movie(1, day, plot=None, scores=[], silent=["plot", "scores.metacritic_user", "scores.metascore"])
-        )
-    (kept,) = every_store.contents()
-    assert kept.plot == movie(1).plot
-    assert sorted(score.kind for score in kept.scores) == ["metacritic_user", "metascore"]
-    assert kept.silent == []
-    every_store.write(movie(1, 6, plot="What it is about now."))
-    (new,) = every_store.contents()
-    assert new.plot == "What it is about now."
-
-
-def test_stated_absence_erases_at_once(every_store: Stored) -> None:
-    every_store.write(movie(1))
-    every_store.write(movie(1, 1, plot=None, scores=[], credits=[], amounts=[], genres=[], silent=["scores.metascore"]))
-    (found,) = every_store.contents()
-    assert (found.plot, found.credits, found.amounts, found.genres) == (None, [], [], [])
-    assert [score.kind for score in found.scores] == [
-        "metascore"
-    ]  # of the other one the page states that there is none
-
-
-def test_votes_stay_with_their_score_while_pages_are_silent_of_them(every_store: Stored) -> None:
-    scores = [Score(kind="metascore", value=71), Score(kind="metacritic_user", value=7.2, count=101)]
-    every_store.write(movie(1))
-    every_store.write(movie(1, 1, scores=scores, silent=["scores.metascore.count"]))
-    (kept,) = every_store.contents()
-    assert {score.kind: (score.value, score.count) for score in kept.scores} == {
-        "metascore": (71, 20),
-        "metacritic_user": (7.2, 101),
-    }
-    every_store.write(movie(1, 2, scores=scores))
-    (gone,) = every_store.contents()
-    assert {score.kind: score.count for score in gone.scores} == {"metascore": None, "metacritic_user": 101}
-
-
-def test_what_no_reading_has_told_is_named(every_store: Stored) -> None:
-    every_store.write(movie(1, plot=None, year=None, silent=["plot", "year"]))
-    every_store.write(movie(1, 1, plot=None, silent=["plot"], year=None))
-    (found,) = every_store.contents()
-    assert (found.plot, found.year, found.silent) == (None, None, ["plot"])
-
-
 # --- What the version before has left in stores -----------------------------------------------------------------------
 
 

@@ -40,7 +40,7 @@ FULL = Movie(
     year=1999,
     end_year=2001,
     release_date="1999-03",
-    runtime_minutes=95,
+    runtime_minutes=100_000,
     genres=["Mystery", "Drama"],
     countries=["Norway", ODD],
     languages=["Norwegian"],
@@ -112,11 +112,6 @@ def test_a_movie_comes_back_as_it_was_scraped(database_url: str, movie: Movie) -
     assert stored(database_url) == {movie.site_id: movie}
 
 
-def test_the_longest_film_is_stored(database_url: str) -> None:
-    write(database_url, make_movie(1, runtime_minutes=51_420), make_movie(2, runtime_minutes=100_000))
-    assert {movie.runtime_minutes for movie in stored(database_url).values()} == {51_420, 100_000}
-
-
 def test_writing_again_changes_nothing(database_url: str) -> None:
     tables = ("titles", "scores", "score_history", "credits", "people", "genres", "record_genres", "amounts")
     states = []
@@ -177,32 +172,32 @@ LONG = "".join(chr(0x4E00 + 7919 * n % 20_000) for n in range(10_000))
 """Too long for an index, however well it is compressed."""
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"title": "nu\0l"},
-        {"site_id": "tt\0"},
-        {"list_rank": 10**30},
-        {"popularity_rank": 2**31},
-        {"year": 15},
-        {"scores": [Score(kind="imdb", value=93)]},
-        {"scores": [Score(kind="imdb", value=float("nan"))]},
-        {"scores": [Score(kind="critics", value=7)]},  # type: ignore[arg-type]
-        {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]},
-        {"credits": [Credit(name="A", role="cast", position=1), Credit(name="B", role="cast", position=1)]},
-        {"credits": [Credit(name=LONG, role="cast", position=1)]},
-        {"scraped_at": None},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
-async def test_a_bad_value_is_rejected_alone(database_url: str, tmp_path: Path, changes: dict[str, Any]) -> None:
-    async with running(PostgresStore(database_url), tmp_path) as run:
-        for number in range(10):
-            await run.pipeline.process_item(make_movie(number, **(changes if number == 3 else {})))
-    assert sorted(outcome for _, outcome, _ in run.settled) == ["durable"] * 9 + ["rejected"]
-    assert len(run.rejected()) == 1
-    assert set(stored(database_url)) == {f"tt{number:07}" for number in range(10) if number != 3}
-    assert number_of(database_url, "titles") == 9
+BAD: list[dict[str, Any]] = [
+    {"title": "nu\0l"},
+    {"site_id": "tt\0"},
+    {"list_rank": 10**30},
+    {"popularity_rank": 2**31},
+    {"year": 15},
+    {"scores": [Score(kind="imdb", value=93)]},
+    {"scores": [Score(kind="imdb", value=float("nan"))]},
+    {"scores": [Score(kind="critics", value=7)]},  # type: ignore[arg-type]
+    {"scores": [Score(kind="imdb", value=7), Score(kind="imdb", value=8)]},
+    {"credits": [Credit(name="A", role="cast", position=1), Credit(name="B", role="cast", position=1)]},
+    {"credits": [Credit(name=LONG, role="cast", position=1)]},
+    {"scraped_at": None},
+]
+
+
+async def test_bad_values_are_rejected_alone(database_url: str, tmp_path: Path) -> None:
+    """One in each batch of ten."""
+    async with running(PostgresStore(database_url), tmp_path, batch_seconds=60) as run:
+        for number in range(10 * len(BAD)):
+            await run.pipeline.process_item(make_movie(number, **(BAD[number // 10] if number % 10 == 3 else {})))
+    good = {f"tt{number:07}" for number in range(10 * len(BAD)) if number % 10 != 3}
+    assert {site_id for site_id, outcome in run.outcomes().items() if outcome == "durable"} == good
+    assert len(run.rejected()) == len(run.outcomes()) - len(good) == len(BAD)
+    assert set(stored(database_url)) == good
+    assert number_of(database_url, "titles") == len(good)
 
 
 def test_a_refused_batch_leaves_nothing(database_url: str) -> None:
@@ -216,7 +211,7 @@ def test_a_refused_batch_leaves_nothing(database_url: str) -> None:
 ID = "tt0000001"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_titles_are_joined_in_whatever_order_they_come(database_url: str, seed: int) -> None:
     """The last but one of each row fits two titles equally well, and so none."""
     movies = [
@@ -310,7 +305,7 @@ def replica_movies(count: int) -> list[Movie]:
 
 
 async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
-    movies = replica_movies(250)
+    movies = replica_movies(120)
     random.Random(1).shuffle(movies)  # noqa: S311 - repeatable
 
     for store in (CsvStore(tmp_path), PostgresStore(database_url)):
@@ -321,7 +316,7 @@ async def test_the_scoreboard_is_that_of_the_csv_files(database_url: str, tmp_pa
     expected = scoreboard(read_movies(tmp_path / "movies.csv"))
     assert read_scoreboard(database_url) == expected
     assert len(expected) < len(movies) / 2
-    for arguments in ([], ["--format", "csv", "--limit", "7"], ["--format", "json"]):
+    for arguments in (["--limit", "7"], ["--format", "json"]):
         printed = [print_scoreboard(url, tmp_path, *arguments) for url in ("", database_url)]
         assert printed[0].code == 0, printed[0].log
         assert printed[0].output == printed[1].output, printed[1].log
@@ -405,6 +400,3 @@ def test_main_actors_are_the_first_five_in_billing_order(database_url: str) -> N
     cast = [Credit(name=f"Actor {place}", role="cast", position=place) for place in (7, 3, 1, 2, 5, 4, 6)]
     write(database_url, make_movie(1, credits=[*cast, Credit(name="Odile Farrow", role="director", position=1)]))
     assert execute(database_url, "SELECT actors FROM main_actors") == [([f"Actor {place}" for place in range(1, 6)],)]
-
-
-# --- Settings ---------------------------------------------------------------------------------------------------------

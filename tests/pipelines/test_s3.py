@@ -124,7 +124,7 @@ def test_uploads_carry_a_checksum_and_without_tls_or_where_aws_settings_say_so_a
 async def test_an_endpoint_that_answers_503_is_asked_again(own_s3: S3Server, own_bucket: str, tmp_path: Path) -> None:
     async with running(S3Store(Bucket(own_bucket, endpoint_url=own_s3.url)), tmp_path) as run:
         await until(lambda: own_s3.requests[-1:] == [f"HEAD /{own_bucket}"])
-        own_s3.failures = 7  # more than boto3 itself tries
+        own_s3.failures = 4  # more than boto3 itself tries
         for number in range(30):
             await run.pipeline.process_item(make_movie(number))
     assert run.count("retries") >= 1
