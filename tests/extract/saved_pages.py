@@ -7,7 +7,6 @@ import importlib.util
 import json
 from typing import Any
 
-from moviecrawler.extract.pages import page_record, read_page
 from tests.shared import PAGES, is_here
 
 
@@ -31,14 +30,11 @@ def _known() -> dict[str, dict[str, Any]]:
 
 TRUTH = _known()
 """What is known, by file."""
+_INDEX = (PAGES / "INDEX.tsv").read_text("utf-8").splitlines() if TRUTH else []
+URLS = {cells[0]: cells[3] for cells in (line.split("\t") for line in _INDEX)}
+"""Their addresses, which are empty where they are not known."""
 CORE = [file for file, truth in TRUTH.items() if truth["kind"] in compare().CORE]
 """Files of the kinds that are read into items and lists."""
-
-
-@functools.cache
-def record(file: str) -> dict[str, Any]:
-    """Return what is read from a page as it was saved."""
-    return page_record(read_page((PAGES / file).read_bytes()))
 
 
 def holds(truth: dict[str, Any], fact: str, got: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from moviecrawler.extract.blocks import classify
 from moviecrawler.extract.pages import page_record, read_page
-from tests.extract.saved_pages import CORE, TRUTH, compare, holds, record
+from tests.extract.saved_pages import CORE, TRUTH, URLS, compare, holds
 from tests.shared import PAGES
 
 pytestmark = pytest.mark.shared("pages")
@@ -16,25 +16,17 @@ pytestmark = pytest.mark.shared("pages")
 
 @pytest.mark.parametrize("file", CORE)
 def test_every_known_fact_is_read(file: str) -> None:
-    truth, got = TRUTH[file], record(file)
+    truth, body = TRUTH[file], (PAGES / file).read_bytes()
+    got = page_record(read_page(body))
     wrong = [fact for fact in compare().FACTS if fact in truth and not holds(truth, fact, got)]
     said = got.get("item") or {"entries": [entry["site_id"] for entry in got.get("entries", [])][:5]}
     assert not wrong, {fact: {"want": truth[fact], "got": said.get(fact, said.get("entries"))} for fact in wrong}
-
-
-@pytest.mark.parametrize("file", CORE)
-def test_url_does_not_change_what_is_read(file: str) -> None:
-    url = next(
-        line.split("\t")[3]
-        for line in (PAGES / "INDEX.tsv").read_text("utf-8").splitlines()
-        if line.startswith(file + "\t")
-    )
-    body = (PAGES / file).read_bytes()
-    with_url = page_record(read_page(body, url or None))
-    for key, value in record(file).get("item", {}).items():
+    # And its address changes nothing of it.
+    with_url = page_record(read_page(body, URLS[file] or None))
+    for key, value in got.get("item", {}).items():
         if value is not None:  # a trimmed page names itself only by its URL
             assert with_url["item"][key] == value, key
-    assert with_url.get("entries") == record(file).get("entries")
+    assert with_url.get("entries") == got.get("entries")
 
 
 @pytest.mark.parametrize("file", sorted(TRUTH))

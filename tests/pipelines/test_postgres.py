@@ -328,8 +328,6 @@ def print_scoreboard(url: str, folder: Path, *arguments: str) -> Finished:
 
 def test_the_scoreboard_of_an_empty_database_says_so(database_url: str, tmp_path: Path) -> None:
     assert "holds no title yet" in print_scoreboard(database_url, tmp_path).log
-    write(database_url)
-    assert "holds no title yet" in print_scoreboard(database_url, tmp_path).log
 
 
 # --- What is asked of it ----------------------------------------------------------------------------------------------

@@ -100,13 +100,14 @@ def test_three_sites_are_the_same_in_every_store_and_make_one_scoreboard(
     s3 = {"S3_ENDPOINT_URL": s3_url, **{name: os.environ[name] for name in CREDENTIALS}}
     stores = {"DATABASE_URL": database_url, "MONGO_URL": mongo_url, "S3_BUCKET": bucket_name, **s3}
     for spider, arguments in (
-        ("imdb", ["-a", "list=top", "-a", "limit=60"]),
-        ("metacritic", ["-a", "list=sitemap"]),
-        ("rottentomatoes", ["-a", "list=sitemap"]),
-        ("metacritic", ["-a", "list=sitemap-series"]),
-        ("rottentomatoes", ["-a", "list=sitemap-series"]),
+        ("imdb", ["list=popular", "limit=40"]),
+        ("metacritic", ["list=sitemap", "limit=40"]),
+        ("rottentomatoes", ["list=sitemap", "limit=40"]),
+        ("metacritic", ["list=sitemap-series"]),
+        ("rottentomatoes", ["list=sitemap-series"]),
     ):
-        finished = scrapy("crawl", spider, *arguments, data=tmp_path, replica=replica, **stores)
+        given = [part for argument in arguments for part in ("-a", argument)]
+        finished = scrapy("crawl", spider, *given, data=tmp_path, replica=replica, **stores)
         assert finished.code == 0, finished.log
     csv = by_id(sqlite_movies(tmp_path))
     for movies in (postgres_movies(database_url), mongo_movies(mongo_url), s3_movies(s3_url, bucket_name)):

@@ -101,14 +101,23 @@ def test_row_whose_id_can_be_none_is_passed_over(slug: str, caplog: pytest.LogCa
     assert "\x1b" not in caplog.text
 
 
-async def all_of(yielded: Any) -> list[Any]:
-    return [one async for one in yielded]
+def titles_of(*slugs: str) -> bytes:
+    row = "<url><loc>https://www.rottentomatoes.com/m/{}</loc></url>"
+    return f"<urlset>{''.join(map(row.format, slugs))}</urlset>".encode()
+
+
+def test_limit_leads_to_as_many_parts_of_a_sitemap_as_it_needs() -> None:
+    spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="3")
+    parts = [f"https://www.rottentomatoes.com/sitemaps/movie_{number}.xml" for number in range(3)]
+    (first,) = read(spider.list_request("sitemap"), index(*parts))
+    *titles, second = read(first, titles_of("dune", "up"))
+    assert ([first.url, second.url], len(titles)) == (parts[:2], 2)
+    assert [one.cb_kwargs["site_id"] for one in read(second, titles_of("alien", "heat"))] == ["m/alien"]
 
 
 def test_sitemap_with_more_addresses_than_it_may_have_is_read_so_far_and_told() -> None:
     spider = spider_of(RottenTomatoesSpider, list="sitemap", limit="2")
-    row = "<url><loc>https://www.rottentomatoes.com/m/dune_{}</loc></url>"
-    body = f"<urlset>{''.join(map(row.format, range(MOST_LOCATIONS + 1)))}</urlset>".encode()
+    body = titles_of(*(f"dune_{number}" for number in range(MOST_LOCATIONS + 1)))
     assert len(read(spider.sitemap_request("sitemap", "/sitemaps/movie_1.xml"), body)) == 2
     assert missed(spider) == 1
 

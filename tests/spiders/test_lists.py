@@ -144,6 +144,7 @@ def test_limit_is_kept_with_no_more_list_pages_than_it_needs(
     assert requested(replica, spider, part) == pages
 
 
+@pytest.mark.long
 def test_limit_beyond_the_first_part_of_a_sitemap_is_reached(
     replica: ReplicaProcess, redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
