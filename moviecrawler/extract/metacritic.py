@@ -18,6 +18,7 @@ from moviecrawler.extract.findings import attempt
 from moviecrawler.extract.legacy import metacritic_titles as legacy
 from moviecrawler.extract.metacritic_lists import browse, read_list, search
 from moviecrawler.extract.metacritic_payload import (
+    PRODUCT,
     component_name,
     components_of,
     refuse_errors,
@@ -157,7 +158,7 @@ def _backend(body: bytes, url: str | None = None) -> Page:
     found = next((part for part in components if component_name(part) == "search"), None)
     if found is not None:
         return Page(site="metacritic", kind="backend", listing=read_list(found))
-    if components or dig.at(answer, "errors") is not None:
+    if components or component_name(answer) == PRODUCT or dig.at(answer, "errors") is not None:
         return detail(body, url)
     return Page(site="metacritic", kind="backend", listing=read_list(answer))
 

@@ -48,8 +48,8 @@ def is_not_found(part: Any) -> bool:
 
 
 def components_of(answer: Any) -> Components:
-    """Return the components of an answer of the JSON host."""
-    return {attempt(partial(component_name, part)): part for part in dig.items(answer, "components")}
+    """Return the components of an answer of the JSON host, which can be one itself."""
+    return {attempt(partial(component_name, part)): part for part in dig.items(answer, "components") or [answer]}
 
 
 def title_in_payload(raw: bytes) -> Components:

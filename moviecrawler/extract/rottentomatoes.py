@@ -28,6 +28,7 @@ from moviecrawler.extract.embedded import (
 )
 from moviecrawler.extract.findings import Findings, ShapeError, attempt
 from moviecrawler.extract.legacy import rottentomatoes_titles as legacy
+from moviecrawler.extract.legacy.rottentomatoes_lists import chart
 from moviecrawler.extract.rottentomatoes_lists import browse, browse_json, search
 from moviecrawler.extract.rottentomatoes_series import KINDS, seasons_of, site_id_of
 from moviecrawler.extract.rottentomatoes_title import Head, TitlePage, read_scorecard, read_title
@@ -53,9 +54,12 @@ _SCOREBOARDS = (
     b'id="score-details-json"',
     b'id="scoreDetails"',
     b"<score-board",
+    b"<media-scorecard",
     b"mop-ratings-wrap__half",
     b'id="all-critics-numbers"',
+    b'id="tomatometer_score"',
 )
+_RESULTS = (b"<search-page-media-row", b'id="movies-json"', b'id="movie_results_ul"')
 _DETAILS = (b'data-qa="item-label"', b'data-qa="movie-info-item"', b'class="meta-row', b'class="movie_info')
 _PIECES = (*_SCOREBOARDS, *_DETAILS, b'id="media-hero-json"', b'"Tomatometer"')
 """What tells a piece that the owner of a collection has cut out of a title page, without any URL in it."""
@@ -76,7 +80,7 @@ def kind_of(body: bytes, url: str | None = None) -> str | None:
     address = _canonical(body) or (url if url and site_of(url) == "rottentomatoes" else "")
     kind = _kind_of_path(urlsplit(address).path)
     if kind is None:
-        if b"<search-page-media-row" in body:
+        if _has(body, _RESULTS):
             return "search"
         if b'data-qa="discovery-media-list"' in body:
             return "browse"
@@ -210,7 +214,7 @@ READERS: dict[str, Callable[[bytes, str | None], Page]] = {
     "reviews": reviews,
     "browse": browse,
     "browse-json": browse_json,
-    "chart": legacy.chart,
+    "chart": chart,
     "search": search,
 }
 """What reads each kind of page, by the names that `kind_of` returns."""

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from moviecrawler.extract import dig
 from moviecrawler.extract.embedded import check_whole, decode_json, reader, script
 from moviecrawler.extract.findings import ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_values import score, title_kind
+from moviecrawler.extract.legacy import rottentomatoes_lists as legacy
+from moviecrawler.extract.rottentomatoes_values import list_page, new_entry, score
 from moviecrawler.extract.trees import text_of, tree_of
 from moviecrawler.extract.values import parse_date, parse_year
-from moviecrawler.items import Entry, Listing, Page
-from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from parsel import Selector
 
     from moviecrawler.extract.findings import NoValue
-    from moviecrawler.items import Score, ScoreKind
+    from moviecrawler.items import Entry, Page, Score, ScoreKind
 
 _OPENING = re.compile(r"^Open(?:ed|s)\s+(.+)$")
 
@@ -33,7 +32,7 @@ def browse(body: bytes, url: str | None = None) -> Page:
     del url
     check_whole(body)
     grid = tree_of(body[max(body.find(b'data-qa="discovery-media-list"'), 0) :])
-    entries = [_tile(tile) for tile in grid.css('[data-qa="discovery-media-list-item"]')]
+    entries = [_tile(tile) for tile in grid.css('[data-qa="discovery-media-list-item"]')] or legacy.browse_rows(body)
     if not entries and script(body, "noResults") != b"true":
         raise ShapeError("entries", "a browse page without entries, and none that says that it has no results")
     page_info = script(body, "pageInfo")
@@ -63,7 +62,7 @@ def browse_json(body: bytes, url: str | None = None) -> Page:
 
 @reader
 def search(body: bytes, url: str | None = None) -> Page:
-    """Read the first results of a search of 2021 and later: `/search?search=…`. Raises ExtractionError."""
+    """Read the first results of a search: `/search?search=…`. Raises ExtractionError."""
     del url
     check_whole(body)
     entries = []
@@ -81,9 +80,10 @@ def search(body: bytes, url: str | None = None) -> Page:
                 year=attempt(partial(parse_year, year)) if year else None,
             )
         )
-    linked = tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]')
-    if not entries and (linked or b"search-page-result" not in body):
-        raise ShapeError("entries", "neither search results nor a word that there are none")
+    if not entries and b"search-page-result" not in body:
+        entries = legacy.search_results(body, tree)
+    elif not entries and tree.css('search-page-result a[href*="/m/"], search-page-result a[href*="/tv/"]'):
+        raise ShapeError("entries", "search results, but not where they were")
     return list_page("search", entries, None)
 
 
@@ -100,40 +100,6 @@ def _tile(tile: Selector) -> Entry:
         text_of(tile.css('[data-qa="discovery-media-list-item-title"]')),
         scores,
         release_date=_opening(text_of(tile.css('[data-qa="discovery-media-list-item-start-date"]'))),
-    )
-
-
-def new_entry(
-    path: str | None,
-    title: str | None,
-    scores: list[Score],
-    *,
-    year: int | None = None,
-    rank: int | None = None,
-    release_date: str | None = None,
-) -> Entry:
-    """Return a row of a list. Raises ShapeError when it has no title or no link to one."""
-    site_id = id_in_url("rottentomatoes", path) if path else None
-    if site_id is None or not title:
-        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
-    part = part_of_series("rottentomatoes", site_id)
-    return Entry(
-        site_id=site_id,
-        title=title,
-        season=part.season if part else None,
-        episode=part.episode if part else None,
-        kind=title_kind(site_id),
-        year=year,
-        rank=rank,
-        release_date=release_date,
-        scores=scores,
-    )
-
-
-def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
-    """Return a page that is a list."""
-    return Page(
-        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
     )
 
 

@@ -32,7 +32,7 @@ _NOTE = re.compile(
     r"(?<!\s)\s*\((?:[^()]{0,200}\b(?:voice|uncredited|archive footage|cameo)\b[^()]{0,200}|as [^()]*)\)", re.IGNORECASE
 )
 _SYNOPSIS = re.compile(
-    rb"""\s(?:id=["']?movieSynopsis|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
+    rb"""\s(?:id=["']?(?:movieSynopsis|movie_synopsis_all)|data-qa=["']?(?:movie-info-synopsis|synopsis-value))(?=[\s"'>])"""
 )
 _BEHIND_PARAGRAPH = re.compile(rb"<(?:p|div|dl|ul|table|section)\b", re.IGNORECASE)
 _CLOSED_BY_HEADING = re.compile(rb"(?<!\s)\s*</p>\s*(?=<h2)", re.IGNORECASE)
@@ -62,6 +62,7 @@ _LABELS: dict[str, str] = {
     "creators": "creator",
     "created by": "creator",
     "in theaters": "release_date",
+    "theatrical release": "release_date",
     "release date (theaters)": "release_date",
     "premiere date": "release_date",
     "release date": "release_date",

@@ -225,6 +225,18 @@ def read_years_and_runtime(head: Head, part: str) -> None:
         head.runtime = attempt(lambda: parse_runtime(part))
 
 
+def read_props(head: Head, props: list[str]) -> None:
+    """Read what stands below the title without labels, in any order and number: "PG-13", "2021" or "Released Oct 22, 2021", "2h 35m"."""
+    for prop in props:
+        dated = _DATED.match(prop)
+        if dated and (year := attempt(partial(values.read_year, dated["date"]))):
+            head.year = year
+        elif _CERTIFICATE.match(prop):
+            head.certificate = prop
+        else:
+            read_years_and_runtime(head, prop)
+
+
 def read_scorecard(scorecard: Any, hero: Any) -> Head:
     """Read the two scripts of pages since 2024, of which a piece of a page may have one only."""
     critics = partial(dig.read, partial(read_side, "tomatometer"), scorecard)
@@ -252,15 +264,7 @@ def read_scorecard(scorecard: Any, hero: Any) -> Head:
         plot=attempt(lambda: dig.text(scorecard, "description")),
         poster=attempt(lambda: dig.text(scorecard, "primaryImageUrl")) or attempt(lambda: dig.text(hero, "posterSrc")),
     )
-    for prop in attempt(lambda: values.read_names(dig.at(hero, "metadataProps"))) or []:
-        # Without labels, in any order and number: "PG-13", "2021" or "Released Oct 22, 2021", "2h 35m".
-        dated = _DATED.match(prop)
-        if dated and (year := attempt(partial(values.read_year, dated["date"]))):
-            head.year = year
-        elif _CERTIFICATE.match(prop):
-            head.certificate = prop
-        else:
-            read_years_and_runtime(head, prop)
+    read_props(head, attempt(lambda: values.read_names(dig.at(hero, "metadataProps"))) or [])
     return head
 
 

@@ -19,7 +19,8 @@ from moviecrawler.extract.findings import (
     new_score,
 )
 from moviecrawler.extract.values import parse_count, parse_date, parse_decimal, parse_year
-from moviecrawler.urls import part_of_series
+from moviecrawler.items import Entry, Listing, Page
+from moviecrawler.urls import id_in_url, part_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -125,6 +126,43 @@ def credits_of(role: Role, people: Iterable[Person]) -> list[Credit]:
 def _person_id(link: str) -> str | None:
     linked = _PERSON.search(link)
     return linked[1] if linked else None
+
+
+# --- Lists -----------------------------------------------------------------------------------------------------------
+
+
+def new_entry(
+    path: str | None,
+    title: str | None,
+    scores: list[Score],
+    *,
+    year: int | None = None,
+    rank: int | None = None,
+    release_date: str | None = None,
+) -> Entry:
+    """Return a row of a list. Raises ShapeError when it has no title or no link to one."""
+    site_id = id_in_url("rottentomatoes", path) if path else None
+    if site_id is None or not title:
+        raise ShapeError("entries", f"a row without a title or a link to one: {title!r}, {path!r}")
+    part = part_of_series("rottentomatoes", site_id)
+    return Entry(
+        site_id=site_id,
+        title=title,
+        season=part.season if part else None,
+        episode=part.episode if part else None,
+        kind=title_kind(site_id),
+        year=year,
+        rank=rank,
+        release_date=release_date,
+        scores=scores,
+    )
+
+
+def list_page(kind: str, entries: list[Entry], following: str | None) -> Page:
+    """Return a page that is a list."""
+    return Page(
+        site="rottentomatoes", kind=kind, listing=Listing(site="rottentomatoes", entries=entries, next=following)
+    )
 
 
 # --- The sides of a title's scores ----------------------------------------------------------------------------------

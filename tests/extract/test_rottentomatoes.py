@@ -70,6 +70,13 @@ def test_score_that_is_none_beside_its_reviews_is_silent(score: str) -> None:
     assert "scores.tomatometer" in movie.silent
 
 
+def test_words_behind_the_share_of_the_audience_are_none_of_it() -> None:
+    body = page("2019-mop-ratings")
+    assert movie_of(rottentomatoes.movie(changed(body, b"98%", b"98%\n liked it"))) == movie_of(
+        rottentomatoes.movie(body)
+    )
+
+
 def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:
     movie = movie_of(rottentomatoes.movie(page("2026-unscored")))
     assert movie.scores == []

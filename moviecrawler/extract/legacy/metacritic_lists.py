@@ -65,7 +65,8 @@ def _browse_row(row: Selector) -> Entry:
         )[:1]
     )
     marks = row.css(
-        ".clamp-metascore .metascore_w, .product_score .metascore_w, .score_wrapper .metascore_w:not(.user),"
+        ".clamp-metascore .metascore_w, .product_score .metascore_w, .product_score .data.metascore,"
+        " .score_wrapper .metascore_w:not(.user),"
         " .c-siteReviewScore"
     )
     of_users = row.css(".clamp-userscore .metascore_w, .product_avguserscore .data")
@@ -96,7 +97,7 @@ def _result_row(row: Selector) -> Entry:
         text_of(link[:1]),
         date_text,
         {
-            "metascore": text_of(row.css(".main_stats .metascore_w:not(.user)")[:1]),
+            "metascore": text_of(row.css(".main_stats .metascore_w:not(.user), .main_stats .data.metascore")[:1]),
             "metacritic_user": text_of(row.css(".product_avguserscore .data")[:1]),
         },
     )

@@ -252,24 +252,28 @@ def _json_ld_runtime(value: Any) -> int | NoValue:
 
 
 _NUXT_SCORES: Final[dict[ScoreKind, str]] = {"metascore": "critic-score-info", "metacritic_user": "user-score-info"}
+_NUXT_SECTIONS: Final = ".c-movieDetails_sectionContainer, .c-productionDetailsTv_sectionContainer"
 
 
 def _look_in_nuxt2(found: Findings, page: Selector, linked: dict[str, Any]) -> None:
     for kind, testid in _NUXT_SCORES.items():
         found.look(f"scores.{kind}", partial(_nuxt2_score, page, kind, testid))
-    facts = {
-        text_of(section.css("span")): text_of(section.css("span")[1:2])
-        for section in page.css(".c-movieDetails_sectionContainer")
-    }
-    found.look("runtime_minutes", lambda: parse_runtime(facts["Duration"]))
+    sections = {text_of(section.css("span")).rstrip(": "): section for section in page.css(_NUXT_SECTIONS)}
+
+    def fact(*labels: str) -> str:
+        return next((text_of(sections[label].css("span")[1:2]) for label in labels if label in sections), "")
+
+    found.look("runtime_minutes", lambda: parse_runtime(fact("Duration")))
+    found.look("genres", lambda: [name for genre in sections["Genres"].css("li") if (name := text_of(genre))])
     for role in ("director", "writer"):
         staff = page.css(f".c-productDetails_staff_{role}s")[:1]
         found.look(f"credits.{role}", partial(_credits_in, role, staff))
     _look_in_json_ld(found, linked, is_whole=False)
     found.look("credits.cast", lambda: _json_ld_people("cast", dig.listed(linked, "actor")))
-    found.look("release_date", lambda: read_day(facts["Release Date"]))
-    found.look("year", lambda: _year(facts["Release Date"]))
-    found.look("certificate", lambda: facts["Rating"] or None)
+    released = fact("Release Date", "Initial Release Date")
+    found.look("release_date", lambda: read_day(released))
+    found.look("year", lambda: _year(released))
+    found.look("certificate", lambda: fact("Rating") or None)
 
 
 def _nuxt2_score(page: Selector, kind: ScoreKind, testid: str) -> Score | NoValue:

@@ -1,11 +1,14 @@
-"""Rotten Tomatoes' title pages of 2014 to 2024, their scores, details and cast, and its ranked lists of 2014 to 2021.
+"""Rotten Tomatoes' title pages of 2009 to 2024, their scores, details and cast, and later ones that were saved without their scripts.
 
 | generation | scores | details |
 | --- | --- | --- |
+| 2009-2010 | `#tomatometer_score` | `.label`, `.content` |
+| 2011-2014 | `#all-critics-meter`, `.fan_side` | the same |
 | 2014 | `#all-critics-numbers`, `.audience-score` with itemprops | `dl` |
 | 2015-2018 | the same markup; JSON-LD | `li.meta-row` |
 | 2019-2020 | `.mop-ratings-wrap__half` | `li.meta-row` |
 | 2021-2024 | `#score-details-json`, then `#scoreDetails`: `scoreboard` | `[data-qa=movie-info-item]` |
+| since 2024 | `media-scorecard` | as with scripts |
 """
 
 from __future__ import annotations
@@ -17,28 +20,24 @@ from typing import TYPE_CHECKING, Any, Final
 from parsel import Selector, SelectorList
 
 from moviecrawler.extract import dig
-from moviecrawler.extract.embedded import check_whole, reader
-from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt, scores_of
-from moviecrawler.extract.rottentomatoes_lists import list_page, new_entry
+from moviecrawler.extract.findings import ABSENT, NoValue, ShapeError, attempt
 from moviecrawler.extract.rottentomatoes_sections import Detail, known_details, part_of
-from moviecrawler.extract.rottentomatoes_title import Head, read_years_and_runtime
+from moviecrawler.extract.rottentomatoes_title import Head, read_props, read_years_and_runtime
 from moviecrawler.extract.rottentomatoes_values import finer_scores, json_script, read_side, score
-from moviecrawler.extract.trees import text_of, tree_of
-from moviecrawler.extract.values import check_year, parse_year
+from moviecrawler.extract.trees import text_of
+from moviecrawler.extract.values import parse_year
 from moviecrawler.items import Score
 from moviecrawler.texts import fold
 
 if TYPE_CHECKING:
     from moviecrawler.extract.findings import Person
-    from moviecrawler.items import Page, ScoreKind
+    from moviecrawler.items import ScoreKind
 
 _COUNTED = re.compile(
     r"(?:Count|Counted|Ratings):\s*(?P<behind>\d[\d,]*\+?)"
     r"|(?<!than )(?<![\d,./])(?P<before>\d[\d,]*\+?)\s+(?:Reviews?|(?:Verified )?Ratings?)\b"
 )
-_NO_METER = re.compile(
-    r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon|want to see", re.IGNORECASE
-)
+_NO_METER = re.compile(r"no (?:score|consensus|reviews)|not (?:yet )?available|not enough|coming soon", re.IGNORECASE)
 _PAIRS = ".//*[not(*)][substring-before(concat(normalize-space(), '|'), ':|')][following-sibling::*[1]]"
 """Whatever ends in a colon and has something beside it: tables and rows of other years."""
 
@@ -61,12 +60,14 @@ def older_head(body: bytes, tree: Selector | None) -> Head:
         return Head()
     if element := tree.css("score-board, score-board-deprecated"):
         return _read_score_board(element)
+    if card := tree.css("media-scorecard"):
+        return _read_media_scorecard(card, tree.css("media-hero"))
     if halves := tree.css(".mop-ratings-wrap__half"):
         return _read_mop_ratings(halves)
     return _read_score_panel(tree)
 
 
-# --- 2021 to 2024 ---------------------------------------------------------------------------------------------------
+# --- Since 2021 ---------------------------------------------------------------------------------------------------------
 
 
 def _read_scoreboard(board: dict[str, Any], modal: Any, poster: str | None) -> Head:
@@ -130,6 +131,32 @@ def _read_score_board(board: SelectorList[Selector]) -> Head:
     return head
 
 
+def _read_media_scorecard(card: SelectorList[Selector], hero: SelectorList[Selector]) -> Head:
+    """Read the elements of pages since 2024 that lack the scripts."""
+
+    def slots(part: SelectorList[Selector], name: str) -> list[str]:
+        return [text for found in part.css(f'[slot="{name}"]') if (text := text_of(found))]
+
+    def slot(part: SelectorList[Selector], name: str) -> str | None:
+        return next(iter(slots(part, name)), None)
+
+    def shown(kind: ScoreKind, side: str) -> Score | NoValue:
+        return score(kind, slot(card, f"{side}Score"), _counted(slot(card, f"{side}Reviews") or ""))
+
+    head = Head(
+        {
+            "tomatometer": partial(shown, "tomatometer", "critics"),
+            "popcornmeter": partial(shown, "popcornmeter", "audience"),
+        },
+        title=slot(hero, "title"),
+        genres=[genre.strip(" /,") for genre in slots(hero, "metadataGenre")],
+        plot=slot(card.css("drawer-more"), "content"),
+        poster=card.css('[slot="posterImage"]').attrib.get("src"),
+    )
+    read_props(head, [prop.strip(" /,") for prop in slots(hero, "metadataProp")])
+    return head
+
+
 def _read_info(head: Head, info: str | None) -> None:
     """Read a line such as "2006, Crime/Drama, 2h 32m", of which any part can be missing."""
     for part in (info or "").split(", "):
@@ -156,27 +183,30 @@ def _half(kind: ScoreKind, half: Selector) -> Score | NoValue:
 
 
 def _worded(kind: ScoreKind, share: str, counted: str | None, around: str) -> Score | NoValue:
-    """Return a score of its text. Before a release the same place shows how many "want to see" a title: no score."""
-    if _NO_METER.search(around) and ("want to see" in around.lower() or not share):
+    """Return a score of its text. Before a release the place of the audience's shows how many "want to see" a title: no score."""
+    if kind == "popcornmeter" and "want to see" in around.lower():
         return ABSENT
-    return score(kind, share or None, counted)
+    if not share:
+        return ABSENT if _NO_METER.search(around) else None
+    return score(kind, share.removesuffix("liked it"), counted)
 
 
 def _read_score_panel(tree: Selector) -> Head:
-    """Read the score panel of 2014 to 2018."""
-    critics, audience = tree.css("#all-critics-numbers"), tree.css(".audience-score")
-    counts = text_of(tree.css("div.audience-info"))
-    heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title")
+    """Read the score panel of 2009 to 2018."""
+    critics, audience = tree.css("#all-critics-numbers, #tomatometer_data"), tree.css(".audience-score, .fan_side")
+    counts = text_of(tree.css("div.audience-info, .fan_side .critic_stats"))
+    meters = critics.css(".meter-value, #all-critics-meter") or tree.css("#tomatometer_score .percent")
+    heading = tree.css("h1.movie_title [itemprop=name], h1#movie-title") or tree.css("h1.movie_title")
 
-    def meter(kind: ScoreKind, panel: SelectorList[Selector], counted: str) -> Score | NoValue:
-        return _worded(kind, text_of(panel.css(".meter-value")), _counted(counted), text_of(panel))
-
+    liked = audience.css(".meter-value, .meter.numeric")
     return Head(
         {
-            "tomatometer": lambda: meter("tomatometer", critics, text_of(critics)),
+            "tomatometer": lambda: _worded(
+                "tomatometer", text_of(meters), _counted(text_of(critics)), text_of(critics)
+            ),
             # The same figure can be of those who "want to see" it.
             "popcornmeter": lambda: (
-                meter("popcornmeter", audience, counts)
+                _worded("popcornmeter", text_of(liked), _counted(counts), text_of(audience))
                 if re.search("liked? it|want to see", text_of(audience), re.IGNORECASE)
                 else None
             ),
@@ -196,11 +226,11 @@ def _counted(text: str) -> str | None:
 
 
 def older_details(tree: Selector) -> dict[str, Detail] | None:
-    """Return the list of details of pages of 2014 to 2024; None without one."""
+    """Return the list of details of pages of 2009 to 2024; None without one."""
     rows = {}
-    listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(".movie_info").xpath(
-        _PAIRS
-    )
+    listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(
+        ".movie_info, #movie_stats"
+    ).xpath(_PAIRS)
     # Backwards, so that the first of two rows with the same label is the one that stays.
     for row in reversed(listed):
         label = row.css('.meta-label, [data-qa="movie-info-item-label"]')
@@ -233,39 +263,3 @@ def older_cast(tree: Selector) -> list[Person]:
         if part is not None:
             people.append((name, link.attrib.get("href"), part or None))
     return people
-
-
-# --- Ranked lists of 2014 to 2021 -----------------------------------------------------------------------------------
-
-_TITLE_AND_YEAR = re.compile(r"^(?P<title>.+?)(?<!\s)\s*\((?P<year>\d{4})\)$", re.ASCII)
-_PLACE = re.compile(r"^(\d{1,4})\.?$", re.ASCII)
-
-
-@reader
-def chart(body: bytes, url: str | None = None) -> Page:
-    """Read a ranked list of 2014 to 2021: `/top/bestofrt/…`. Raises ExtractionError."""
-    del url
-    check_whole(body)
-    entries = []
-    # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
-    for row in tree_of(body).css("table.table tr"):
-        cells = row.css("td")
-        place = _PLACE.match(text_of(cells[0])) if cells else None
-        link = row.css('a[href*="/m/"], a[href*="/tv/"]')
-        if place is None or not link:
-            continue
-        titled = _TITLE_AND_YEAR.match(text_of(link[0]))
-        shares, counts = text_of(row.css(".tMeterScore")), text_of(row.css("td.right")) or None
-        scores = scores_of(partial(score, "tomatometer", shares, counts))
-        entries.append(
-            new_entry(
-                link[0].attrib["href"],
-                titled["title"] if titled else text_of(link[0]),
-                scores,
-                year=attempt(partial(check_year, int(titled["year"]))) if titled else None,
-                rank=int(place[1]),
-            )
-        )
-    if not entries:
-        raise ShapeError("entries", "a chart without ranked rows")
-    return list_page("chart", entries, None)
