@@ -126,6 +126,14 @@ def test_runtime_beside_the_heading(runtime: str, minutes: int | None) -> None:
     assert item(hero(runtime=runtime), IMDB)["runtime_minutes"] == minutes
 
 
+@pytest.mark.parametrize("words", ["Original title: The Salt", "Titre original : The Salt"])
+@pytest.mark.parametrize("place", ["Top rated movie #26", "Película mejor valorada n.º 26", "Film le mieux noté n°26"])
+def test_words_of_other_languages(words: str, place: str) -> None:
+    rank = f'<a data-testid="award_top-rated" href="/chart/top/?ref_=tt_awd">{place}</a>'
+    found = item(hero().replace(b"</h1>", f"</h1><div>{words}</div>{rank}".encode()), IMDB)
+    assert (found["original_title"], found["imdb_top250_rank"]) == ("The Salt", 26)
+
+
 @pytest.mark.parametrize(
     ("role", "code", "field"),
     [
@@ -168,6 +176,27 @@ def test_words_behind_the_year_say_what_a_title_was_until_2011(words: str, kind:
     heading = f'<div id="tn15title"><h1>Salt <span>(<a href="/Sections/Years/2005">2005</a>) {words}</span></h1></div>'
     found = item(document(heading, f"<title>Salt (2005) {words}</title>" + OWN), IMDB)
     assert (found["title"], found["year"], found["kind"]) == ("Salt", 2005, kind)
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind", "end_year"),
+    [
+        ('<div id="tn15title"><h1>{}<span class="tv-extra">TV series 2005-2009</span></h1></div>', "tvSeries", 2009),
+        ('<div id="tn15title"><h1>{}<span class="tv-extra">TV mini-series</span></h1></div>', "tvMiniSeries", None),
+        ('<div id="overview-top"><h1>{}<span>(TV Series 2005&ndash;2009)</span></h1></div>', "tvSeries", 2009),
+    ],
+)
+def test_words_beside_the_heading_say_what_a_series_is(heading: str, kind: str, end_year: int | None) -> None:
+    found = item(document(heading.format("Salt"), '<title>"Salt" (2005)</title>' + OWN), IMDB)
+    assert (found["title"], found["title_type"], found["year"], found["end_year"]) == ("Salt", kind, 2005, end_year)
+
+
+def test_date_of_release_is_no_duration() -> None:
+    facts = '<img src="/certificates/us/pg_13.png" title="PG_13"><time datetime="2005-03-04">4 March 2005</time>'
+    block = '<div class="txt-block"><time datetime="PT98M">98 min</time></div>'
+    heading = f'<div id="overview-top"><h1>Salt</h1><div class="infobar">{facts}</div></div>{block}'
+    found = item(document(heading, "<title>Salt (2005) - IMDb</title>" + OWN), IMDB)
+    assert (found["runtime_minutes"], found["certificate"]) == (98, "PG-13")
 
 
 @pytest.mark.parametrize("facts", ["45 min - Drama", "TV Episode - 45 min - ", "TV-14 &nbsp;-&nbsp; 45 min"])
@@ -270,6 +299,13 @@ def test_list_says_how_long_it_is(counted: str, total: int | None) -> None:
     assert page.listing is not None
     assert [entry.rank for entry in page.listing.entries] == [1, 2, 3]
     assert page.listing.total == total
+
+
+def test_person_whom_a_search_finds_is_no_title() -> None:
+    known_for = '<li class="ipc-metadata-list-summary-item"><a href="/name/nm9100001/">Jo May</a><a href="/title/tt9100009/">Salt</a></li>'
+    page = read_page(document(f"<ul>{CARDS}{known_for}</ul>"), "https://www.imdb.com/find/?q=lantern")
+    assert page.listing is not None
+    assert len(page.listing.entries) == CARDS.count("<li")
 
 
 @pytest.mark.parametrize(

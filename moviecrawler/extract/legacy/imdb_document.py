@@ -67,13 +67,14 @@ _SCHEMA_KINDS: dict[str, TitleKind] = {
 _OPEN_GRAPH_KINDS: dict[str, TitleKind] = {
     "video.movie": "movie",
     "video.tv_show": "series",
+    "tv_show": "series",
     "video.episode": "episode",
 }
 # Where each generation of pages writes the title, best first.
 _HEADINGS = (
     ".subpage_title_block [itemprop=name] a, .subpage_title_block h3 a",  # credits, episodes, reviews… 2013-23
     ".title_wrapper h1",  # 2015-21
-    ".titlereference-header [itemprop=name]",  # /reference 2017-22
+    ".titlereference-header h3[itemprop=name]",  # /reference 2017-25
     "#overview-top h1",  # 2011-15
     "#tn15title h1",  # to 2011, subpages to 2013
     "h5[itemprop=name] a",  # m.imdb.com
@@ -81,7 +82,8 @@ _HEADINGS = (
 )
 
 _YEAR_BESIDE_HEADING = (
-    "#titleYear, h1 .nobr, .subpage_title_block .nobr, h1[data-testid^=hero] ~ * a[href*=releaseinfo]"
+    "#tn15title .tv-extra, #overview-top h1 > span:not([class]), #titleYear, h1 .nobr, .subpage_title_block .nobr,"
+    " h1[data-testid^=hero] ~ * a[href*=releaseinfo]"
 )
 
 
@@ -97,6 +99,10 @@ class Document:
     @cached_property
     def _head(self) -> _Head:
         return _head(self.root)
+
+    @cached_property
+    def _beside_heading(self) -> tuple[str, int | None, int | None, bool]:
+        return release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
 
     @cached_property
     def title_data(self) -> dict[str, Any]:
@@ -150,14 +156,17 @@ class Document:
         if label and (text := fold(label.get(""))):
             return text
         # "Original title: …", the words in the visitor's language.
-        labelled = first_text(self.root, "[data-testid=hero-title-block__original-title]")
+        labelled = first_text(
+            self.root, "[data-testid=hero-title-block__original-title], h1[data-testid=hero__pageTitle] + div"
+        )
         return labelled.partition(": ")[2] or None if labelled else None
 
     def kind(self) -> tuple[TitleKind, str | None]:
         """Return what the title is, and its titleType where the page tells. Raises ShapeError when nothing tells."""
         head = self._head
-        if head.label.lower() in LABELS:
-            return LABELS[head.label.lower()]
+        for label in (head.label.lower(), self._beside_heading[0].lower()):
+            if label in LABELS:
+                return LABELS[label]
         open_graph = self.root.xpath("//meta[@property='og:type']/@content").get("")
         kind = _schema_kind(self.title_data) or _OPEN_GRAPH_KINDS.get(open_graph)
         if kind is None and head.label:
@@ -186,15 +195,12 @@ class Document:
             lambda: other_than(title, self._original_title()),
             lambda: other_than(title, self.linked_name),
         )
-        head = self._head
-        beside = release_words((first_text(self.root, _YEAR_BESIDE_HEADING) or "").strip("()"))
+        head, beside = self._head, self._beside_heading
         found.look("year", lambda: head.year, lambda: beside[1])
         if found.movie.kind == "series":
-            year, end_year, is_span = (
-                (head.year, head.end_year, head.is_span) if head.year is not None else (beside[1], beside[2], beside[3])
-            )
             # "2005-" is a series that runs; of one year or none nothing is said.
-            found.look("end_year", lambda: end_year or (ABSENT if year and is_span else None))
+            ends = [end or ABSENT for year, end, is_span in (head[2:], beside[1:]) if year and is_span]
+            found.take("end_year", ends[0] if ends else None)
 
 
 def _schema_kind(data: dict[str, Any]) -> TitleKind | None:
@@ -244,7 +250,7 @@ def release_words(words: str) -> tuple[str, int | None, int | None, bool]:
 
 def _heading(heading: Selector) -> str | None:
     """Return the title in a heading, without the year and links beside it."""
-    name = heading.css("em, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
+    name = heading.css("em, a.main, [itemprop=name]:not(.title-extra), span.itemprop, [data-testid=hero__primary-text]")
     own = name[0] if name else heading
     text = own_text(own) or all_text(own)
     return text.strip('"') if text else None

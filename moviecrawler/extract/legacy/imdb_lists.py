@@ -45,6 +45,8 @@ _USERS_RATED = re.compile(r"(?<![\d.,])([\d.,]+)/10 \((\d[\d,.\u00a0\u202f]*) ")
 _RATING = re.compile(r"\d{1,9}[.,]\d")
 _STAR_AND_VOTES = re.compile(r"(\d{1,9}(?:[.,]\d)?)\s?(?:\(\s?([^()]{1,40}?)\s?\))?$")
 _TITLE_LINKS = ".//a[contains(@href, '/title/tt')]"
+_OF_TITLE = "(.//a[normalize-space()])[1][contains(@href, '/title/tt')]"
+"""That a row is about a title, not about a person who has titles beside the name."""
 
 
 @reader
@@ -116,9 +118,13 @@ def _rows(document: Document) -> tuple[str, list[Entry]]:
         ("search", f"//table[{of_class('results')}]//tr[td[{of_class('title')}]]", _old_search_row),
         ("find", "//tr[contains(@class, 'findResult')]", _find_row),
         ("calendar", "//li[@data-testid='coming-soon-entry']", _coming_soon_row),
-        ("chart", f"//li[contains(@class, 'ipc-metadata-list-summary-item')][{_TITLE_LINKS}]", _card),
+        ("chart", f"//li[contains(@class, 'ipc-metadata-list-summary-item')][{_OF_TITLE}]", _card),
         ("calendar", f"//*[@id='main']//ul[preceding-sibling::h4]/li[{_TITLE_LINKS}]", _calendar_row),
-        ("chart", f"//*[@id='tn15' or @id='main']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]", _oldest_row),
+        (
+            "chart",
+            f"//*[@id='tn15' or @id='main' or @id='pagecontent']//tr[count(td) > 2][not(.//tr)][{_TITLE_LINKS}]",
+            _oldest_row,
+        ),
     ]
     for kind, rows, read in layouts:
         entries = [entry for row in document.root.xpath(rows) if (entry := read(row))]

@@ -35,7 +35,10 @@ _NUMBER = re.compile(r"\d[\d.,\s]*")
 _WORDS = re.compile(r"(?<!\s)\s*[^\W\d_]{4,}")
 _MOST_LINKS = 10
 """Links to ratings around which the rating is looked for; on pages it is around one of the first four."""
-_NUMBERED = ".bp_heading, .tv_header, .info-content, [data-testid=hero-subnav-bar-season-episode-numbers-section]"
+_NUMBERED = (
+    ".bp_heading, .tv_header, .info, .titlereference-overview-season-episode-section,"
+    " [data-testid=hero-subnav-bar-season-episode-numbers-section]"
+)
 _NUMBERS = re.compile(r"\bS(?:eason )?(\d{1,9})\W+E(?:p(?:isode )?)?(\d{1,9})\b", re.ASCII)
 _FIRST_NUMBER = re.compile(r"\d[\d,.]{0,12}", re.ASCII)
 _SEASON = re.compile(r"[?&]season=(\d{1,9})(?:&|$)", re.ASCII)
@@ -131,9 +134,9 @@ def _metascore_text(root: Selector) -> Score | None:
 def _top_place(root: Selector, chart: str) -> int | None:
     """Return the place in a Top 250: Top Rated Movies #26, Top 250: #9."""
     for link in root.css(
-        "#titleAwardsRanks a, .starbar-special a, .titlereference-header a, a[data-testid=award_top-rated]"
+        "#titleAwardsRanks a, #tn15rating a, .starbar-special a, .titlereference-header a, a[data-testid=award_top-rated]"
     ):
-        place = re.search(r"#([\d,]+)$", all_text(link) or "")
+        place = re.search(r"[#º°] ?([\d,]+)$", all_text(link) or "")
         if place and urlsplit(attribute(link, "href")).path.strip("/") == chart:
             number = parse_integer(place[1])
             if not 1 <= number <= _TOP_PLACES:
@@ -165,10 +168,11 @@ def look_for_series(found: Findings, root: Selector) -> None:
         return
     links = root.xpath(
         f"//*[{of_class('titleParent')}]/a | //*[{of_class('tv_header')}]/a | //a[@data-testid='hero-title-block__series-link']"
+        f" | //*[{of_class('titlereference-header')}]//h4[@itemprop='name']/a"
         f" | //*[@id='tn15main']//*[{of_class('info')}][h5[starts-with(., 'TV Series')]]//a[contains(@href, '/title/tt')]"
     )[-1:]
     found.look("series_id", lambda: id_in_url("imdb", attribute(links, "href")))
-    found.look("series_title", lambda: all_text(links))
+    found.look("series_title", lambda: (all_text(links) or "").strip('"') or None)
     season, episode = next(
         filter(any, (numbers_in(all_text(element)) for element in root.css(_NUMBERED))), (None, None)
     )

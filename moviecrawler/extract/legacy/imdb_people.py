@@ -66,7 +66,8 @@ def _crew(root: Selector, role: Role, name: str, words: str, ref: str) -> list[C
     heading = f"@name='{role}' or @name='{name}' or contains(normalize-space(), '{words}')"
     links = root.xpath(
         f"//a[contains(@href, '{ref}')]"
-        f" | //table[preceding-sibling::h4[1][{heading}]]//a[contains(@href, '/name/nm')]"
+        " | //table[preceding-sibling::*[self::h4 or self::header][1]"
+        f"/descendant-or-self::h4[{heading}]]//a[contains(@href, '/name/nm')]"
         f" | //table[.//a[{of_class('glossary')}][{heading}]]//a[contains(@href, '/name/nm')]"
     )
     return one_of_each(role, list(_linked(role, links)))

@@ -53,10 +53,11 @@ _HERO_FACTS = "(//h1[starts-with(@data-testid, 'hero')])[1]/following-sibling::*
 _TIMES = ".subtext time, .infobar time, .txt-block time"
 _FACTS_OF_REFERENCE = ".titlereference-header .ipl-inline-list__item"
 _ANY = re.compile("")
+_DURATION = re.compile("P")
 _SHORT_HOURS = re.compile(r"\d{1,9} ?[^\W\d]")
 _HOURS = re.compile(r"\d{1,9} ?(?:h|min)\b")
 _MINUTES = re.compile(r"(?:[^:|]{1,100}(?::|\s-))?\s?(\d{1,9})\s?min(?:ut\w*)?\b", re.IGNORECASE)
-_RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|$)")
+_RATED = re.compile(r"Rated ([A-Z0-9+-]+)(?: for\b|\.?$)")
 _COUNTED = re.compile(r"(\d{1,3}(?:[,. ]\d{3}){1,3}|\d{1,9}) [^\W\d]")
 _SUM = re.compile(r"(?P<currency>[A-Z]{3}|[^\s\d.,()]{1,4})\s*(?P<value>\d[\d,.]{0,40})[\s,]*$")
 # How the site abbreviates currencies; all others stand as their ISO 4217 code.
@@ -125,7 +126,7 @@ def look_for_facts(found: Findings, document: Document, page_kind: str) -> None:
     found.look("release_date", partial(_release_date, root), partial(_stated_date, document))
     found.look(
         "runtime_minutes",
-        lambda: _runtime(attribute(time, "datetime").strip() for time in root.css(_TIMES)),
+        lambda: _runtime((attribute(time, "datetime").strip() for time in root.css(_TIMES)), _DURATION),
         lambda: _runtime(map(all_text, root.css(_FACTS_OF_REFERENCE)), _HOURS),
         lambda: _runtime_in_block(root),
         lambda: _runtime(map(own_text, root.xpath(_HERO_FACTS)), _SHORT_HOURS),
@@ -187,7 +188,7 @@ def _certificate(root: Selector) -> str | None:
     """Return the certificate's short form, of the overview, else of "Rated PG-13 for intense sequences…"."""
     for mark in root.css(".infobar [itemprop=contentRating], .infobar img[src*=certificates]"):
         if text := attribute(mark, "content") or attribute(mark, "title"):
-            return fold(text)
+            return fold(text).replace("_", "-")  # PG_13
     # In this line it is the only bare text before the runtime and the links.
     line = root.xpath(
         f"//*[{of_class('subtext')}]/text()[not(preceding-sibling::time or preceding-sibling::a)]"
@@ -198,12 +199,14 @@ def _certificate(root: Selector) -> str | None:
         return shown
     first_fact = root.css(_FACTS_OF_REFERENCE)[:1]
     text = own_text(first_fact) or ""
-    if text and not _HOURS.match(text):
+    # The last one is always the kind of title.
+    if text and not _HOURS.match(text) and first_fact.xpath("self::*[not(a)]/following-sibling::li"):
         return text
     reasons = root.xpath(
-        f"//*[@id='titleStoryLine']//*[@itemprop='contentRating'] | //*[{of_class('info')}][h5/a[contains(@href, '/mpaa')]]/div"
+        "//*[@id='titleStoryLine']//*[@itemprop='contentRating']"
+        f" | //*[{of_class('info')}][h5/a[contains(@href, '/mpaa')]]/descendant-or-self::div"
     )
-    rated = first_match(_RATED, map(all_text, reasons))
+    rated = first_match(_RATED, map(own_text, reasons))
     return rated[1] if rated else None
 
 
@@ -238,7 +241,7 @@ def _runtime(texts: Iterable[str | None], form: re.Pattern[str] = _ANY) -> int |
 
 def _runtime_in_block(root: Selector) -> int | None:
     blocks = root.xpath(
-        f"//*[{of_class('info')}]/*[{of_class('info-content')}][not(.//a)] | //*[{of_class('infobar')}] | //*[{of_class('txt-block')}][not(.//a)]"
+        f"//*[{of_class('info')} or {of_class('info-content')} or {of_class('txt-block')}][not(.//a)] | //*[{of_class('infobar')}]"
     )
     found = first_match(_MINUTES, map(own_text, blocks))
     return check_runtime(int(found[1])) if found else None
@@ -248,15 +251,15 @@ def _plot(root: Selector) -> str | NoValue:
     """Return the outline, without the links after it: See full summary, Add a Plot, of which the second says that there is none."""
     blocks = root.xpath(
         f"//*[{of_class('summary_text')}] | //p[@itemprop='description']"
-        f" | //*[{of_class('titlereference-section-overview')}]/div[not(@class)]"
-        f" | //*[{of_class('info')}]/*[{of_class('info-content')}][a[contains(@href, 'plotsummary')]]"
+        f" | //*[{of_class('titlereference-section-overview')}]/div[not(@class)][not(a[contains(@href, 'episodes')])]"
+        f" | //*[{of_class('info')} or {of_class('info-content')}][a[contains(@href, 'plotsummary')]]"
         " | //*[@id='overview-top']/p"
         # The same in three widths of window, of which only the widest is never cut.
         " | (//*[@data-testid='plot-xl'])[1]"
     )
     for block in blocks:
         parts = block.xpath(
-            ".//text()[not(ancestor::a[contains(@href, 'plot') or contains(@href, 'synopsis')"
+            ".//text()[not(ancestor::h5 or ancestor::a[contains(@href, 'plot') or contains(@href, 'synopsis')"
             " or contains(@href, 'contribute') or contains(@href, '/update')] or ancestor::button)]"
         )
         if text := fold("".join(parts.getall())).rstrip(" »|"):
