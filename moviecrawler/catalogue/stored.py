@@ -1,13 +1,12 @@
-"""Movies in the form that stores, spool files and exports hold, also those that versions before have left there.
+"""Movies in the form that stores, spool files and exports hold.
 
-It is `Movie` as plain data, but for three things. The finer scores stand apart, in `finer_scores`, as versions that don't know their kinds
-can't read a list that has them. A season is a `series` that has the number of a season, as those versions read and write Metacritic's. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie.
-A movie that is silent of all newer fields is written as the version before would: without `external_ids`, and without their names in `silent`.
+It is `Movie` as plain data, but for what an older version could not read. The finer scores stand apart, in `finer_scores`. A season is a
+`series` that has the number of a season. What a score, an offer or a related title hasn't is left out, and so are the newer fields of a movie;
+one that is silent of all of them has no `external_ids`, and their names are not in its `silent`.
 
-Two versions before this one are read as they were meant. The one before `Movie.silent` named in `unsure` the fields that a page lacked although
-pages like it had them, and left out what lists and datasets can't tell. Where it had kept the value of an earlier page, the value
-stands; the other ones it was unsure of are silent now. The one before `Movie.external_ids` read nothing of what came with that: all of it
-is silent.
+What versions before November 22, 2026 have left there is read as it was meant. They named in `unsure` the fields that a page lacked although
+pages like it had them. Where they had kept the value of an earlier page, the value stands; the other ones are silent, and so is what lists and
+datasets can't tell.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ def _silent(movie: Movie, unsure: Collection[str]) -> list[str]:
 
 
 def _told_since(movie: Movie) -> frozenset[str]:
-    """Return what the site tells of such titles that the version before `external_ids` did not read."""
+    """Return what the site tells of such titles, of the newer fields and facts, and the movie lacks."""
     return _newer_told(movie) - present_in(movie)
 
 
@@ -155,7 +154,7 @@ def _newer(site: Site, kind: TitleKind, scores: tuple[ScoreKind, ...]) -> frozen
 
 
 def is_newer(field: str, part: str = "", fact: str = "count") -> bool:
-    """Return whether the version before `external_ids` did not read a field, whose name is given in parts."""
+    """Return whether a field is one of those that came with `external_ids`; its name is given in parts."""
     if field == "scores":
         return part not in SCOREBOARD_KINDS or fact != "count"
     return field in _NEWER_FIELDS or field == "external_ids"

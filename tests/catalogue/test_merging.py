@@ -92,37 +92,22 @@ def test_an_id_that_a_page_does_not_name_is_kept() -> None:
     assert complete(newer, page).external_ids == {"ems": "1-3", "rottentomatoes": "77"}
 
 
-# --- What the version before has written ------------------------------------------------------------------------------
+# --- What a former version has written ------------------------------------------------------------------------------
 
 
 ADDED = (
-    *("offers", "keywords", "interests", "taglines", "awards", "related", "consensus", "external_ids"),
+    *("silent", "offers", "keywords", "interests", "taglines", "awards", "related", "consensus", "external_ids"),
     *("poster_width", "poster_height"),
 )
 
 
-def before_added(movie: Movie) -> dict[str, Any]:
-    """Return a movie as the version wrote it that didn't know what pages say beside the facts."""
+def former(movie: Movie, **unsure: str) -> dict[str, Any]:
+    """Return a movie as versions before November 22, 2026 wrote it."""
     plain = json.loads(msgspec.json.encode(movie))
     for score in plain["scores"]:
         for fact in {*score} - {"kind", "value", "count"}:
             del score[fact]
-    return {name: value for name, value in plain.items() if name not in ADDED}
-
-
-def former(movie: Movie, **unsure: str) -> dict[str, Any]:
-    """Return a movie as the version before `silent` wrote it."""
-    plain = before_added(movie)
-    del plain["silent"]
-    return {**plain, "unsure": unsure}
-
-
-def test_what_an_earlier_version_did_not_know_is_silent() -> None:
-    page = Movie(site="rottentomatoes", site_id="m/a", url="u", title="T", kind="movie", silent=["plot"])
-    page.scores = [Score(kind="tomatometer", value=70)]
-    for found in (read_movie(msgspec.json.encode(before_added(page))), movie_of_document(before_added(page))):
-        assert {"plot", "offers", "scores.tomatometer.liked", "scores.tomatometer_top"} < set(found.silent)
-        assert not {"year", "scores.tomatometer.count", "scores.popcornmeter"} & set(found.silent)
+    return {name: value for name, value in plain.items() if name not in ADDED} | {"unsure": unsure}
 
 
 def test_what_an_earlier_version_was_unsure_of_is_silent_where_it_kept_no_value() -> None:
@@ -133,6 +118,7 @@ def test_what_an_earlier_version_was_unsure_of_is_silent_where_it_kept_no_value(
     for found in (read_movie(msgspec.json.encode(old)), movie_of_document(old)):
         assert found.plot == "Kept."
         assert {"scores.metacritic_user", "scores.metascore.count", "year"} < set(found.silent)
+        assert {"keywords", "offers", "scores.metascore.average"} < set(found.silent)
         assert not {"plot", "genres", "amounts.budget", "scores.metascore"} & set(found.silent)
 
 

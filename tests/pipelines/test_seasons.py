@@ -332,13 +332,6 @@ def test_versions_that_know_no_seasons_read_what_is_stored() -> None:
     assert not {"season_count", "episode_count"} & document.keys()
 
 
-def test_the_version_before_compares_seasons_as_series_beside_the_newer_version(database_url: str) -> None:
-    """It makes its own JSON of records, with the kind of each, and knows no season."""
-    write(database_url, TOMATOES, rotten("s01"), episode(11, 1, 1))
-    made = "SELECT jsonb_build_object('kind', kind) ->> 'kind', kind::text FROM records"
-    assert set(execute(database_url, made)) == {("series", "series"), ("series", "season"), ("episode", "episode")}
-
-
 def test_what_the_version_before_has_stored_is_silent_of_counts(stored: Stored) -> None:
     """So that an older page that is read anew fills them."""
     shown = replace(TOMATOES, season_count=3)
