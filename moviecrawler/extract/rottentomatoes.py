@@ -60,7 +60,13 @@ _SCOREBOARDS = (
     b'id="tomatometer_score"',
 )
 _RESULTS = (b"<search-page-media-row", b'id="movies-json"', b'id="movie_results_ul"')
-_DETAILS = (b'data-qa="item-label"', b'data-qa="movie-info-item"', b'class="meta-row', b'class="movie_info')
+_DETAILS = (
+    b'data-qa="item-label"',
+    b'data-qa="movie-info-item"',
+    b'class="meta-row',
+    b'class="movie_info',
+    b'<table class="info"',
+)
 _PIECES = (*_SCOREBOARDS, *_DETAILS, b'id="media-hero-json"', b'"Tomatometer"')
 """What tells a piece that the owner of a collection has cut out of a title page, without any URL in it."""
 _SMALLEST_PAGE = 100_000

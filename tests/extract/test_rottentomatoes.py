@@ -77,6 +77,11 @@ def test_words_behind_the_share_of_the_audience_are_none_of_it() -> None:
     )
 
 
+def test_chart_is_known_by_the_ranks_in_its_rows() -> None:
+    body = page("2021-chart")
+    assert read_page(changed(body, b'<table class="table">', b"<table>")) == read_page(body)
+
+
 def test_title_that_nobody_has_reviewed_states_that_it_has_no_score() -> None:
     movie = movie_of(rottentomatoes.movie(page("2026-unscored")))
     assert movie.scores == []

@@ -38,8 +38,9 @@ def chart(body: bytes, url: str | None = None) -> Page:
     del url
     check_whole(body)
     entries = []
+    tree = tree_of(body)
     # The page has more tables: menus and sidebars, in which the same movies stand without a rank.
-    for row in tree_of(body).css("table.table tr"):
+    for row in tree.css("table.table tr") or tree.css("tr"):
         cells = row.css("td")
         place = _PLACE.match(text_of(cells[0])) if cells else None
         link = row.css(_LINKS)

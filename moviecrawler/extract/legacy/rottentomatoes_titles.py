@@ -229,7 +229,7 @@ def older_details(tree: Selector) -> dict[str, Detail] | None:
     """Return the list of details of pages of 2009 to 2024; None without one."""
     rows = {}
     listed = tree.css('li.meta-row, [data-qa="movie-info-item"], .movie_info dt') or tree.css(
-        ".movie_info, #movie_stats"
+        ".movie_info, #movie_stats, table.info"
     ).xpath(_PAIRS)
     # Backwards, so that the first of two rows with the same label is the one that stays.
     for row in reversed(listed):
