@@ -1,23 +1,14 @@
-"""Read many mutants of pages: no failure but ExtractionError, no page that takes too long or too much memory.
-
-From the command line, over the shared pages and in as many processes as there are cores:
-
-    python -m tests.extract.fuzz --mutants 200000
-"""
+"""Read many mutants of pages: no failure but ExtractionError, no page that takes too long or too much memory."""
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
-import os
 import random
 import sys
 import time
 import traceback
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate
-from multiprocessing import get_context
 from pathlib import Path
 
 from moviecrawler.errors import ExtractionError, InvalidItemError
@@ -34,7 +25,6 @@ MOST_MEGABYTES = 200
 """Of memory that reading one page may take."""
 _HANGS_SECONDS = 120
 """After which a process that hangs in C code, where no signal reaches it, ends and says where."""
-_AT_A_TIME = 250
 _STATUS = Path("/proc/self/status")
 
 
@@ -51,20 +41,6 @@ class Report:
     faults: list[str] = field(default_factory=list)
     """Page, seed, and what was wrong."""
 
-    def add(self, other: Report) -> None:
-        """Add what became of others."""
-        self.read += other.read
-        self.refused += other.refused
-        self.slowest = max(self.slowest, other.slowest)
-        self.largest = max(self.largest, other.largest)
-        self.faults += other.faults
-
-    def __str__(self) -> str:
-        return (
-            f"{self.read + self.refused:,} mutants: {self.read:,} read, {self.refused:,} refused, {len(self.faults)} faults; "
-            f"the slowest took {self.slowest:.2f} s, the largest {self.largest:.0f} MB"
-        )
-
 
 def shared_pages() -> list[Path]:
     """Return all saved pages that lie beside the project."""
@@ -76,30 +52,11 @@ def golden_pages() -> list[Path]:
     return sorted((PROJECT / "tests" / "pages").glob("*/*/page.*"))
 
 
-def fuzz(pages: list[Path], mutants: int, seed: int = 1, processes: int = 0, slack: float = 1.0) -> Report:
-    """Read so many mutants, in this process when `processes` is 0. Small pages are drawn more often: they take less time.
+def fuzz(pages: list[Path], seeds: range, slack: float = 1.0) -> Report:
+    """Read the mutants of these seeds, each of a page that its seed draws. Small pages are drawn more often: they take less time.
 
     A page may take `slack` times LONGEST_SECONDS, where the machine is slow or has other things to do.
     """
-    whole = Report()
-    if not processes:
-        whole.add(read_mutants(pages, range(seed * 10**9, seed * 10**9 + mutants), slack))
-        return whole
-    seeds = [
-        range(start, min(start + _AT_A_TIME, seed * 10**9 + mutants))
-        for start in range(seed * 10**9, seed * 10**9 + mutants, _AT_A_TIME)
-    ]
-    # Without max_tasks_per_child, with which Python 3.11 waits for ever once a process has done so many.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for number, report in enumerate(pool.map(read_mutants, [pages] * len(seeds), seeds, [slack] * len(seeds)), 1):
-            whole.add(report)
-            if report.faults or not number % 40:
-                print(whole, *report.faults, sep="\n  ", flush=True)  # noqa: T201 - a command's output
-    return whole
-
-
-def read_mutants(pages: list[Path], seeds: range, slack: float = 1.0) -> Report:
-    """Read the mutants of these seeds, each of a page that its seed draws."""
     report = Report()
     before = _memory_now()
     weights = list(accumulate(1 / (path.stat().st_size + 50_000) for path in pages))
@@ -185,25 +142,3 @@ def _status(name: str) -> float:
         return 0.0
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) / 1024
-
-
-def main() -> int:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mutants", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--golden", action="store_true", help="the project's own pages, not the shared ones")
-    given = parser.parse_args()
-    pages = golden_pages() if given.golden else shared_pages()
-    if not pages:
-        print(f"no pages in {PAGES}", file=sys.stderr)  # noqa: T201 - a command's output
-        return 2
-    report = fuzz(pages, given.mutants, given.seed, given.processes)
-    print(report)  # noqa: T201 - a command's output
-    print(*report.faults, sep="\n")  # noqa: T201 - a command's output
-    return 1 if report.faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

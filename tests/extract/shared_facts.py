@@ -1,8 +1,6 @@
 """What saved pages say beside a title's facts, and of series, seasons and episodes, read again by other means than the readers':
 patterns and plain JSON.
 
-    python -m tests.extract.shared_facts      prints how many of these facts the readers have right, by site and field
-
 A fact is one value: one of a score's, one offer, one keyword, one related title, an episode with its numbers.
 """
 
@@ -11,12 +9,9 @@ from __future__ import annotations
 import html
 import json
 import re
-import sys
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from moviecrawler.extract.pages import read_page
 from tests.extract.saved_pages import CORE, TRUTH
 from tests.shared import PAGES
 
@@ -301,22 +296,3 @@ def _of_side(kind: str, side: dict[str, Any]) -> Iterator[Fact]:
     if of_audience:
         yield f"{kind}.reviews", side["reviewCount"]
     yield f"{kind}.count", side.get("ratingCount") or side["likedCount"] + side["notLikedCount"]
-
-
-def figures() -> tuple[Counter[str], Counter[str]]:
-    """Return how many facts there are, by site and field, and how many of them are read."""
-    right, there = Counter[str](), Counter[str]()
-    for file in FILES:
-        page = read_page((PAGES / file).read_bytes())
-        got = read(page)
-        for fact in facts(file):
-            name = f"{page.site} {fact[0].partition('.')[0]}"
-            there[name] += 1
-            right[name] += fact in got
-    return there, right
-
-
-if __name__ == "__main__":
-    stated, known = figures()
-    lines = [f"{name:40} {known[name]:5} of {stated[name]}\n" for name in sorted(stated)]
-    sys.stdout.writelines([*lines, f"{'all':40} {known.total():5} of {stated.total()}\n"])

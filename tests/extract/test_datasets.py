@@ -42,17 +42,6 @@ def table(*rows: str) -> str:
     return "\n".join(row.replace("|", "\t") for row in rows)
 
 
-@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
-def test_rows_survive_however_the_blocks_are_cut(size: int) -> None:
-    assert [movie.title for movie in titles(size=size)] == [
-        "The Kettle",
-        '"Quoted" Harbour',
-        "Nobody Rated This",
-        "Pilot",
-        "Gala",
-    ]
-
-
 def fail(error: ExtractionError) -> None:
     raise error
 
@@ -155,32 +144,6 @@ def test_with_on_error_the_other_rows_are_read() -> None:
     rated = titles(ratings=text, on_error=damaged.append, min_votes=1)
     assert [movie.site_id for movie in rated] == ["tt0900001", "tt0900004"]
     assert [error.reason[:21] for error in damaged] == ["the rows of tt0900002", "the rows of tt0900003"]
-
-
-def test_text_that_is_not_utf_8_is_damage() -> None:
-    data = BASICS.strip().encode().replace(b"The Kettle", b"The Kettl\xe9") + b"\n"
-    with pytest.raises(ExtractionError, match="the rows of tt0900001"):
-        list(datasets.movies([data], blocks(RATINGS), on_error=fail))
-
-
-@pytest.mark.parametrize("name", ["title.basics", "title.ratings"])
-def test_a_header_without_a_column_names_it(name: str) -> None:
-    given = {"title.basics": BASICS, "title.ratings": RATINGS}
-    for missing in COLUMNS[name]:
-        files = {**given, name: given[name].replace(missing, "other", 1)}
-        with pytest.raises(ExtractionError, match="no such column") as error:
-            titles(files["title.basics"], files["title.ratings"])
-        assert error.value.field == missing
-
-
-def test_an_empty_dataset_is_an_error() -> None:
-    with pytest.raises(ExtractionError, match="no such column"):
-        titles(ratings="")
-
-
-def test_data_that_ends_inside_a_line_is_an_error() -> None:
-    with pytest.raises(ExtractionError, match="ends inside a line"):
-        list(datasets.movies(blocks(BASICS), [RATINGS.strip().encode()], on_error=fail))
 
 
 @pytest.mark.parametrize(

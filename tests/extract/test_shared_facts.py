@@ -1,4 +1,4 @@
-"""What the sites' saved pages say beside a title's facts, against an independent reading; `shared_facts.py` prints the figures."""
+"""What the sites' saved pages say beside a title's facts, against an independent reading."""
 
 from __future__ import annotations
 

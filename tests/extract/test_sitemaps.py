@@ -88,9 +88,8 @@ def test_entities_are_not_resolved(declared: str) -> None:
         read_sitemap(body.encode())
 
 
-@pytest.mark.parametrize("size", [LARGEST + 1, 4 * LARGEST])
-def test_gzip_bomb_is_refused_before_it_is_unpacked(size: int) -> None:
-    bomb = gzip.compress(b" " * size, compresslevel=1)
+def test_gzip_bomb_is_refused_before_it_is_unpacked() -> None:
+    bomb = gzip.compress(b" " * 4 * LARGEST, compresslevel=1)
     tracemalloc.start()
     with pytest.raises(ExtractionError, match="more than"):
         read_sitemap(bomb)
@@ -99,25 +98,16 @@ def test_gzip_bomb_is_refused_before_it_is_unpacked(size: int) -> None:
     assert peak < 3 * LARGEST
 
 
-def test_fifty_thousand_urls_are_read_in_bounded_memory() -> None:
-    rows = b"".join(b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number for number in range(50_000))
-    body = b"<urlset>" + rows + b"</urlset>"
-    tracemalloc.start()
-    sitemap = read_sitemap(body)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(sitemap.urls) == 50_000
-    assert sitemap.urls[-1] == "https://www.example.com/m/title_49999"
-    assert peak < 30_000_000
-
-
 def test_sitemap_is_read_to_the_number_of_addresses_that_the_protocol_allows() -> None:
-    row = b"<url><loc>https://www.example.com/m/title</loc></url>"
-    whole, more = (
-        read_sitemap(b"<urlset>" + row * count + b"</urlset>") for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1)
-    )
-    assert (len(whole.urls), whole.is_cut) == (MOST_LOCATIONS, False)
-    assert (len(more.urls), more.is_cut) == (MOST_LOCATIONS, True)
+    for count in (MOST_LOCATIONS, MOST_LOCATIONS + 1):
+        rows = b"".join(b"<url><loc>https://www.example.com/m/title_%d</loc></url>" % number for number in range(count))
+        body = b"<urlset>" + rows + b"</urlset>"
+        tracemalloc.start()
+        sitemap = read_sitemap(body)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert (len(sitemap.urls), sitemap.is_cut) == (MOST_LOCATIONS, count > MOST_LOCATIONS)
+        assert peak < 30_000_000
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
