@@ -86,14 +86,6 @@ def test_interrupted_download_goes_on_where_it_was(tmp_path: Path) -> None:
     assert server.asked[0]["Range"] == "bytes=4000-4999"
 
 
-def test_part_cut_by_a_kill_is_completed(tmp_path: Path) -> None:
-    fetch(tmp_path / "file", Server(), most=4)
-    partial = tmp_path / "file.part"
-    partial.write_bytes(partial.read_bytes()[:3456])
-    fetch(tmp_path / "file", Server())
-    assert (tmp_path / "file").read_bytes() == FILE
-
-
 def test_part_without_its_etag_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "file.part").write_bytes(b"something else")
     fetch(tmp_path / "file", Server())
@@ -115,13 +107,6 @@ def test_file_that_became_shorter_is_fetched_anew(tmp_path: Path) -> None:
     fetch(tmp_path / "file", Server(), most=9)
     fetch(tmp_path / "file", Server(FILE[:1500], '"1"'))
     assert (tmp_path / "file").read_bytes() == FILE[:1500]
-
-
-def test_server_without_ranges_is_accepted(tmp_path: Path) -> None:
-    download = RangedDownload(tmp_path / "file", PART)
-    assert download.accept(200, {}, FILE)
-    download.close()
-    assert (tmp_path / "file").read_bytes() == FILE
 
 
 def test_an_answer_of_more_than_a_part_is_stopped_and_the_file_asked_for_anew_or_as_a_whole(tmp_path: Path) -> None:

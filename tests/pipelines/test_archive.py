@@ -218,11 +218,6 @@ def test_pages_that_could_not_be_archived_are_spooled_and_loaded(s3_url: str, bu
     assert sorted(records) == sorted(raw.record for raw in (page(1), page(2), page(3)))
 
 
-def test_a_page_takes_the_room_of_its_record() -> None:
-    raw = page(1)
-    assert ArchivePipeline.encode(None, raw) is raw.record  # type: ignore[arg-type]
-
-
 def test_a_folder_without_an_archive_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no archive"):
         open_archive(str(tmp_path))

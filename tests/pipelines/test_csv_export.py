@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from moviecrawler.catalogue.tables import neutralise, read_movies
-from moviecrawler.items import Credit, Movie
+from moviecrawler.catalogue.tables import read_movies
+from moviecrawler.items import Movie
 from moviecrawler.pipelines import csv_export
 from moviecrawler.pipelines.csv import CsvStore
 from tests.pipelines.runs import make_movie, record_of
@@ -107,12 +106,3 @@ def test_a_process_that_is_told_to_end_leaves_a_long_export_to_the_next(
     assert len(titles(tmp_path)) == 1300
     assert len(made) == 1299
     store.close()
-
-
-def test_no_name_of_a_person_is_taken_for_a_formula(tmp_path: Path) -> None:
-    names = ["=1+1", "'-'", "'Twas", "＝1", "@x", "\t=1", "''=2", 'Odile, "O"', "'", "Ø", "+1", "a=b"]
-    credits_ = [Credit(name=name, role="cast", position=n) for n, name in enumerate(names, 1)]
-    written(tmp_path, make_movie(1, credits=credits_))
-    with (tmp_path / "people.csv").open(encoding="utf-8", newline="") as file:
-        found = [row["name"] for row in csv.DictReader(file)]
-    assert sorted(found) == sorted(map(neutralise, names))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.exceptions import CloseSpider
 
-from moviecrawler.catalogue.tables import MOVIE_COLUMNS, read_movies
+from moviecrawler.catalogue.tables import MOVIE_COLUMNS, neutralise, read_movies
 from moviecrawler.errors import ConfigurationError
-from moviecrawler.items import Amount, Credit, Movie, Score
+from moviecrawler.items import Amount, Credit, Movie, OtherTitle, Score
 from moviecrawler.pipelines.csv import CsvStore, pause_after_export
 from moviecrawler.pipelines.files import check_data_dir, replacing
 from moviecrawler.pipelines.store import Record
-from tests.pipelines.runs import crawl, make_miss, make_movie, record_of, running
+from tests.pipelines.runs import crawl, make_movie, record_of, running
 from tests.pipelines.writers import open_at_once
 from tests.waiting import until
 
@@ -53,6 +53,7 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
         scores=[Score(kind="imdb", value=8.0, count=1234), Score(kind="metascore", value=71)],
         list_name="top",
         list_rank=2,
+        other_titles=[OtherTitle(title="Lampa", country="SE", language="sv", kind="working")],
     )
     crawl(CsvStore(tmp_path), tmp_path, movie)
     (row,) = rows(tmp_path / "movies.csv")
@@ -87,6 +88,9 @@ def test_a_movie_stands_in_the_files_of_its_parts(tmp_path: Path) -> None:
         ["imdb", "tt0000007", "cast", "1", "nm0000007", "Person 7", "Wick"],
         ["imdb", "tt0000007", "cast", "2", "", "An Extra", ""],
     ]
+    assert [list(row.values()) for row in rows(tmp_path / "other_titles.csv")] == [
+        ["imdb", "tt0000007", "1", "Lampa", "SE", "sv", "working"]
+    ]
     assert [list(row.values()) for row in rows(tmp_path / "scores.csv")] == [
         ["imdb", "tt0000007", "imdb", "8", "10", "1234", "2026-03-01T12:00:00+00:00", *[""] * 9],
         ["imdb", "tt0000007", "metascore", "71", "100", "", "2026-03-01T12:00:00+00:00", *[""] * 9],
@@ -104,15 +108,6 @@ def test_rows_are_in_chart_order_then_in_the_order_of_arrival(tmp_path: Path) ->
         make_movie(7, list_name="popular", list_rank=5),
     )
     assert [row["site_id"][-1] for row in rows(tmp_path / "movies.csv")] == list("721398")
-
-
-def test_a_title_that_was_missed_stands_in_misses(tmp_path: Path) -> None:
-    missed = make_miss(1, outcome="failed", reason="HTTP status 500")
-    crawl(CsvStore(tmp_path), tmp_path, missed, make_miss(2))
-    assert [(row["site_id"], row["outcome"], row["reason"]) for row in rows(tmp_path / "misses.csv")] == [
-        ("tt0000001", "failed", "HTTP status 500"),
-        ("tt0000002", "absent", "HTTP status 404"),
-    ]
 
 
 async def test_files_are_exported_while_the_crawl_goes_on(tmp_path: Path) -> None:
@@ -188,16 +183,21 @@ async def test_a_number_that_sqlite_can_not_hold_is_rejected_alone(tmp_path: Pat
     assert run.outcomes()["tt0000002"] == "rejected"
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''"])
-def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path, text: str) -> None:
-    cast = [Credit(name=text, role="cast", position=1, person_id=text, character=text)]
-    crawl(CsvStore(tmp_path), tmp_path, make_movie(1, title=text, credits=cast, plot=text, genres=[text]))
+def test_no_text_runs_as_a_formula_and_all_come_back(tmp_path: Path) -> None:
+    texts = ["=1+1", "+49 30", "-", "@home", "\tTab", "\rReturn", "＝1＋1", "'=1", "'Twas", "''", 'Odile, "O"', "a=b"]
+    casts = [[Credit(name=text, role="cast", position=1, person_id=text, character=text)] for text in texts]
+    movies = [
+        make_movie(number, title=text, credits=cast, plot=text, genres=[text])
+        for number, (text, cast) in enumerate(zip(texts, casts, strict=True))
+    ]
+    crawl(CsvStore(tmp_path), tmp_path, *movies)
     for name in FILES:
         for row in rows(tmp_path / name):
             for cell in row.values():
                 assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋"))
-    (movie,) = check_readable(tmp_path).values()
-    assert (movie.title, movie.plot, movie.genres) == (text, text, [text])
+    found = [(movie.title, movie.plot, movie.genres) for movie in check_readable(tmp_path).values()]
+    assert found == [(text, text, [text]) for text in texts]
+    assert sorted(row["name"] for row in rows(tmp_path / "people.csv")) == sorted(map(neutralise, texts))
 
 
 def test_a_damaged_or_newer_file_stops_the_crawl_with_a_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg2
-import pytest
 
 from moviecrawler.catalogue.scoreboard import render_table, scoreboard
 from moviecrawler.catalogue.tables import read_movies
@@ -38,6 +37,9 @@ RATED = [
     rotten("s01/e02", scores=[Score(kind="tomatometer", value=100, count=5)]),
     part("rottentomatoes", "tv/unread/s04", series_title="Unread", scores=[Score(kind="tomatometer", value=10)]),
 ]
+
+
+KINDS: list[TitleKind | None] = [None, "movie", "series", "season", "episode"]
 
 
 def asked(url: str, statement: str) -> list[dict[str, Any]]:
@@ -107,30 +109,28 @@ def test_the_views_have_every_score_of_seasons_and_episodes(database_url: str) -
     assert (unread["season"], unread["series_title"], unread["imdb_rating_derived"]) == (4, "Unread", False)
 
 
-@pytest.mark.parametrize("kind", [None, "movie", "series", "season", "episode"])
-def test_the_scoreboard_of_a_kind_is_that_of_the_csv_files(
-    database_url: str, tmp_path: Path, kind: TitleKind | None
-) -> None:
+def test_the_scoreboard_of_each_kind_is_that_of_the_csv_files(database_url: str, tmp_path: Path) -> None:
     movies = [IMDB, TOMATOES, METACRITIC, *RATED, make_movie(900)]
     write(database_url, *movies)
     with closing(CsvStore(tmp_path)) as opened:
         opened.open()
         opened.write([record_of(movie) for movie in movies])
-    rows = read_scoreboard(database_url, kind=kind)
-    assert rows == scoreboard(read_movies(tmp_path / "movies.csv"), kind)
-    assert {row.kind for row in rows} == {kind} if kind else {"movie", "series", "episode"}
-    if kind == "season":
-        assert [(row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore) for row in rows] == [
-            ("Salt Harbour", 1, 8.28, 400, 71),
-            ("Salt Harbour", 3, 7, 5, None),
-            ("Salt Harbour", 2, None, None, None),
-            ("Unread", 4, None, None, None),
-        ]
-        assert read_scoreboard(database_url, 1, "season") == rows[:1]
-        lines = render_table(rows, 100).splitlines()
-        assert lines[2].startswith("Salt Harbour, season 1 ")
-        assert "8.3*" in lines[2]
-        assert lines[-1].startswith("* derived")
+    boards = {kind: read_scoreboard(database_url, kind=kind) for kind in KINDS}
+    for kind, rows in boards.items():
+        assert rows == scoreboard(read_movies(tmp_path / "movies.csv"), kind)
+        assert {row.kind for row in rows} == ({kind} if kind else {"movie", "series", "episode"})
+    seasons = boards["season"]
+    assert [(row.series_title, row.season, row.imdb_rating, row.imdb_votes, row.metascore) for row in seasons] == [
+        ("Salt Harbour", 1, 8.28, 400, 71),
+        ("Salt Harbour", 3, 7, 5, None),
+        ("Salt Harbour", 2, None, None, None),
+        ("Unread", 4, None, None, None),
+    ]
+    assert read_scoreboard(database_url, 1, "season") == seasons[:1]
+    lines = render_table(seasons, 100).splitlines()
+    assert lines[2].startswith("Salt Harbour, season 1 ")
+    assert "8.3*" in lines[2]
+    assert lines[-1].startswith("* derived")
 
 
 def test_one_series_is_read_by_indexes_alone(database_url: str) -> None:

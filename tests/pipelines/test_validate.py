@@ -6,8 +6,6 @@ import asyncio
 import json
 import logging
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterable
 from datetime import datetime
@@ -19,7 +17,6 @@ from scrapy.exceptions import DropItem
 from scrapy.signals import item_dropped
 from scrapy.utils.test import get_crawler
 
-from moviecrawler.catalogue.tables import read_movies
 from moviecrawler.errors import InvalidItemError
 from moviecrawler.items import Amount, Award, Credit, Fetch, Movie, MovieBatch, Offer, RelatedTitle, Score
 from moviecrawler.pipelines import validate
@@ -330,63 +327,6 @@ def test_the_event_loop_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: 
         asyncio.run(pipeline.process_item(make_movie(1, year=15)))
     assert len(waited) == 1
     assert waited[0] != threading.get_ident()
-
-
-CRAWL = """
-import json, sys
-import scrapy
-from scrapy.crawler import AsyncCrawlerProcess
-from moviecrawler import signals
-from tests.pipelines.runs import make_movie
-
-class Lamps(scrapy.Spider):
-    name = "lamps"
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        spider = super().from_crawler(crawler)
-        crawler.signals.connect(spider.settle, signals.item_settled)
-        return spider
-
-    async def start(self):
-        for number in range(60):
-            yield make_movie(number, year=15 if number == 7 else 2001)
-
-    def settle(self, item, store, outcome, reason):
-        print(item.site_id, store, outcome)
-
-process = AsyncCrawlerProcess({
-    "DATA_DIR": sys.argv[1],
-    "LOG_LEVEL": "WARNING",
-    "TELNETCONSOLE_ENABLED": False,
-    "REMOTE_CONTROL_ENABLED": False,
-    "ITEM_PIPELINES": {
-        "moviecrawler.pipelines.validate.ValidatePipeline": 100,
-        "moviecrawler.pipelines.csv.CsvPipeline": 300,
-    },
-})
-crawler = process.create_crawler(Lamps)
-process.crawl(crawler)
-process.start()
-stats = crawler.stats.get_stats()
-print(json.dumps({name: stats[name] for name in ("store/csv/durable", "items/rejected", "item_scraped_count")}))
-"""
-
-
-def test_scrapy_runs_the_pipelines_as_they_stand_in_the_settings(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CRAWL, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    *settled, stats = ran.stdout.splitlines()
-    assert sorted(settled) == [f"tt{number:07} csv durable" for number in range(60) if number != 7], ran.stderr
-    assert json.loads(stats) == {"store/csv/durable": 59, "items/rejected": 1, "item_scraped_count": 59}
-    stored = [movie.site_id for movie in read_movies(tmp_path / "movies.csv")]
-    assert stored == [f"tt{number:07}" for number in range(60) if number != 7]
 
 
 async def test_a_batch_loses_what_no_title_can_have(tmp_path: Path) -> None:
