@@ -56,7 +56,6 @@ class Scenario:
     batch: int = 25
     """Titles that are claimed at once."""
     seed: int = 1
-    shares: lanes.Shares = field(default_factory=lanes.Shares)
 
 
 @dataclass(slots=True)
@@ -117,7 +116,7 @@ class OneSite:
         self.site = site
         self.scenario = scenario
         self.random = random.Random(f"{scenario.seed} {site}")  # noqa: S311 - repeatable
-        self.round_robin = lanes.DeficitRoundRobin(scenario.shares)
+        self.round_robin = lanes.DeficitRoundRobin()
         self.boosted, self.unread, self.stale = map(Shelf, (model.boosted_order, model.unread_order, model.stale_order))
         self.later: list[tuple[datetime, int, SiteState]] = []
         self.states: dict[int, SiteState] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -69,10 +68,3 @@ def test_nothing_starves(month: dict[Site, Figures], site: Site) -> None:
 def test_sites_that_can_are_read_through(month: dict[Site, Figures]) -> None:
     assert month["imdb"].unread == month["rottentomatoes"].unread == 0
     assert 0 < month["metacritic"].unread < 3_060 - 30 * 18 * 0.5
-
-
-def test_without_a_share_of_their_own_stale_titles_would_starve() -> None:
-    """What the share is for: a site with a long backlog would be asked for no page twice."""
-    seen = simulate(replace(SMALL, shares=lanes.Shares(stale=0.0), days=45))["metacritic"]
-    assert seen.fetched["stale"] == 0
-    assert seen.still_overdue > timedelta(days=14)

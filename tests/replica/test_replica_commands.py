@@ -29,7 +29,7 @@ def start(*options: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_the_replica_prints_its_urls_and_ends_on_a_signal(number: signal.Signals) -> None:
     with start("--port", "0", "--titles", "5", "--light") as process:
         assert process.stdout is not None
@@ -68,15 +68,6 @@ def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> No
     with pytest.raises(ConfigurationError) as refused:
         parse_options(parser.parse_args(options))
     assert str(refused.value).startswith(sentence)
-
-
-def test_a_command_says_what_is_wrong_in_one_sentence() -> None:
-    with start("--pages", "/no/such/folder") as process:
-        output, errors = process.communicate(timeout=20)
-    assert process.returncode != 0
-    assert "--pages is '/no/such/folder'" in errors
-    assert "Traceback" not in errors
-    assert "http" not in output
 
 
 def test_an_address_or_port_that_cannot_be_had_is_named() -> None:

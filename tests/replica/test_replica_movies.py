@@ -48,17 +48,6 @@ def test_slugs_lead_back_to_their_movies(site: SlugSite) -> None:
             assert LARGE.index_of_slug(site, facts.slug + "-of-nowhere") is None
 
 
-@pytest.mark.parametrize("titles", [1, 7, 8, 9, 10, 11, 250])
-@pytest.mark.parametrize("site", get_args(SlugSite))
-def test_the_movies_of_a_site_are_counted_without_listing_them(site: SlugSite, titles: int) -> None:
-    catalogue = Catalogue(3, titles)
-    listed = catalogue.listed[site]
-    indexes = listed.part(0, titles)
-    assert indexes == [index for index in range(titles) if index in listed]
-    assert len(listed) == len(indexes)
-    assert listed.part(3, 5) == indexes[3:5]
-
-
 @pytest.mark.parametrize("titles", [1, 2, 250, 10_000, 10_001, 25_003])
 def test_half_blocks_list_every_id_once_in_the_datasets_order(titles: int) -> None:
     catalogue = Catalogue(5, titles)
@@ -68,12 +57,6 @@ def test_half_blocks_list_every_id_once_in_the_datasets_order(titles: int) -> No
     assert ids == sorted(ids)
     for half in catalogue.halves():
         assert catalogue.is_full(*half) == (len(catalogue.indexes_by_id(*half)) == 5_000)
-
-
-@pytest.mark.parametrize(("titles", "places"), [(1, 1), (249, 249), (250, 250), (251, 250), (3_000, 250)])
-def test_the_top_has_250_places_or_all_titles(titles: int, places: int) -> None:
-    top = Catalogue(1, titles).top
-    assert len(top) == len(set(top)) == places
 
 
 def test_the_movies_are_as_uneven_as_the_sites() -> None:

@@ -254,7 +254,7 @@ def test_block_on_the_way_leaves_the_rest_to_the_datasets(replica: ReplicaProces
 
 
 def test_dataset_is_fetched_in_parts(tmp_path: Path) -> None:
-    titles = 2_500
+    titles = 1_000
     with ReplicaProcess(titles=titles, light=True) as replica:
         settings = {"DATASET_PART": "65536", "IMDB_DATASETS": "akas"}
         finished = crawl("imdb", "via=datasets", "list=all", data=tmp_path, replica=replica, **settings)
